@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import os
 import random
@@ -21,6 +22,7 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import EventError, FormatError, IbbMasterError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.charset import CODECS, NO_LETTER, charset_of, decode_text, letters_of
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
 from ibbmaster.event.rows.kinds.temporal import DATETIME2_ZERO
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
@@ -274,14 +276,91 @@ def test_a_timestamp_is_zero_only_if_no_stored_digit_is_set(kernels, tmp_path, g
     assert compare(kernels, tmp_path, **given) == 3
 
 
+COLLATIONS = {charset_of(number): number for number in range(1, 100)}
+OF_SINGLE_BYTES = [name for name in CODECS if letters_of(name) is not None]
+
+
+def table_of(charset):
+    """Two columns with text of a character set, of which the values are bytes."""
+    table = written_table("db.t", {"short": "varchar(30)", "number": "int", "long": "text"}, table_id=1)
+    columns = [
+        dataclasses.replace(one, collation=COLLATIONS[charset], encode=lambda data: bytes([len(data)]) + data)
+        if one.name == "short"
+        else dataclasses.replace(one, collation=COLLATIONS[charset], encode=lambda data: bytes([len(data), 0]) + data)
+        if one.name == "long"
+        else one
+        for one in table.columns
+    ]
+    return dataclasses.replace(table, columns=tuple(columns))
+
+
+@pytest.mark.parametrize("charset", OF_SINGLE_BYTES)
+def test_text_of_single_bytes_is_made_by_kernels_for_every_byte_and_image(kernels, tmp_path, monkeypatch, charset):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    letters = letters_of(charset)
+    good = [byte for byte in range(256) if letters[byte] != NO_LETTER]
+    texts = [bytes([byte]) for byte in good] + [b"", b"plain", bytes(good[-20:])]
+    texts += [bytes(rng.choices(good, k=rng.randrange(30))) for _ in range(100)]
+    table = table_of(charset)
+    rows = [[text, number, rng.choice([None, text + b"!"])] for number, text in enumerate(texts)]
+    images = [table.image(row) for row in rows]
+    write_changes(
+        tmp_path,
+        [
+            *row_events_of(table, ChangeKind.INSERT, [(None, image) for image in images]),
+            *row_events_of(table, ChangeKind.UPDATE, zip(images, reversed(images), strict=True)),
+            *row_events_of(table, ChangeKind.DELETE, [(image, None) for image in images]),
+            *row_events_of(
+                table,
+                ChangeKind.UPDATE,
+                [(table.image(row, (1,)), table.image(row, (0, 2))) for row in rows],
+                columns=((1,), (0, 2)),
+            ),
+        ],
+    )
+    monkeypatch.delattr(row_columns.RowColumns, "_slow_array")
+    count = compare(kernels, tmp_path, table="db.t")
+    assert count == 6 * len(texts)
+    assert compare(kernels, tmp_path, table="db.t", columns="long,_change_type") == count
+    compare(kernels, tmp_path)  # images, as text
+    (task,) = plan_tasks(options := parse_options({"path": str(tmp_path), "table": "db.t"}), find_fields(options))
+    found = pa.Table.from_batches(fast_batches(task, kernels))["short"].to_pylist()
+    assert found[: len(good)] == [decode_text(bytes([byte]), charset) for byte in good]
+
+
+@pytest.mark.parametrize("charset", [name for name in OF_SINGLE_BYTES if NO_LETTER in letters_of(name)])
+def test_a_byte_that_is_no_letter_is_the_same_error_for_both(kernels, tmp_path, charset):
+    table = table_of(charset)
+    byte = letters_of(charset).index(NO_LETTER)
+    write_images(tmp_path, table, [table.image([text, 1, text]) for text in (b"a", b"a" + bytes([byte]))])
+    for given in ({"table": "db.t"}, {}):
+        options = parse_options({"path": str(tmp_path), **given})
+        said = []
+        for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+            with pytest.raises(EventError) as caught:
+                read_all(options, read)
+            said.append(str(caught.value))
+        assert said[0] == said[1]
+        assert "group 0-1-1" in said[0]
+        assert "db.t column short" in said[0]
+
+
+def row_events_of(table, kind, changes, **given):
+    """A table and its changes."""
+    return [encode_table_map(table, server_id=1), *encode_rows(table, kind, changes, server_id=1, **given)]
+
+
 def write_images(directory, table, images):
     """A log of one group that inserts rows into a table."""
+    write_changes(directory, row_events_of(table, ChangeKind.INSERT, [(None, image) for image in images]))
+
+
+def write_changes(directory, events):
+    """A log of one group."""
     gtid = Gtid(domain_id=0, server_id=1, seq_no=1)
-    events = [
-        encode_table_map(table, server_id=1),
-        *encode_rows(table, ChangeKind.INSERT, [(None, image) for image in images], server_id=1),
-        make_event(EventType.XID, 1, bytes(8)),
-    ]
+    events = [*events, make_event(EventType.XID, 1, bytes(8))]
     with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
         writer.write_group(gtid, make_gtid_event(gtid), events)
 

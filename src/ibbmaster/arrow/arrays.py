@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -120,12 +122,21 @@ def decimal_array(low: Any, high: Any, valid: Any, kind: pa.DataType) -> pa.Arra
 
 
 def string_array(
-    kind: pa.DataType, data: Any, starts: Any, sizes: Any, valid: Any, kernels: Kernels, *, padded: int = 0
+    kind: pa.DataType,
+    data: Any,
+    starts: Any,
+    sizes: Any,
+    valid: Any,
+    kernels: Kernels,
+    *,
+    padded: int = 0,
+    letters: str | None = None,
 ) -> pa.Array:
-    """Strings of a buffer, each with zeros up to `padded` bytes.
+    """Strings of a buffer, each with zeros up to `padded` bytes, or text of which `letters` tell what each byte means.
 
     Raises:
         pyarrow.ArrowInvalid: one of them is no UTF-8, and the kind is text.
+        UnicodeDecodeError: a byte has no letter.
         OverflowError: together they are more than Arrow takes.
     """
     import pyarrow as pa
@@ -133,17 +144,41 @@ def string_array(
     count = len(starts)
     room = len(data) + count * padded  # strings of a buffer are no longer than the buffer
     if room > TEXT_BYTES_MAX:
-        room = int(np.maximum(sizes[valid.astype(bool)], padded).sum())
-    if room > TEXT_BYTES_MAX:
-        raise OverflowError(f"{room} bytes of strings in one batch")
+        room = _expect_room(int(np.maximum(sizes[valid.astype(bool)], padded).sum()))
     offsets = np.empty(count + 1, dtype=np.int32)
     text = np.empty(room, dtype=np.uint8)
     used = kernels.copy_strings(data, starts, sizes, valid, count, padded, offsets, text)
     text = text[:used]
+    is_ascii = np.min(text.view(np.int8), initial=0) >= 0
+    if letters is not None and not (is_ascii and letters[:128].isascii()):
+        offsets, text = _as_utf8(offsets, text, letters)
     array = pa.Array.from_buffers(kind, count, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(text)])
-    if kind == pa.string() and np.min(text.view(np.int8), initial=0) < 0:  # ASCII needs no look at each string
+    if kind == pa.string() and letters is None and not is_ascii:  # ASCII needs no look at each string
         array.validate(full=True)
     return array
+
+
+def _expect_room(size: int) -> int:
+    if size > TEXT_BYTES_MAX:
+        raise OverflowError(f"{size} bytes of strings in one batch")
+    return size
+
+
+def _as_utf8(offsets: Any, text: Any, letters: str) -> tuple[Any, Any]:
+    """Strings of single bytes, all in one go: where each begins then, and the bytes."""
+    data = text.tobytes()
+    translated = codecs.charmap_decode(data, "strict", letters)[0].encode()
+    _expect_room(len(translated))
+    more = np.frombuffer(data.translate(_bytes_more(letters)), dtype=np.uint8)
+    places = np.flatnonzero(more)  # of bytes that become several: mostly few
+    passed = np.zeros(len(places) + 1, dtype=np.int32)
+    np.cumsum(more[places], out=passed[1:])
+    return offsets + passed[np.searchsorted(places, offsets)], np.frombuffer(translated, dtype=np.uint8)
+
+
+@functools.cache
+def _bytes_more(letters: str) -> bytes:
+    return bytes(len(letter.encode()) - 1 for letter in letters)
 
 
 def bitmap(valid: Any) -> pa.Buffer | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ibbmaster.event.rows.charset import letters_of
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
@@ -14,7 +15,7 @@ WIDE_DIGITS = 38  # of a number of 128 bits
 PLAIN_SCALE = 6  # with more digits Arrow writes small decimals as 1E-7
 CASTS = {("int", "bigint"), ("float", "double")}
 INTEGER_DIGITS = {"int": 10, "bigint": 19}
-UTF8_CHARSETS = ("utf8mb4", "utf8mb3", "ascii")
+UTF8_CHARSETS = ("utf8mb4", "utf8mb3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,9 @@ def _string_of(column: Column) -> str:
     """What the bytes of a string are to become."""
     if column.type in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED):
         return "value"
-    if column.kind is ValueKind.TEXT and (column.charset or "utf8mb4") in UTF8_CHARSETS:
-        return "text"
+    if column.kind is ValueKind.TEXT:
+        charset = column.charset or "utf8mb4"
+        return "text" if charset in UTF8_CHARSETS or letters_of(charset) is not None else "value"
     return "bytes" if column.kind in (ValueKind.BINARY, ValueKind.GEOMETRY) else "value"
 
 

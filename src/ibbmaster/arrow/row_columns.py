@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
@@ -12,6 +13,7 @@ import numpy as np
 
 from ibbmaster.arrow.arrays import decimal_array, fixed_array, group_array, string_array, timestamp_array
 from ibbmaster.arrow.cell import value_cell
+from ibbmaster.arrow.column_reading import Reading
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.read_options import ZeroDates
@@ -21,6 +23,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.changes import ABSENT
+from ibbmaster.event.rows.charset import letters_of
 from ibbmaster.event.rows.column import ColumnType, ValueKind
 from ibbmaster.event.rows.value import Value
 from ibbmaster.event.types import EventType
@@ -405,11 +408,10 @@ class RowColumns:
         values, more, valid = self._values[slot, rows], self._values[slot + 1, rows], self._valid[slot, rows]
         match cells.reading.what:
             case "text":
-                try:
-                    if column.charset != "ascii" or not _has_high_bytes(batch.data, values, more, valid):
-                        return string_array(kind, batch.data, values, more, valid, self._kernels)
-                except pa.ArrowInvalid:
-                    pass
+                letters = letters_of(column.charset or "utf8mb4")
+                # Text that is none is for the path that says where it is.
+                with contextlib.suppress(pa.ArrowInvalid, UnicodeDecodeError):
+                    return string_array(kind, batch.data, values, more, valid, self._kernels, letters=letters)
             case "bytes":
                 padded = self._padded(cells)
                 return string_array(kind, batch.data, values, more, valid, self._kernels, padded=padded)
@@ -421,37 +423,30 @@ class RowColumns:
         """Values that are read one by one, each different one once."""
         import pyarrow as pa
 
-        column, slot, reading, read = cells.column, cells.slot, cells.reading, cells.read
-        data = batch.data
-        cache: dict[bytes, object] = {}
+        slot, reading = cells.slot, cells.reading
+        values, more, valid = self._values[slot, rows], self._values[slot + 1, rows], self._valid[slot, rows]
+        if reading.what == "code":
+            stored = pa.array(values, mask=valid == 0)
+        else:
+            stored = string_array(pa.binary(), batch.data, values, more, valid, self._kernels)
+        encoded = stored.dictionary_encode()
         found: list[object] = []
-        columns = zip(
-            self._values[slot, rows].tolist(),
-            self._values[slot + 1, rows].tolist(),
-            self._valid[slot, rows].tolist(),
-            strict=True,
-        )
-        for row, (value, size, is_valid) in enumerate(columns, start=rows.start):
-            if not is_valid:
-                found.append(None)
-                continue
-            if reading.what == "code":
-                raw = value.to_bytes(reading.first, "little", signed=value < 0)
-            else:
-                raw = data[value : value + size].tobytes()
-                if reading.op == RowOp.RAW_PREFIXED:
-                    raw = size.to_bytes(reading.first, "little") + raw
-            if raw not in cache:
-                if len(cache) > ROWS_MAX:
-                    cache.clear()
-                try:
-                    cache[raw] = read(raw, 0)[0]
-                except (ValueError, OverflowError) as error:
-                    group = int(self._row_groups[row])
-                    undecodable = UndecodableError(self._table, column.name, column.type_name, str(error))
-                    raise EventError(f"{batch.place(group)}: {undecodable}") from None
-            found.append(cache[raw])
-        return pa.array(found, arrow_type(cells.type))
+        for place, value in enumerate(encoded.dictionary):
+            try:
+                found.append(cells.read(_raw(value.as_py(), reading), 0)[0])
+            except (ValueError, OverflowError) as error:
+                row = rows.start + encoded.indices.index(place).as_py()
+                undecodable = UndecodableError(self._table, cells.column.name, cells.column.type_name, str(error))
+                raise EventError(f"{batch.place(int(self._row_groups[row]))}: {undecodable}") from None
+        return pa.array(found, arrow_type(cells.type)).take(encoded.indices)
+
+
+def _raw(value: Any, reading: Reading) -> bytes:
+    """A value as the bytes of an image."""
+    if reading.what == "code":
+        return int(value).to_bytes(reading.first, "little", signed=value < 0)
+    prefix = len(value).to_bytes(reading.first, "little") if reading.op == RowOp.RAW_PREFIXED else b""
+    return prefix + bytes(value)
 
 
 def _open_tables(size: int) -> Any:
@@ -472,15 +467,6 @@ def _number_array(kind: pa.DataType, values: Any, more: Any, valid: Any) -> pa.A
     if pa.types.is_timestamp(kind):
         return timestamp_array(values.copy(), valid, zone=kind.tz)
     return fixed_array(kind, values.copy(), valid)
-
-
-def _has_high_bytes(data: Any, starts: Any, sizes: Any, valid: Any) -> bool:
-    """Whether some string has a byte that is no ASCII; looks at everything between the first and the last."""
-    places = starts[valid.astype(bool)]
-    if not len(places):
-        return False
-    end = int((places + sizes[valid.astype(bool)]).max())
-    return bool((data[int(places.min()) : end] > 127).any())
 
 
 def _picked(places: Any, values: pa.Array) -> pa.Array:

@@ -6,7 +6,15 @@ import contextlib
 
 import pytest
 
-from ibbmaster.event.rows.charset import CODECS, charset_of, decode_text, encode_text
+from ibbmaster.event.rows.charset import (
+    CODECS,
+    NO_LETTER,
+    character_size,
+    charset_of,
+    decode_text,
+    encode_text,
+    letters_of,
+)
 
 # What information_schema.COLLATIONS of MariaDB 10.11 says: ID, CHARACTER_SET_NAME
 ASKED = {
@@ -108,3 +116,16 @@ def test_what_no_codec_is_known_of_is_not_encoded():
         encode_text("¥", "sjis")
     with pytest.raises(ValueError, match="text of character set binary cannot be written"):
         encode_text("a", "binary")
+
+
+@pytest.mark.parametrize("charset", CODECS)
+def test_the_letters_of_a_character_set_are_what_each_of_its_bytes_means(charset):
+    letters = letters_of(charset)
+    assert (letters is None) == (charset == "binary" or character_size(charset) > 1)
+    assert letters is None or len(letters) == 256
+    for byte, letter in enumerate(letters or ""):
+        if letter == NO_LETTER:
+            with pytest.raises(UnicodeDecodeError):
+                decode_text(bytes([byte]), charset)
+        else:
+            assert decode_text(bytes([byte]), charset) == letter

@@ -72,6 +72,7 @@ _TABLE: tuple[tuple[str, str | None, str], ...] = (
 )
 CODECS = {name: codec for name, codec, _ in _TABLE}
 LETTER_BYTES_MAX = 4
+NO_LETTER = "\ufffe"  # in tables of letters
 LATIN1_HOLES = "\x81\x8d\x8f\x90\x9d"  # of cp1252
 
 
@@ -119,6 +120,21 @@ def decode_text(data: bytes, charset: str) -> str:
         if charset == "latin1":
             return "".join(bytes((byte,)).decode(codec, "ignore") or chr(byte) for byte in data)
         raise
+
+
+@functools.cache
+def letters_of(charset: str) -> str | None:
+    """What each byte means in a character set of single bytes, U+FFFE where it is no text; None for any other set."""
+    if character_size(charset) > 1 or CODECS.get(charset) is None:
+        return None
+    return "".join(map(_letter_of, range(256), [charset] * 256))
+
+
+def _letter_of(byte: int, charset: str) -> str:
+    try:
+        return decode_text(bytes((byte,)), charset)
+    except UnicodeDecodeError:
+        return NO_LETTER
 
 
 def encode_text(text: str, charset: str) -> bytes:
