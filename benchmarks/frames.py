@@ -44,8 +44,8 @@ from ibbmaster.lake.session import open_session
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testkit.mariadb_programs import find_programs
+from tests.machinery.events import make_event, make_gtid_event
 
 COLUMNS = {
     "id": "bigint",

@@ -21,7 +21,7 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 MB = 1 << 20
 OPTIONS = StoreOptions(max_file_bytes=16 * MB, is_sparse=True)

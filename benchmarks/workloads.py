@@ -19,9 +19,9 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.testkit.mariadb_programs import find_programs
 from ibbmaster.testkit.mariadb_server import NetworkServer, ServerTemplate
+from tests.machinery.events import make_event, make_gtid_event
 
 WRITER_OPTIONS = (  # only while it fills its log
     "--sync-binlog=0",

@@ -24,8 +24,8 @@ from ibbmaster.ibb.oob import OobForest, encode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
-from ibbmaster.testing.disk import MemoryDisk
 from ibbmaster.wire.packet import PacketReader
+from tests.machinery.disk import MemoryDisk
 
 CHECKSUM_SWITCH = Path(__file__).parents[1] / "fixtures" / "classic" / "11.8" / "checksum-switch"
 OVERHEAD = 3 + 1 + 38  # chunk header, commit header, GTID event

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import trio
 
-from ibbmaster.testkit.recorded_connection import RecordedConnection
-from ibbmaster.testkit.recording import Recording
-from ibbmaster.testkit.relay import Relay
+from ibbmaster.recorder.recorded_connection import RecordedConnection
+from ibbmaster.recorder.recording import Recording
+from ibbmaster.recorder.relay import Relay
 
 TIMEOUT_S = 60.0
 

@@ -21,7 +21,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 INT = SqlType(word="int", length=11)
 BIGINT = SqlType(word="bigint", length=20)

@@ -15,7 +15,7 @@ from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_tabl
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.events import make_event
+from tests.machinery.events import make_event
 
 
 class Said(NamedTuple):

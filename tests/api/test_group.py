@@ -8,14 +8,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.table_versions import without_statements
-from tests.written_log import inserted, write_log
 
 import ibbmaster
 from ibbmaster.api import group as group_module
 from ibbmaster.api.group import UndecodableValue
 from ibbmaster.errors import EventError, PositionPurgedError, UndecodableError
 from ibbmaster.event.rows.encoding import written_table
+from tests.table_versions import without_statements
+from tests.written_log import inserted, write_log
 
 ROOT = Path(__file__).parents[2]
 IBB = ROOT / "fixtures" / "ibb"

@@ -12,7 +12,6 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from lanes.replay import CLASSIC, raw_events
-from tests.table_versions import without_statements
 
 from ibbmaster.arrow import collecting, fast_reading, image_columns, reading, row_columns
 from ibbmaster.arrow.fast_reading import fast_batches, is_fast
@@ -33,7 +32,8 @@ from ibbmaster.log.group_content import RowReader, group_events, table_name
 from ibbmaster.position import LOG_START
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
+from tests.table_versions import without_statements
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CHUNK_HEAD_SIZE = 3

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests.table_versions import write_log
-
 from ibbmaster.arrow.plan import find_versions
 from ibbmaster.spark.options import parse_options
+from tests.table_versions import write_log
 
 
 def test_a_log_that_grew_or_is_another_one_is_folded_anew(tmp_path) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.table_versions import BIGINT, INT, TEXT, column, inserts, nameless_map, rows_event, version
 
 import ibbmaster
 from ibbmaster.arrow.fast_reading import fast_batches
@@ -28,7 +27,8 @@ from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.versions import TableVersions
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.crash import make_event, make_gtid_event
+from tests.machinery.crash import make_event, make_gtid_event
+from tests.table_versions import BIGINT, INT, TEXT, column, inserts, nameless_map, rows_event, version
 
 DECIMAL = SqlType(word="decimal", length=6, scale=2)
 WIDE = SqlType(word="decimal", length=30, scale=4)

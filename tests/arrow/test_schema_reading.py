@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.table_versions import inserts, write_log
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_shape, find_versions
@@ -11,6 +10,7 @@ from ibbmaster.arrow.schema_reading import declared_schema
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.spark.options import parse_options
+from tests.table_versions import inserts, write_log
 
 DECLARED = "CREATE TABLE db.t (id INT, a VARCHAR(20), PRIMARY KEY (id, a))"
 ALTER = "ALTER TABLE t CHANGE a b VARCHAR(20) FIRST, ADD n INT DEFAULT 5"

@@ -11,7 +11,7 @@ from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_posi
 from ibbmaster.errors import EventError, SourceError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 EOF = b"\xfe\x00\x00\x00\x00"
 LOGGED = ("0-1-1", "5-1-7", "0-1-2", "0-2-3")

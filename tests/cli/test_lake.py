@@ -32,7 +32,7 @@ from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 
 @pytest.fixture

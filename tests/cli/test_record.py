@@ -9,12 +9,12 @@ import subprocess
 import sys
 
 import pytest
-from tests.tap import listen_in
 
 from ibbmaster.cli.main import main
 from ibbmaster.cli.record import parse_source
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.scenario import read_scenario
+from tests.tap import listen_in
 
 SOURCES = {
     "db1.example.com": ("db1.example.com", 3306),

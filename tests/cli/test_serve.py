@@ -23,7 +23,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 DOMAINS = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "domains"
 LISTEN = {

@@ -12,6 +12,7 @@ from ibbmaster.dialogue.variables import ProcessRow
 from ibbmaster.dump.error import DumpError
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
+from ibbmaster.wire.capability import StatusFlag
 from ibbmaster.wire.response import Err, Ok, ResultSet
 
 
@@ -675,6 +676,30 @@ def test_double_quotes_are_around_names_where_the_session_says_so(shopping, mode
     (prepared,) = shopping.prepared.prepare(b'SELECT "name" FROM shop.item')
     assert [column.name for column in prepared.columns] == ["name"]
     assert ask(shopping, "SET @a = 'x', sql_mode = DEFAULT; SELECT @a") == [("x",)]
+
+
+def test_each_statement_of_a_text_is_read_as_the_one_before_it_says(new_dialog):
+    dialog = new_dialog("classic-11.8")
+    text = rb"""SELECT 'a\n' || "b"; SET sql_mode = 'PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES';; SELECT 'a\n' || "b"; """
+    first, second, third = dialog.query(text)
+    assert [list(answer.rows) for answer in (first, third)] == [[(b"0",)], [(rb"a\nb",)]]
+    assert [answer.status & StatusFlag.MORE_RESULTS for answer in (first, second, third)] == [8, 8, 0]
+
+    first, second = dialog.query(b"SELECT 1; SELEC 2; SELECT 3")
+    assert (list(first.rows), second.code) == ([(b"1",)], 1064)
+
+
+@pytest.mark.parametrize("charset", ["gbk", "sjis", "cp932", "big5"])
+def test_a_backslash_may_be_a_part_of_a_letter(new_dialog, charset):
+    dialog = new_dialog("classic-11.8")
+    letter = b"\x95\x5c"
+    dialog.query(f"SET NAMES {charset}".encode())
+    assert [
+        list(answer.rows) for answer in dialog.query(b"SELECT '%s', CHAR_LENGTH('%s'), x'955c'" % (letter, letter))
+    ] == [[(letter, b"1", letter)]]
+    assert list(dialog.query_at_once(b"SELECT '%s'" % letter)[0].rows) == [(letter,)]
+    dialog.query(b"SET NAMES utf8mb4")
+    assert dialog.query(b"SELECT '%s'" % letter)[0].code == 1064
 
 
 def test_a_table_that_nobody_knows_says_why(shopping):

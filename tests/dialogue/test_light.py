@@ -90,9 +90,9 @@ def test_what_reads_the_log_or_may_take_long_is_not_light_and_nothing_is_done(ne
 def test_what_one_replica_has_said_is_not_parsed_again_for_another(new_dialog, monkeypatch):
     parsed = []
 
-    def note(text, *, version):
+    def note(text, *, version, sql_mode):
         parsed.append(text)
-        return parse(text, version=version)
+        return parse(text, version=version, sql_mode=sql_mode)
 
     monkeypatch.setattr(light, "parse", note)
     light.light_statements.cache_clear()
@@ -112,5 +112,5 @@ def test_what_is_kept_of_a_text_does_not_serve_a_session_with_other_quotes(new_d
 
     ansi.query_at_once(b"SET sql_mode = ANSI_QUOTES")
 
-    assert ansi.query_at_once(text) is None
+    assert ansi.query_at_once(text) is None  # it is a column
     assert ansi.query(text)[0].code == 1054

@@ -189,3 +189,15 @@ def test_any_bytes_for_parameters_are_an_answer(statements, rng):
         (answer,) = statements.execute(statement_id, bytes(changed))
         assert isinstance(answer, ResultSet) or answer.code == 1210
         assert all(encode_response(answer))
+
+
+def test_a_statement_is_read_by_the_sql_mode_that_it_was_prepared_in(new_dialog):
+    dialog = new_dialog("classic-11.8")
+    dialog.query(b"SET sql_mode = 'PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,HIGH_NOT_PRECEDENCE'")
+    answer = prepare(dialog.prepared, r"SELECT 'a\n' || ?, NOT 0 + ?")
+    dialog.query(b"SET sql_mode = ''")
+
+    (found,) = dialog.prepared.execute(answer.statement_id, parameters("b\\", 1))
+
+    assert list(found.rows) == [(b"a\\nb\\", b"2")]
+    assert execute(dialog.prepared, r"SELECT 'a\n' || ?, NOT 0 + ?", "1", 1) == [(b"1", b"0")]

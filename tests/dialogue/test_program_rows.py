@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibbmaster.dialogue.program_rows import ROWS, SHOWN_COLUMNS, ProgramReader, shown_rows, sql_mode_text
+from ibbmaster.dialogue.program_rows import ROWS, SHOWN_COLUMNS, ProgramReader, shown_rows
 from ibbmaster.dialogue.table_columns import SHOWN, information_columns
 
 STATEMENTS = (
@@ -72,7 +72,3 @@ def test_show_has_as_many_values_as_columns(new_catalog):
     for table in SHOWN_COLUMNS:
         columns = SHOWN["PROCEDURE STATUS" if table == "ROUTINES" else table].split(", ")
         assert {len(row) for row in shown_rows(table, programs, READER)} == {len(columns)}
-
-
-def test_a_sql_mode_is_told_in_words():
-    assert sql_mode_text(0b100 | 1 << 20) == "ANSI_QUOTES,NO_BACKSLASH_ESCAPES"

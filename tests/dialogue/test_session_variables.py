@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY, SQL_MODES
+from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY
 from ibbmaster.dialogue.variables import FIXED
+from ibbmaster.sqltext.sql_mode import MODES
 
 
 def test_a_default_is_one_of_the_choices():
@@ -14,8 +15,7 @@ def test_a_default_is_one_of_the_choices():
 def test_no_name_comes_in_two_cases_and_no_mode_twice():
     assert [name for name in (*SESSION_DEFAULTS, *SESSION_ONLY) if name != name.lower()] == []
     assert {*SESSION_ONLY} <= {*SESSION_DEFAULTS}
-    assert len(set(SQL_MODES.split())) == len(SQL_MODES.split())
-    assert {*SESSION_DEFAULTS["sql_mode"].split(",")} <= {*SQL_MODES.split()}
+    assert {*SESSION_DEFAULTS["sql_mode"].split(",")} <= {*MODES}
 
 
 def test_what_the_primary_fixes_has_the_type_of_the_default():

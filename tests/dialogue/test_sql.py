@@ -8,7 +8,6 @@ import random
 import pytest
 
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.sql_token import SqlError
 from ibbmaster.dialogue.statement import (
     Administration,
     Assignment,
@@ -39,6 +38,7 @@ from ibbmaster.dialogue.statement import (
     Use,
     UserVariable,
 )
+from ibbmaster.sqltext.token import SqlError
 
 
 def one(sql: str):

@@ -9,7 +9,6 @@ import pytest
 
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.sql_expression import DEPTH_MAX, STEPS_MAX, binary_value, number_value
-from ibbmaster.dialogue.sql_token import SqlError, tokenize
 from ibbmaster.dialogue.statement import (
     Call,
     ColumnName,
@@ -20,6 +19,7 @@ from ibbmaster.dialogue.statement import (
     SystemVariable,
     UserVariable,
 )
+from ibbmaster.sqltext.token import SqlError, tokenize
 
 
 def told(expression) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.sql_token import SqlError
 from ibbmaster.dialogue.statement import ColumnName, Literal, Operation, Show, TableName
+from ibbmaster.sqltext.token import SqlError
 
 SHOWN = {
     "SHOW GLOBAL VARIABLES LIKE 'a%'": Show(what="VARIABLES", scope="global", pattern="a%"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue.sql_tables import handled_table, named_tables
-from ibbmaster.dialogue.sql_token import TOKENS_MAX, tokenize
+from ibbmaster.sqltext.token import TOKENS_MAX, tokenize
 
 NAMED = {
     "SELECT a FROM t": ["t"],

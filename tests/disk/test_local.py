@@ -15,8 +15,8 @@ from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreEr
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.log_checker import check_log
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.log_checker import check_log
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import MissingFileError, StoreError
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.testing.disk import MemoryDisk
+from tests.machinery.disk import MemoryDisk
 
 FILES = {"a": bytes(range(256)) * 200, "b": b"b" * PAGE_SIZE}
 

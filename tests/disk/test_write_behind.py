@@ -9,7 +9,7 @@ import pytest
 from ibbmaster.disk import write_behind
 from ibbmaster.disk.write_behind import WriteBehindDisk
 from ibbmaster.errors import DiskFullError
-from ibbmaster.testing.disk import MemoryDisk
+from tests.machinery.disk import MemoryDisk
 
 
 class GatedDisk(MemoryDisk):

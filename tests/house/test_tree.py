@@ -12,7 +12,15 @@ PACKAGE = ROOT / "src" / "ibbmaster"
 PROGRAMS = (
     PACKAGE / "scorecard" / "adapters"
 )  # no modules: each runs by itself, and interop/test_consumers.py runs them
-OF_THE_WHOLE = {"docs", "typing", "house", "interop", "protocol", "simulation"}  # tests of no single module
+OF_THE_WHOLE = {
+    "docs",
+    "typing",
+    "house",
+    "interop",
+    "machinery",
+    "protocol",
+    "simulation",
+}  # tests of no single module
 DECIDES = (ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match, ast.BoolOp, ast.comprehension)
 
 #: Modules that only make sense together, by the test that is about them.
@@ -70,7 +78,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # A version of a table is seen in the rows that are written of it.
     "testkit/test_tables.py": ("testkit/table_version.py",),
     "testkit/test_stream_editor.py": ("testkit/stream_places.py",),
-    "testkit/test_recording.py": ("testkit/recorded_connection.py", "testkit/recorded_dump.py"),
+    "recorder/test_recording.py": ("recorder/recorded_connection.py", "recorder/recorded_dump.py"),
     "testkit/test_fault.py": ("testkit/action.py",),
     "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
     # What needs Spark runs in one session, which takes ten seconds to start.
@@ -80,15 +88,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # Each way to read, over the same logs: what counts is that none of them has an answer of its own.
     "spark/test_every_path.py": ("spark/live_schema.py",),
     "spark/test_writer.py": ("spark/log_writing.py",),
-    # What simulates, serves or feeds for other tests.
-    "simulation/test_schedules.py": (
-        *("testing/life.py", "testing/life_judge.py", "testing/schedules.py", "testing/streams.py"),
-    ),
-    "simulation/test_crashes.py": ("testing/crash.py", "testing/workload.py"),
-    "testing/test_scheduler.py": ("testing/simulated_threads.py",),
-    "log/test_interface.py": ("testing/memory_binlog.py", "log/group_writer.py"),
-    "simulation/test_kills.py": ("testing/feeder.py",),
-    "interop/test_soak.py": ("testing/soak.py", "testing/soak_feeder.py", "testing/soak_log.py"),
+    "log/test_interface.py": ("log/group_writer.py",),
     # Each event of real servers through all that reads events; commands of a directory; damage to whatever file.
     "event/test_captures.py": (),
     "store/test_damage.py": (),

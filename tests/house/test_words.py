@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "ibbmaster"
+MACHINERY = ROOT / "tests" / "machinery"
 GLOSSARY = ROOT / "protocol" / "glossary.md"
 PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # of CamelCase: LSN, Log, Position
 
@@ -18,10 +19,17 @@ EVERYDAY = frozenset((ROOT / "tests/house/everyday_words.txt").read_text().split
 
 
 @functools.cache
+def sources() -> list[Path]:
+    """The modules of the package, and those that only tests use."""
+    machinery = {path for path in MACHINERY.glob("*.py") if not path.name.startswith("test_")}
+    return sorted(machinery | set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("scorecard/adapters/*/*.py")))
+
+
+@functools.cache
 def public_classes() -> dict[str, list[str]]:
     """Each name with the places where a class is called so."""
     found = defaultdict(list)
-    for path in sorted(set(PACKAGE.rglob("*.py")) - set(PACKAGE.glob("scorecard/adapters/*/*.py"))):
+    for path in sources():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(f"{path.relative_to(ROOT)}:{node.lineno}")
@@ -63,8 +71,8 @@ def test_an_everyday_word_is_no_term() -> None:
 
 
 def test_each_term_is_in_a_name_or_in_a_description_of_bytes() -> None:
-    names = [path.stem for path in PACKAGE.rglob("*.py")]
-    for path in PACKAGE.rglob("*.py"):
+    names = [path.stem for path in sources()]
+    for path in sources():
         kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         names += [node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
     used = set().union(*map(words_of, names))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.testing.disk import MemoryDisk
+from tests.machinery.disk import MemoryDisk
 
 PAGE = 16384
 

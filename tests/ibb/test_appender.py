@@ -10,7 +10,7 @@ from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.ibb.oob import OobForest, encode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
-from ibbmaster.testing.disk import MemoryDisk
+from tests.machinery.disk import MemoryDisk
 
 GTID_EVENT = bytes.fromhex("00f15365a2010000002600000000000000080001000000000000000000000021000000000000")
 QUERY_EVENT = bytes.fromhex(

@@ -12,8 +12,8 @@ from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 from ibbmaster.ibb.scan import Misplaced, Nesting, ScanEnd, index_chunks, last_chunk, page_chunks
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.fields import ChunkColumn, Field, Status
-from ibbmaster.testing.random_log import random_log
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.random_log import random_log
+from tests.machinery.simulated_disk import SimulatedDisk
 
 COMMIT, STATE, OOB, DUMMY = RecordType.COMMIT, RecordType.GTID_STATE, RecordType.OOB_DATA, RecordType.DUMMY
 ENDS = {

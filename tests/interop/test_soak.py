@@ -1,6 +1,6 @@
 """A soak: readers and real replicas that follow a log while it is written, through every kind of interruption.
 
-`--soak-seconds N` says how long; `python -m ibbmaster.testing.soak` does the same without replicas.
+`--soak-seconds N` says how long; `python -m tests.machinery.soak` does the same without replicas.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from lanes.proxy import CuttingProxy
 from lanes.replica import Replica
 
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.testing.soak_log import rows_of
 from ibbmaster.testkit.mariadb_programs import installed_versions
 from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
+from tests.machinery.soak_log import rows_of
 
 CUT_BYTES_MAX = 6_000_000  # some groups have 900 kB, and what was received of one is received again
 CATCH_UP_S = 300.0
@@ -75,7 +75,7 @@ def soak(
     watch_log("log of the soak", lambda: log.read_text()[-20_000:])
     with log.open("w") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "ibbmaster.testing.soak", *words],
+            [sys.executable, "-m", "tests.machinery.soak", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,

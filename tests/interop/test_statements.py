@@ -9,6 +9,7 @@ import pymysql
 import pytest
 from lanes.capture import Capture
 from lanes.primary import IbbPrimary, Primary
+from lanes.sql_modes import MODES, STATEMENTS
 from lanes.statements import ALIKE, OF_A_KIND
 
 from ibbmaster.testkit.mariadb_server import RealPrimary
@@ -61,9 +62,13 @@ def test_a_statement_is_answered_as_by_a_real_primary(
     real = new_real_primary(capture)
 
     mine, theirs = (ask(primary, [*ALIKE, *OF_A_KIND]) for primary in (ours, real))
+    for mode in MODES:
+        for answers, primary in ((mine, ours), (theirs, real)):
+            answers += ask(primary, [f"SET sql_mode = '{mode}'", *STATEMENTS])
+    asked = [*ALIKE, *OF_A_KIND, *(f"{mode}: {sql}" for mode in MODES for sql in ("SET", *STATEMENTS))]
 
     differences = []
-    for sql, answer, wanted in zip([*ALIKE, *OF_A_KIND], mine, theirs, strict=True):
+    for sql, answer, wanted in zip(asked, mine, theirs, strict=True):
         if sql in OF_A_KIND:
             answer, wanted = ([each if not isinstance(each, tuple) else "rows"] for each in (answer, wanted))
         if answer != wanted:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lanes.primary import IbbPrimary
+
 from benchmarks.figures import FURTHER, ROWS, Figure, Target
 from benchmarks.latency import PACED_PERIOD_S, paced
 from benchmarks.replica import Account, first_event_s, reconnect_s, waiting
@@ -16,8 +18,6 @@ from benchmarks.servers import Contender
 from benchmarks.stream import one_run
 from benchmarks.table import selected
 from benchmarks.workloads import large_log, small_group
-from lanes.primary import IbbPrimary
-
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.store.writer import BinlogWriter
 

@@ -15,9 +15,9 @@ from ibbmaster.kernel import loading
 from ibbmaster.kernel.fields import PAIR_COLUMNS, ChunkColumn, Field, Framing, Status
 from ibbmaster.log.event_groups import decode_first_event
 from ibbmaster.position import LogPosition
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.random_log import random_log
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.random_log import random_log
+from tests.machinery.simulated_disk import SimulatedDisk
 
 OUT_BYTES = 576 * 1024
 

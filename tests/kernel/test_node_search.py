@@ -19,8 +19,8 @@ from ibbmaster.log.event_groups import StoredGroup
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming.large_group import NODES_AHEAD, LargeGroup, quick_nodes
-from ibbmaster.testing.crash import make_event, make_gtid_event
-from ibbmaster.testing.disk import MemoryDisk
+from tests.machinery.crash import make_event, make_gtid_event
+from tests.machinery.disk import MemoryDisk
 
 NODE_BYTES = 3000
 NODES_MAX = 2 * NODES_AHEAD + 5  # more than one call finds

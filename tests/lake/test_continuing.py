@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.table_versions import inserts, write_log
 
 from ibbmaster.errors import StoreError
 from ibbmaster.lake.continuing import tables_to_export
+from tests.table_versions import inserts, write_log
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, a INT, b VARCHAR(9))"
 ROW = inserts({"id": "int", "a": "int", "b": "varchar(9)"}, [(1, 2, "x")])

@@ -22,7 +22,7 @@ from ibbmaster.lake.statements import statements_of
 from ibbmaster.lake.stories import Stories
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 T = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
 U = written_table("d.u", {"id": "int", "a": "int"}, table_id=2, primary_key=["id"])

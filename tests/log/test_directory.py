@@ -12,8 +12,8 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log import directory
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import make_event, make_gtid_event
 
 SHAPE = {"max_file_bytes": 1 << 20, "state_interval_bytes": 1 << 16}
 

@@ -19,7 +19,7 @@ from ibbmaster.position import LOG_START
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.disk import MemoryDisk
+from tests.machinery.disk import MemoryDisk
 
 
 def blank(disk, file_no, page_no):

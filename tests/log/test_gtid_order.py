@@ -12,8 +12,8 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import make_event, make_gtid_event
 
 SIZES = {"small": 40, "large": 90_000}  # in the commit record; out of band
 OPTIONS = StoreOptions(max_file_bytes=1 << 18, state_interval_bytes=1 << 15, spill_bytes=20_000, oob_piece_bytes=30_000)

@@ -18,9 +18,9 @@ from ibbmaster.position import LOG_START
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.memory_binlog import MemoryBinlog
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.memory_binlog import MemoryBinlog
+from tests.machinery.simulated_disk import SimulatedDisk
 
 OPTIONS = StoreOptions(max_file_bytes=4 << 20)
 ENGINES = {"on a disk": lambda: BinlogStore(SimulatedDisk(), OPTIONS), "in memory": MemoryBinlog}

@@ -11,7 +11,7 @@ from ibbmaster.log import verify as verifying
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.order_checks import NAMED_MAX
 from ibbmaster.log.verify import verify
-from ibbmaster.testing.disk import MemoryDisk
+from tests.machinery.disk import MemoryDisk
 
 
 @pytest.fixture(params=["with kernels", "without"], autouse=True)

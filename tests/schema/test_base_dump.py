@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.schema.conftest import column_text, logged, place
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.schema.base_dump import expect_statement, read_base, read_rows
 from ibbmaster.schema.history import SchemaHistory
+from tests.schema.conftest import column_text, logged, place
 
 DUMP = r"""/*M!999999\- enable the sandbox mode */
 -- MariaDB dump 10.19-11.8.6-MariaDB, for debian-linux-gnu (x86_64); CREATE TABLE no (a INT);

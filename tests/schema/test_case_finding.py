@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.schema.conftest import Folded
 
 from ibbmaster.schema.model import TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase
+from tests.schema.conftest import Folded
 
 MADE = "CREATE TABLE Three (a INT)"
 COUNTED_AS_ONE = (

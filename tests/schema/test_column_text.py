@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ibbmaster.schema.column_text import default_text, quoted_text, type_text, unquoted_text
+from ibbmaster.schema.column_text import default_text, type_text
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn
+from ibbmaster.sqltext.quoting import quoted_text, unquoted
 
 TYPES = {
     "int(10) unsigned zerofill": SqlType(word="int", length=10, is_unsigned=True, is_zerofill=True),
@@ -78,4 +79,4 @@ def test_the_ends_of_a_period_and_columns_without_a_default_print_none():
 
 @pytest.mark.parametrize("text", ["", "it's", "a\\b\n\r\0", "ü€𝄞"])
 def test_a_text_survives_its_quotes(text):
-    assert unquoted_text(quoted_text(text)) == text
+    assert unquoted(quoted_text(text)) == text

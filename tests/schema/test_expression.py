@@ -5,11 +5,11 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from tests.table_versions import INT, TEXT, column
 
 from ibbmaster.schema.expression import NotSimpleError, constant, formula
 from ibbmaster.schema.model import SqlType
 from ibbmaster.schema.names import column_of
+from tests.table_versions import INT, TEXT, column
 
 DECIMAL = SqlType(word="decimal", length=6, scale=2)
 ENUM = SqlType(word="enum", labels=("a", "b"), charset="utf8mb4")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from tests.schema.conftest import logged, place
 
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import TableVersion, UnknownTable
+from tests.schema.conftest import logged, place
 
 
 def number(name, **others):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from tests.schema.conftest import Folded, place
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.schema.ddl import parse_ddl
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.name_case import NameCase, lower_name, parse_name_case
 from ibbmaster.schema.versions import TableVersions
+from tests.schema.conftest import Folded, place
 
 SPELLED = (
     "CREATE DATABASE Shop",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from tests.table_versions import BIGINT, INT, TEXT, column, named_by_event, nameless, place, version
 
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.shape import column_type
@@ -13,6 +12,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.schema.model import SqlType, UnknownTable
 from ibbmaster.schema.names import column_of, named, unknown_names
+from tests.table_versions import BIGINT, INT, TEXT, column, named_by_event, nameless, place, version
 
 DECLARED = {  # a type as a statement has it, and as a version does
     "tinyint": SqlType(word="tinyint", length=4),

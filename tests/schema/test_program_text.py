@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from ibbmaster.event.statement.token import ANSI_QUOTES
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.program_text import (
     definer_clause,
@@ -17,6 +16,7 @@ from ibbmaster.schema.program_text import (
 )
 from ibbmaster.schema.stored_program import StoredProgram
 from ibbmaster.schema.type_clause import ORACLE
+from ibbmaster.sqltext.token import ANSI_QUOTES
 
 
 def test_a_trigger_is_printed_without_or_replace_and_without_its_place_in_the_order():

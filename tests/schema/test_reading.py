@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tests.table_versions import logged_statement
-
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.reading import with_new_names
+from tests.table_versions import logged_statement
 
 
 def test_columns_of_an_expression_get_their_new_names() -> None:

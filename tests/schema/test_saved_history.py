@@ -6,7 +6,6 @@ import json
 import random
 
 import pytest
-from tests.schema.conftest import Folded, logged, place
 
 from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.position import LogPosition
@@ -20,6 +19,7 @@ from ibbmaster.schema.saved_history import (
     decode_history,
     encode_history,
 )
+from tests.schema.conftest import Folded, logged, place
 
 UP_TO = LastFolded(LogPosition(0, 7), "0-1-7", "ab" * 32, "0-1-6", "cd")
 STATEMENTS = (

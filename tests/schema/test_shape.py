@@ -5,7 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from tests.table_versions import BIGINT, INT, TEXT, column, named_by_event, place, version
 
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.schema.model import SqlType
@@ -20,6 +19,7 @@ from ibbmaster.schema.shape import (
     version_shape,
     widening,
 )
+from tests.table_versions import BIGINT, INT, TEXT, column, named_by_event, place, version
 
 ID = column(1, "id")
 

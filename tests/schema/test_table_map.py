@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.event.conftest import CAPTURES, events_of
-from tests.schema.conftest import column_text, place
 
 from ibbmaster.event.gtid_event import decode_gtid_event
 from ibbmaster.event.rows.table_schema import decode_table_schema
@@ -13,6 +11,8 @@ from ibbmaster.event.types import EventType
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.table_map import derived_table, disagreement
+from tests.event.conftest import CAPTURES, events_of
+from tests.schema.conftest import column_text, place
 
 
 def told(capture):

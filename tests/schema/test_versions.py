@@ -5,11 +5,10 @@ from __future__ import annotations
 import pickle
 from types import MappingProxyType
 
-from tests.table_versions import column, place, version
-
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import UnknownTable
 from ibbmaster.schema.versions import TableVersions
+from tests.table_versions import column, place, version
 
 FIRST = version(column(1, "a"))
 SECOND = version(column(1, "b"), since=place(10, 1))

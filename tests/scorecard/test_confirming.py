@@ -8,11 +8,11 @@ import types
 import pytest
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.recorder.relay import Relay
 from ibbmaster.scorecard.cards import Card, read_cards
 from ibbmaster.scorecard.confirming import NO_ENGINE, SERVERS, _RealFaults, confirm, why_not
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
-from ibbmaster.testkit.relay import Relay
 from ibbmaster.testkit.witness import Witness
 
 CARD = next(card for card in read_cards() if card.name == "cut-after-gtid")

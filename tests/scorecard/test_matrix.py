@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests import scorecard_results
 
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import (
@@ -17,6 +16,7 @@ from ibbmaster.scorecard.matrix import (
     plain,
     tally,
 )
+from tests import scorecard_results
 
 
 def lightness(colour: str) -> float:

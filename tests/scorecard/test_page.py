@@ -15,11 +15,11 @@ from urllib.parse import quote
 
 import matplotlib.image
 import pytest
-from tests import scorecard_results
 
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.page import EVENT_BYTES_MAX, render
 from ibbmaster.scorecard.results import FaultBytes, Results
+from tests import scorecard_results
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 needs_chromium = pytest.mark.skipif(

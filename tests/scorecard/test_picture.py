@@ -7,13 +7,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from tests import scorecard_results
 
 from ibbmaster.scorecard import results as kept_results
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS, look_name
 from ibbmaster.scorecard.picture import NAME_LENGTH_MAX, SIZE_MAX, SQUARE, render
 from ibbmaster.scorecard.results import Results
+from tests import scorecard_results
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "protocol" / "scorecard" / "results.json"
@@ -70,6 +70,7 @@ def test_each_cell_is_a_square_of_its_grade_and_the_best_that_can_be_is_as_good_
         "loses-loudly": 1,
         "crashes": 1,
         "hangs": 1,
+        "metadata-wrong": 0,
         "loses-silently": 2,
         "not-run": 9,
     }

@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from tests import scorecard_results
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard import results as kept_results
@@ -15,6 +14,7 @@ from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS
 from ibbmaster.scorecard.report import BEGIN, DETAILS_MAX, END, TEXT_SIZE_MAX, paste, table, text_for_authors
 from ibbmaster.scorecard.results import Cell, Results
+from tests import scorecard_results
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "protocol" / "guide" / "scorecard.md"
@@ -49,10 +49,10 @@ def test_each_consumer_has_a_line_with_its_counts_and_its_version() -> None:
     text = table(scorecard_results.every_kind())
 
     good, bad, none = (rows(text, f"{name}")[0] for name in ("good-client", "bad-client", "no-client"))
-    assert good[1:-1] == ["2", "1", "", "2", "", "", "", "3 of 5"]
+    assert good[1:-1] == ["2", "1", "", "2", "", "", "", "", "3 of 5"]
     assert good[-1] == "good-client 1.2.3, Python 3.11.2 (PyPI); 2 scenarios not run"
-    assert bad[1:-1] == ["2", "", "1", "", "1", "1", "2", "2 of 7"]
-    assert none[1:-1] == [""] * 8
+    assert bad[1:-1] == ["2", "", "1", "", "1", "1", "", "2", "2 of 7"]
+    assert none[1:-1] == [""] * 9
     assert none[-1] == "not run: zig is not on PATH"
 
 

@@ -15,7 +15,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.log.pages import PageReader
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 LOGIN = [  # as a replica of MariaDB 11.8 says it
     "SELECT UNIX_TIMESTAMP()",

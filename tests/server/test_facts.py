@@ -11,9 +11,9 @@ from ibbmaster.log.interface import LogFile
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.memory_binlog import MemoryBinlog
 from ibbmaster.wire.auth import make_account
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.memory_binlog import MemoryBinlog
 
 
 @pytest.fixture

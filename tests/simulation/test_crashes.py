@@ -7,7 +7,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from ibbmaster.testing.crash import Judge, judge_seed
+from tests.machinery.crash import Judge, judge_seed
 
 STATES = 100_000  # distinct ones, in one run of the suite
 FIRST_SEED = 1
@@ -16,7 +16,7 @@ FIRST_SEED = 1
 # As mysql-test/suite/binlog_in_engine/recovery.test
 @pytest.mark.timeout(1200)
 def test_every_state_a_crash_leaves_is_recovered(record_property):
-    """Prints the seed if it is not; `python -m ibbmaster.testing.crash --seed SEED` shows it again."""
+    """Prints the seed if it is not; `python -m tests.machinery.crash --seed SEED` shows it again."""
     checked = 0
     with ProcessPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         seeds = iter(range(FIRST_SEED, 10**6))

@@ -11,9 +11,9 @@ from ibbmaster.errors import DiskFullError, FailedError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability
-from ibbmaster.testing.crash import Judge
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.crash import Judge
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.simulated_disk import SimulatedDisk
 
 STEPS = 25
 FINAL = ("write", "sync", "truncate", "create", "allocate", "sync_dir")

@@ -19,7 +19,7 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.testing.feeder import PASSWORD, is_whole
+from tests.machinery.feeder import PASSWORD, is_whole
 
 KILLS = 200
 AT_ONCE = 2  # stores; most of the time goes to starts of a process
@@ -85,7 +85,7 @@ def kill_again_and_again(directory: Path, seed: int) -> None:
     for number in range(KILLS // AT_ONCE):
         where = f"seed {seed}, kill {number}"
         process = subprocess.Popen(
-            [sys.executable, "-m", "ibbmaster.testing.feeder", str(directory), str(number)],
+            [sys.executable, "-m", "tests.machinery.feeder", str(directory), str(number)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -141,7 +141,7 @@ def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_ki
         acknowledged = 0
         for number in range(3):
             writer = subprocess.Popen(
-                [sys.executable, "-m", "ibbmaster.testing.feeder", str(tmp_path), str(number)],
+                [sys.executable, "-m", "tests.machinery.feeder", str(tmp_path), str(number)],
                 stdout=subprocess.PIPE,
                 text=True,
             )

@@ -18,9 +18,9 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.streaming import shared
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.random_log import random_log
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.random_log import random_log
+from tests.machinery.simulated_disk import SimulatedDisk
 
 LOGS = 8
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.simulation.planting import PLANTED, Bug, UnfitPatchError, all_bugs, is_found
 
 SAMPLE = {  # quick ones of each kind; the first five are those that a single thread cannot show

@@ -9,8 +9,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from benchmarks.restart import build, start
 
+from benchmarks.restart import build, start
 from ibbmaster.disk.local import RealDisk
 
 SIZES_MB = (1, 100, 1000)

@@ -10,8 +10,8 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 import pytest
 
 from ibbmaster.kernel import loading
-from ibbmaster.testing.scheduler import Scheduler
-from ibbmaster.testing.schedules import Schedule, import_under_threads, run_failing_seed, run_seed
+from tests.machinery.scheduler import Scheduler
+from tests.machinery.schedules import Schedule, import_under_threads, run_failing_seed, run_seed
 
 FIRST_SEED = 1
 SEEDS_PER_BACKUP = 6
@@ -20,7 +20,7 @@ SEEDS_PER_FAILURE = 2
 
 @pytest.mark.timeout(1200)
 def test_no_order_of_threads_loses_a_group_or_shows_one_too_early(pytestconfig):
-    """Prints the seed if one does; `python -m ibbmaster.testing.schedules --seed SEED` shows it again."""
+    """Prints the seed if one does; `python -m tests.machinery.schedules --seed SEED` shows it again."""
     count = pytestconfig.getoption("--schedules")
     checked = 0
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -35,7 +35,7 @@ def test_no_order_of_threads_loses_a_group_or_shows_one_too_early(pytestconfig):
 
 @pytest.mark.timeout(1200)
 def test_whichever_call_of_the_disk_fails_nobody_is_told_what_is_not_so(pytestconfig):
-    """Prints the seed if someone is; `python -m ibbmaster.testing.schedules --failing --seed SEED` shows it again."""
+    """Prints the seed if someone is; `python -m tests.machinery.schedules --failing --seed SEED` shows it again."""
     seeds = range(FIRST_SEED, FIRST_SEED + pytestconfig.getoption("--schedules") // SEEDS_PER_FAILURE)
     checked, failed = 0, set()
     with ProcessPoolExecutor(os.cpu_count()) as pool:

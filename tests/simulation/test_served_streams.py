@@ -42,8 +42,8 @@ from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.streaming import block_cache, shared
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
-from ibbmaster.testing.events import make_event, make_gtid_event
 from ibbmaster.wire.packet import PacketReader
+from tests.machinery.events import make_event, make_gtid_event
 
 PAGE_SIZE = 16384
 SIZES = (0, 30, 300, 3000, PAGE_SIZE, 70_000, 300_000)

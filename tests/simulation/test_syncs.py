@@ -19,7 +19,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import DURABLE_END_NAME
 from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 CLASSIC = Path(__file__).parents[2] / "fixtures/classic/11.8/domains"
 SIZES = (40, 3000, 20_000, 90_000)

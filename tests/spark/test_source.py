@@ -11,13 +11,13 @@ import pytest
 from lanes.printed_rows import printed_changes, printed_map, without_untold
 from lanes.replay import CLASSIC, created_table, raw_events, readable_captures
 from pyspark.errors import PySparkException
-from tests.table_versions import without_statements
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_versions
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.log.group_content import RowReader, TableFilter
 from ibbmaster.spark.options import parse_options
+from tests.table_versions import without_statements
 
 
 @pytest.mark.parametrize("capture", [name for name in readable_captures() if "/big" not in name])  # values of megabytes

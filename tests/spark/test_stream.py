@@ -7,13 +7,13 @@ import pickle
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.datasource import ReadAllAvailable
-from tests.table_versions import inserts, write_log
 
 from ibbmaster.arrow.plan import find_fields
 from ibbmaster.errors import SourceError
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.stream import IbbStreamReader
 from ibbmaster.testkit.primary import FixturePrimary
+from tests.table_versions import inserts, write_log
 
 
 class Batches:

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from lanes.answers import SESSIONS, OurTables, values_of
 from lanes.capture import Capture, load_captures
-from tests.written_log import Said, inserted, write_log
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
@@ -21,7 +20,6 @@ from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.statement.engine import NO_ENGINE_SUBSTITUTION
-from ibbmaster.event.statement.token import ANSI_QUOTES
 from ibbmaster.lake.statements import statements_of
 from ibbmaster.lake.stories import Stories
 from ibbmaster.log.schema_history import LoggedSchema
@@ -31,6 +29,8 @@ from ibbmaster.spark.options import parse_options
 from ibbmaster.sql.folding import RowFold
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_file import RowFile
+from ibbmaster.sqltext.token import ANSI_QUOTES
+from tests.written_log import Said, inserted, write_log
 
 AS_STORED = SESSIONS[3]
 REFUSED = {  # tables whose rows the log does not tell, and why

@@ -6,8 +6,8 @@ import pytest
 
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.dialogue.sql_token import tokenize
 from ibbmaster.sql.sqlite_text import NESTING_MAX, SelectedItem, selected_items, sqlite_text
+from ibbmaster.sqltext.token import tokenize
 
 
 def rewritten(evaluator, sql):

@@ -26,7 +26,7 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.store.xa_table import find_pending_xa
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "types-full-crc32"
 OPTIONS = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 17, is_sparse=True)

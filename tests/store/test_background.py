@@ -15,8 +15,8 @@ from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.in_doubt import NODES_PER_STEP
 from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.simulated_disk import SimulatedDisk
 
 OPTIONS = StoreOptions(durability=Durability.LATER, max_file_bytes=8 * PAGE_SIZE, redo_bytes=1 << 20)
 

@@ -16,8 +16,8 @@ from ibbmaster.store.background import Background
 from ibbmaster.store.backup import back_up
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import make_event, make_gtid_event
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 18, state_interval_bytes=1 << 16, redo_bytes=16 << 20)
 

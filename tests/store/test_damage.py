@@ -12,7 +12,7 @@ from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
-from ibbmaster.testing.disk import MemoryDisk
+from tests.machinery.disk import MemoryDisk
 
 
 def read_whole(disk):

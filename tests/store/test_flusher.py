@@ -12,9 +12,9 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.flusher import make_file
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.disk_failure import DiskFailure
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.disk_failure import DiskFailure
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.simulated_disk import SimulatedDisk
 
 SMALL = {"max_file_bytes": 4 * PAGE_SIZE, "state_interval_bytes": PAGE_SIZE}
 

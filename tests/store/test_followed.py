@@ -23,7 +23,7 @@ from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14, redo_bytes=1 << 20, full_disk_retry_s=0)
 GROWTH_S = 60  # nothing takes as long
@@ -35,7 +35,7 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 store = BinlogStore(RealDisk(sys.argv[1]), StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14))
 for seq_no in range(int(sys.argv[2]), int(sys.argv[3])):
     gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
@@ -51,7 +51,7 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 options = StoreOptions(
     max_file_bytes=1 << 16, state_interval_bytes=1 << 14, redo_bytes=1 << 18, durability=Durability(int(sys.argv[2]))
 )

@@ -8,7 +8,7 @@ from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.page import BLANK, DATA_SIZE, PAGE_SIZE, seal_page
 from ibbmaster.position import LogPosition
 from ibbmaster.store.page_fifo import RUN_PAGES_MAX, PageFifo, VisiblePages
-from ibbmaster.testing.disk import MemoryDisk
+from tests.machinery.disk import MemoryDisk
 
 FILE = b"h" * PAGE_SIZE + b"a" * PAGE_SIZE + b"b" * (PAGE_SIZE // 2) + bytes(PAGE_SIZE // 2)  # page 2: half of it
 

@@ -13,8 +13,8 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import SEGMENT_NAMES, scan_redo
 from ibbmaster.store.store_options import StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.simulated_disk import SimulatedDisk
 
 OPTIONS = StoreOptions(
     max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE, redo_bytes=1 << 20, full_disk_retry_s=0

@@ -17,8 +17,8 @@ from ibbmaster.store.redo_check import check_redo
 from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import make_event, make_gtid_event
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 17, redo_bytes=4 << 20)
 
@@ -27,7 +27,7 @@ import os, signal, sys
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event
 store = BinlogStore(RealDisk(sys.argv[1]))
 for seq_no in range(1, 156):
     gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)

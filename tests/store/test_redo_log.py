@@ -10,7 +10,7 @@ from ibbmaster.ibb.appender import PageChange
 from ibbmaster.position import LogPosition
 from ibbmaster.store.redo_log import FIRST_LSN, SEGMENT_BYTES_MIN, SEGMENT_NAMES, RedoLog, holds_log, scan_redo
 from ibbmaster.store.redo_record import RECORDS_START, Checkpoint
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.simulated_disk import SimulatedDisk
 
 EMPTY = Checkpoint(lsn=FIRST_LSN, end=None, xa=())
 

@@ -11,8 +11,8 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import SEGMENT_BYTES_MIN, read_durable_end, scan_redo
 from ibbmaster.store.redo_tail import RedoTail
 from ibbmaster.store.store_options import Durability, StoreOptions
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.simulated_disk import SimulatedDisk
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.salvage import salvage
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.events import make_event, make_gtid_event
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import make_event, make_gtid_event
 
 OPTIONS = StoreOptions(
     max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE, redo_bytes=1 << 20, full_disk_retry_s=0

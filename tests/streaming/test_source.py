@@ -31,11 +31,11 @@ from ibbmaster.streaming.framing_state import FramingState
 from ibbmaster.streaming.page_blocks import SHORT_PAGES, PageBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
-from ibbmaster.testing.disk import MemoryDisk
-from ibbmaster.testing.events import make_event, make_gtid_event
-from ibbmaster.testing.memory_binlog import MemoryBinlog
-from ibbmaster.testing.random_log import random_log
-from ibbmaster.testing.simulated_disk import SimulatedDisk
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.memory_binlog import MemoryBinlog
+from tests.machinery.random_log import random_log
+from tests.machinery.simulated_disk import SimulatedDisk
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(path.parent for path in (FIXTURES / "classic").glob("*/*/expected.json"))
@@ -646,6 +646,28 @@ def test_dumps_that_share_what_they_found_are_those_that_stand_alone_wherever_ea
         careful = dump_of(engine, is_fast=False, position=position, **options)
         fast = dump_of(engine, is_fast=True, position=position, shared=shared, stays=True, **options)
         assert (fast.data, fast.error) == (careful.data, careful.error), (seed, position, options)
+
+
+def test_dumps_that_share_what_they_found_know_nothing_of_the_log_before_a_reset(dump_of, tmp_path):
+    """The new log has other groups of the same sizes: each is at the place of an old one that is kept still."""
+    options = StoreOptions(spill_bytes=20_000, oob_piece_bytes=9000, state_interval_bytes=1 << 20)
+    store, shared = BinlogStore(RealDisk(tmp_path), options), SharedBlocks()
+    for content in (b"o", b"n", b"m"):
+        for seq_no, size in enumerate((100, 60_000, 100, 300_000, 100), start=1):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            store.write_direct(
+                gtid, make_gtid_event(gtid), [make_event(23, 1, content * size), make_event(16, 1, bytes(8))]
+            )
+        store.checkpoint()
+        for position in ("", "0-1-3", "0-1-1", "", "0-1-3"):
+            careful = dump_of(store, is_fast=False, position=position)
+            for is_pumped in (False, True):
+                fast = dump_of(
+                    store, is_fast=True, is_pumped=is_pumped, position=position, shared=shared, stays=not is_pumped
+                )
+                assert (fast.data, fast.error) == (careful.data, careful.error), (content, position, is_pumped)
+        store.reset()
+    store.close()
 
 
 @pytest.mark.parametrize("seed", range(4))

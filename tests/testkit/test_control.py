@@ -8,10 +8,10 @@ import random
 import socket
 
 import pytest
-from tests.tap import listen_in
 
 from ibbmaster.testkit.control import CONNECTIONS_MAX, LINE_SIZE_MAX, QUESTIONS, ControlSocket
 from ibbmaster.testkit.scenario import parse_scenario
+from tests.tap import listen_in
 
 TABLE = '[tables]\n"shop.t" = {id = "int primary key", data = "blob"}\n'
 

@@ -9,11 +9,11 @@ import time
 
 import pymysql
 import pytest
-from tests.tap import listen_in
 
 import ibbmaster
 from ibbmaster.testkit.fixture_logs import TORN
 from ibbmaster.testkit.primary import FixturePrimary
+from tests.tap import listen_in
 
 
 @contextlib.contextmanager

@@ -7,10 +7,10 @@ import random
 
 import pymysql
 import pytest
-from tests.tap import LOGS, listen_in
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.scenario import SCENARIO_SIZE_MAX, parse_scenario, read_scenario
+from tests.tap import LOGS, listen_in
 
 SHOP = """
 seed = 7

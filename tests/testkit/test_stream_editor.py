@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.tap import framed, tap
 
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import encode_event
@@ -16,6 +15,7 @@ from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultPlan
 from ibbmaster.testkit.stream_editor import StreamEditor
 from ibbmaster.wire.packet import PACKET_PAYLOAD_MAX, frame_packets
+from tests.tap import framed, tap
 
 SEMI_SYNC = b"\0\xef\0"
 

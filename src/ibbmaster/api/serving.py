@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, Literal, Self, TypedDict, TypeVar, Unpack
+from typing import Generic, Self, TypeVar, Unpack, get_args
 from urllib.parse import quote
 
 import trio
@@ -19,11 +19,13 @@ import trio
 from ibbmaster.api import opening
 from ibbmaster.api.accounts import read_accounts
 from ibbmaster.api.log import Log
+from ibbmaster.api.serving_options import ServingOptions, TlsChoice, default_options
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
+from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.name_case import parse_name_case
 from ibbmaster.server.certificate import Certificate, load_certificate, make_certificate
 from ibbmaster.server.options import PrimaryOptions
@@ -32,37 +34,10 @@ from ibbmaster.server.registry import Registry
 from ibbmaster.wire.auth import make_account
 
 DEFAULT_PROFILE = "engine"
-TLS_CHOICES = ("auto", "off", "required")
+TLS_CHOICES = get_args(TlsChoice)
 DUMP_HEAD_SIZE = 4096  # characters of a dump that tell what it is
 Announced = TypeVar("Announced")
 Returned = TypeVar("Returned")
-
-
-class PlainServingOptions(TypedDict, total=False):
-    """`ServingOptions` without `tls`."""
-
-    host: str
-    port: int
-    user: str
-    password: str
-    auth: Literal["native", "ed25519"]
-    grant: str | None
-    accounts: opening.PathLike | None
-    tls_cert: opening.PathLike | None
-    tls_key: opening.PathLike | None
-    profile: str | None
-    server_version: str | None
-    opening_timestamp: Literal["zero", "first-group"] | None
-    server_id: int
-    max_connections: int
-    base: opening.PathLike | None
-    lower_case_table_names: int | None
-
-
-class ServingOptions(PlainServingOptions, total=False):
-    """How a log is served. `serve` says what each means, and what it is if it is left out."""
-
-    tls: Literal["auto", "off", "required"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +52,9 @@ class CheckedOptions:
     def for_log(self, log: Log) -> PrimaryOptions:
         """Traditional files are served as the server did that wrote them, where no profile is given."""
         case = self.primary.name_case if self.primary.name_case is not None else log.name_case
-        primary = replace(self.primary, name_case=case)
+        given = self.primary.row_event_max
+        row_event_max = given if given is not None else log.row_event_max
+        primary = replace(self.primary, name_case=case, row_event_max=row_event_max)
         written = log.classic
         if written is None:
             return primary
@@ -92,64 +69,52 @@ class CheckedOptions:
 
 
 @needed_for("serving a log")
-def check_options(
-    *,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    user: str = "repl",
-    password: str = "",
-    auth: str = "native",
-    grant: str | None = None,
-    accounts: opening.PathLike | None = None,
-    tls: str = "auto",
-    tls_cert: opening.PathLike | None = None,
-    tls_key: opening.PathLike | None = None,
-    profile: str | None = None,
-    server_version: str | None = None,
-    opening_timestamp: str | None = None,
-    server_id: int = 1,
-    max_connections: int = 151,
-    base: opening.PathLike | None = None,
-    lower_case_table_names: int | None = None,
-) -> CheckedOptions:
+def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
     """Check the options of `serve`, before a log is touched.
 
     Raises:
         ConfigurationError: one cannot be used as given.
+        TypeError: there is no option of that name.
     """
-    if not password and not is_loopback(host):
-        raise ConfigurationError(f"{host} can be reached from other machines: give the account a password")
-    if auth == "ed25519" and not password:
+    unknown = sorted(options.keys() - default_options().keys())
+    if unknown:
+        raise TypeError(f"serving has no option {unknown[0]!r}")
+    given: ServingOptions = {**default_options(), **options}
+    user, password, accounts, base = given["user"], given["password"], given["accounts"], given["base"]
+    if not password and not is_loopback(given["host"]):
+        raise ConfigurationError(f"{given['host']} can be reached from other machines: give the account a password")
+    if given["auth"] == "ed25519" and not password:
         raise ConfigurationError("authentication by ed25519 needs a password")
-    requires_tls = tls == "required"
+    requires_tls = given["tls"] == "required"
     others = [] if accounts is None else read_accounts(Path(accounts), requires_tls=requires_tls)
     if user in {account.user for account, _ in others}:
         raise ConfigurationError(f"{accounts}: account {user!r} is the first account, too")
-    if not 1 <= server_id < 2**32:
-        raise ConfigurationError(f"server id {server_id}: expected a number from 1 to {2**32 - 1}")
-    if not 0 <= port < 2**16:
-        raise ConfigurationError(f"port {port}: expected a number from 0 to {2**16 - 1}")
+    if not 1 <= given["server_id"] < 2**32:
+        raise ConfigurationError(f"server id {given['server_id']}: expected a number from 1 to {2**32 - 1}")
+    if not 0 <= given["port"] < 2**16:
+        raise ConfigurationError(f"port {given['port']}: expected a number from 0 to {2**16 - 1}")
     if base is not None:
         _expect_dump(Path(base))
-    if max_connections < 1:
-        raise ConfigurationError(f"{max_connections} connections: expected at least 1")
-    options = PrimaryOptions(
-        host=host,
-        port=port,
-        account=make_account(user, password, plugin=auth, requires_tls=requires_tls),
-        held=privileges.READING if grant is None else privileges.parse_privileges(grant),
+    if given["max_connections"] < 1:
+        raise ConfigurationError(f"{given['max_connections']} connections: expected at least 1")
+    primary = PrimaryOptions(
+        host=given["host"],
+        port=given["port"],
+        account=make_account(user, password, plugin=given["auth"], requires_tls=requires_tls),
+        held=privileges.READING if given["grant"] is None else privileges.parse_privileges(given["grant"]),
         other_accounts=tuple(others),
-        certificate=_certificate(tls, tls_cert, tls_key),
-        profile=_profile(profile, server_version, opening_timestamp),
-        server_id=server_id,
-        connections_max=max_connections,
+        certificate=_certificate(given["tls"], given["tls_cert"], given["tls_key"]),
+        profile=_profile(given["profile"], given["server_version"], given["opening_timestamp"]),
+        server_id=given["server_id"],
+        connections_max=given["max_connections"],
         base=None if base is None else Path(base),
-        name_case=parse_name_case("lower_case_table_names", lower_case_table_names),
+        name_case=parse_name_case("lower_case_table_names", given["lower_case_table_names"]),
+        row_event_max=parse_row_event_max(given["max_row_event_bytes"]),
     )
     return CheckedOptions(
-        primary=options,
-        has_profile=profile is not None,
-        has_version=server_version is not None,
+        primary=primary,
+        has_profile=given["profile"] is not None,
+        has_version=given["server_version"] is not None,
         password=password,
     )
 
@@ -322,7 +287,9 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
     "required"), `tls_cert` and `tls_key` (a self-signed certificate is made); `profile`, which
     server to emulate ("engine"; for traditional files the server that wrote them),
     `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151);
-    `lower_case_table_names`, as the server that wrote the log has it (what the log says).
+    `base`, a dump that the log goes on from; `lower_case_table_names`, as the server that
+    wrote the log has it (what the log says); `max_row_event_bytes`, as "512M", of the largest row
+    event that SELECT reads (4 GiB).
 
     Raises:
         ConfigurationError: an option cannot be used, or the address cannot be listened on.

@@ -14,10 +14,10 @@ from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, e
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.statement.logged import STATUS_CHARSET
-from ibbmaster.event.statement.reading import Cursor
-from ibbmaster.event.statement.token import tokens
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.token import tokens
 
 TRANSACTION = GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL
 DDL = GtidFlag.STANDALONE | GtidFlag.DDL

@@ -26,6 +26,7 @@ from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter, group_events
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import GroupSource, LogEngine
+from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import ReadStart, locate, resume
 from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.schema_history import LoggedSchema
@@ -84,6 +85,7 @@ def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowRe
         find_version=task.versions.at,
         make_readers=make_readers,
         means=task.versions.means if task.versions.are_of_one else None,
+        large=large_rows(task.options.row_event_max),
     )
 
 

@@ -73,6 +73,7 @@ class ReadOptions:
     undecodable: Undecodable = Undecodable.FAIL
     uses_kernels: bool = True
     name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: what the log says
+    row_event_max: int | None = None  # bytes of one, put together and unpacked; None: what a log can have
 
 
 def with_keys(options: ReadOptions) -> ReadOptions:

@@ -77,7 +77,7 @@ class RowColumns:
         self._cells: dict[str, ColumnCells] = {}  # by name, as the current table has its columns
         self._names: dict[int, str] = {}  # of these columns, by their numbers
         self._origins: dict[str, ColumnOrigin] = {}  # by name in the DataFrame
-        self._plain = PlainEvents()
+        self._plain = PlainEvents(reader.large)
         slots = max(2 * len(self._own), 1)
         self._values = np.zeros((slots, ROWS_MAX), dtype=np.int64)
         self._valid = np.zeros((slots, ROWS_MAX), dtype=np.uint8)

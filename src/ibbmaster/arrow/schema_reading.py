@@ -18,8 +18,8 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import NameRange, TableName, parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.reading import quoted_name
 from ibbmaster.schema.versions import TableVersions
+from ibbmaster.sqltext.quoting import quoted_name
 
 
 def schema_of_log(

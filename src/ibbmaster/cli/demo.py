@@ -114,7 +114,7 @@ def _shown(row: dict[str, Any]) -> str:
 
 def show_replica(follower: RealReplica, primary: RunningPrimary) -> None:
     """Let a private MariaDB replica replay the log, and print what it then holds."""
-    from ibbmaster.schema.reading import quoted_name
+    from ibbmaster.sqltext.quoting import quoted_name
     from ibbmaster.testkit.mariadb_replica import problem_of
 
     print("\na real MariaDB replica follows with MASTER_USE_GTID=slave_pos:")

@@ -13,7 +13,7 @@ from ibbmaster.cli.serve import DEFAULT_LISTEN, allow_open_files, begin_log, par
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from ibbmaster.testkit.recording import Recording
+    from ibbmaster.recorder.recording import Recording
 
 DEFAULT_PORT = 3306
 CONNECTIONS = 64
@@ -68,9 +68,9 @@ def run(args: argparse.Namespace) -> int:
 
     import trio
 
-    from ibbmaster.testkit.recorded_connection import RecordedConnection
-    from ibbmaster.testkit.recording import Recording, expect_free
-    from ibbmaster.testkit.relay import Relay, listen_on
+    from ibbmaster.recorder.recorded_connection import RecordedConnection
+    from ibbmaster.recorder.recording import Recording, expect_free
+    from ibbmaster.recorder.relay import Relay, listen_on
 
     begin_log(is_verbose=False)
     allow_open_files(2 * args.max_connections)
@@ -129,7 +129,7 @@ def _announce(args: argparse.Namespace, host: str, port: int) -> None:
 
 
 def _report(args: argparse.Namespace, recording: Recording) -> None:
-    from ibbmaster.testkit.recording import SCENARIO_NAME
+    from ibbmaster.recorder.recording import SCENARIO_NAME
 
     counts = {
         "event_groups": recording.group_count,

@@ -5,23 +5,26 @@ from __future__ import annotations
 import argparse
 import functools
 import gc
-import inspect
 import json
 import logging
 import resource
 import signal
 import sys
 import threading
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ibbmaster.api.serving_options import default_options
+from ibbmaster.api.serving_options import serving_options as options_of_serving
 from ibbmaster.cli import credentials
-from ibbmaster.cli.arguments import add_log, add_name_case
+from ibbmaster.cli.arguments import add_log
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from ibbmaster.api.log import Log
-    from ibbmaster.api.serving import CheckedOptions, RunningPrimary, ServingOptions
+    from ibbmaster.api.serving import CheckedOptions, RunningPrimary
+    from ibbmaster.api.serving_options import ServingOptions
 
 log = logging.getLogger(__name__)
 
@@ -72,56 +75,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
     )
     credentials.add_arguments(parser)
-    parser.add_argument(
-        "--auth",
-        choices=("native", "ed25519"),
-        default="native",
-        help="how the account proves its password: mysql_native_password or client_ed25519 (default: native)",
-    )
-    parser.add_argument(
-        "--grant",
-        metavar="LIST",
-        help="what the account may do, as 'REPLICATION SLAVE, BINLOG MONITOR'; CONNECTION ADMIN lets it KILL the "
-        "connections of others (default: all that only reads)",
-    )
-    parser.add_argument(
-        "--accounts",
-        type=Path,
-        metavar="FILE",
-        help="more accounts: a my.cnf-style file, a section for each, with password or password-file, auth and grant",
-    )
-    tls = parser.add_argument_group("TLS")
-    tls.add_argument(
-        "--tls",
-        choices=("auto", "off", "required"),
-        default="auto",
-        help="offer TLS, do without, or refuse logins in clear (default: auto)",
-    )
-    tls.add_argument("--tls-cert", type=Path, metavar="FILE", help="PEM certificate chain (default: self-signed)")
-    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key")
-    shape = parser.add_argument_group("what clients see")
-    shape.add_argument(
-        "--profile",
-        metavar="NAME",
-        help="which server to emulate: engine (MariaDB 12.3), compat (opens with ROTATE and GTID_LIST, for old tools), "
-        "classic-10.11 or classic-11.8 (a traditional primary) (default: engine; for traditional files their writer)",
-    )
-    shape.add_argument(
-        "--opening-timestamp",
-        choices=("zero", "first-group"),
-        help="time of the FORMAT_DESCRIPTION that opens a stream: 0 as in MariaDB 12.3, or that of the first group "
-        "(default: zero with engine, first-group with compat)",
-    )
-    shape.add_argument("--server-id", type=int, default=1, metavar="N", help="this primary's server_id (default: 1)")
-    shape.add_argument(
-        "--base",
-        type=Path,
-        metavar="FILE",
-        help="tables as they were before the log: what mariadb-dump writes, with rows and their position under "
-        "--master-data --gtid; or CREATE TABLE statements",
-    )
-    add_name_case(shape)
-    shape.add_argument("--server-version", metavar="TEXT", help="version to claim, as 12.3.2-MariaDB-log")
+    _add_serving_options(parser)
     life = parser.add_argument_group("the directory")
     life.add_argument(
         "--own",
@@ -143,10 +97,27 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="N",
         help="remove files only while at least N replicas are connected (default: %(default)s)",
     )
-    parser.add_argument("--max-connections", type=int, default=151, metavar="N", help="(default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print where it listens as one line of JSON")
     parser.add_argument("-v", "--verbose", action="store_true", help="log every connection and statement")
     parser.set_defaults(run=run)
+
+
+def _add_serving_options(parser: argparse.ArgumentParser) -> None:
+    """A flag for each option of `ibbmaster.serve` that the command line does not say in another way."""
+    groups: dict[str | None, argparse.ArgumentParser | argparse._ArgumentGroup] = {None: parser}
+    for name, option, kind, choices in options_of_serving():
+        if not option.help:
+            continue
+        if option.group is not None and option.group not in groups:
+            groups[option.group] = parser.add_argument_group(option.group)
+        groups[option.group].add_argument(
+            f"--{name.replace('_', '-')}",
+            type=Path if kind is PathLike else kind,
+            choices=choices or None,
+            default=option.default,
+            help=option.help,
+            metavar=option.metavar,
+        )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -175,7 +146,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_scenario(args: argparse.Namespace) -> int:
     """Serve a scenario until a signal comes, or its control socket says so."""
-    from ibbmaster.api.serving import check_options
     from ibbmaster.testkit.control import ControlSocket
     from ibbmaster.testkit.scenario import read_scenario
 
@@ -184,8 +154,8 @@ def _run_scenario(args: argparse.Namespace) -> int:
     scenario = read_scenario(args.scenario)
     if args.at_once:
         scenario = scenario.at_once()
-    default = inspect.signature(check_options).parameters
-    given: Any = {name: value for name, value in serving_options(args).items() if value != default[name].default}
+    default = default_options()
+    given: Any = {name: value for name, value in serving_options(args).items() if value != default.get(name)}
     signal.signal(signal.SIGHUP, lambda *_: log.info("SIGHUP: a scenario has nothing that is read again"))
     over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -261,25 +231,9 @@ def serving_options(args: argparse.Namespace) -> ServingOptions:
     """
     host, port = parse_listen(args.listen)
     user, password = credentials.find_account(args)
-    return {
-        "host": host,
-        "port": port,
-        "user": user,
-        "password": password,
-        "auth": args.auth,
-        "grant": args.grant,
-        "accounts": args.accounts,
-        "tls": args.tls,
-        "tls_cert": args.tls_cert,
-        "tls_key": args.tls_key,
-        "profile": args.profile,
-        "server_version": args.server_version,
-        "opening_timestamp": args.opening_timestamp,
-        "server_id": args.server_id,
-        "max_connections": args.max_connections,
-        "base": args.base,
-        "lower_case_table_names": args.lower_case_table_names,
-    }
+    said: Any = {"host": host, "port": port, "user": user, "password": password}
+    said |= {name: getattr(args, name) for name, option, _, _ in options_of_serving() if option.help}
+    return said  # type: ignore[no-any-return]
 
 
 def parse_listen(text: str) -> tuple[str, int]:

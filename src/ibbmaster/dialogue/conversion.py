@@ -28,9 +28,14 @@ def text_of(value: Value) -> str:
             return str(value)
 
 
-def bytes_of(value: Value) -> bytes | None:
-    """A value as it goes into a row."""
-    return None if value is None else text_of(value).encode("utf-8", "surrogateescape")
+def bytes_of(value: Value, codec: str = "utf-8") -> bytes | None:
+    """A value as it goes into a row; `?` stands for what a character set does not have."""
+    if value is None or isinstance(value, bytes):
+        return value
+    try:
+        return text_of(value).encode(codec, "surrogateescape")
+    except UnicodeEncodeError:
+        return text_of(value).encode(codec, "replace")
 
 
 def number_of(value: Value) -> int | float | Decimal | None:

@@ -8,9 +8,9 @@ from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.session_variables import SESSION_DEFAULTS
-from ibbmaster.dialogue.sql_token import words
 from ibbmaster.dialogue.statement import Call, Expression, Literal, Operation, SystemVariable, UserVariable, Value
 from ibbmaster.dialogue.variables import FIXED
+from ibbmaster.sqltext.token import words
 from ibbmaster.wire.response import (
     COLLATION_BINARY,
     COLLATION_DEFAULT,
@@ -74,6 +74,8 @@ def describe(name: str, expression: Expression, value: Value, *, version: int) -
             return _column(name, kind, 19, NUMBER, _digits(expression))
         case Operation(operator=operator) if operator in _COMPARED or operator.startswith("IS "):
             return _column(name, FieldType.LONG, 1, NUMBER)
+        case Operation(operator=("||" | "|| ORACLE"), operands=operands) if value is None:
+            return _column(name, FieldType.VAR_STRING, 1, 0, is_binary=all(map(_is_null, operands)))
         case Operation(operator=("|" | "&" | "^" | "<<" | ">>" | "~")):
             return _column(name, FieldType.LONGLONG, 21, BINARY | UNSIGNED)
         case Call(name="nullif", arguments=(Literal(value=first), _)) if value is None:
@@ -84,6 +86,10 @@ def describe(name: str, expression: Expression, value: Value, *, version: int) -
         return _column(name, FieldType.VAR_STRING, 1, 0)
     column = _of_value(name, value)
     return replace(column, flags=column.flags | (NOT_NULL if is_never_null(expression) else 0))
+
+
+def _is_null(expression: Expression) -> bool:
+    return isinstance(expression, Literal) and expression.value is None
 
 
 def is_never_null(expression: Expression) -> bool:

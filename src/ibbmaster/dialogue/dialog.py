@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,7 @@ from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPositi
 from ibbmaster.dialogue.session_tables import OF_THE_FORM, SessionTables
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.show import Shower
-from ibbmaster.dialogue.sql import parse_tokens
-from ibbmaster.dialogue.sql_token import SqlError, SqlTokens, tokenize
+from ibbmaster.dialogue.sql import parse_one
 from ibbmaster.dialogue.statement import (
     Administration,
     Assignment,
@@ -58,6 +57,8 @@ from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.rows.charset import CODECS
+from ibbmaster.sqltext.token import SqlError, SqlTokens, tokenize
 from ibbmaster.wire.capability import StatusFlag
 from ibbmaster.wire.response import (
     ColumnDefinition,
@@ -75,6 +76,8 @@ if TYPE_CHECKING:  # loaded when a statement asks for tables
     from ibbmaster.dialogue.prepared import PreparedStatements
 
 STATEMENT_SIZE_MAX = 1 << 20
+#: Character sets whose letters may end with the byte of a backslash.
+TWO_BYTE_CODECS = {charset: str(CODECS[charset]) for charset in ("big5", "cp932", "gbk", "sjis")}
 OPEN_ANSWER, OPEN_ANSWER_SIZE = "answers that are read", 4 << 20  # bytes that computing one takes, at most
 SAVEPOINTS_MAX = 1000
 #: What a client is told of; anything else is a fault of ours.
@@ -89,6 +92,24 @@ class Kill:
     connection_id: int
     query_only: bool
     answer: Response = field(default_factory=Ok)
+
+
+@dataclass(frozen=True, slots=True)
+class _NextStatement:
+    """A statement of a text: its tokens, or what is wrong with them. `end` is where the text goes on."""
+
+    end: int
+    tokens: SqlTokens | SqlError | RefusedError
+
+    def __call__(self) -> Statement:
+        """Read it.
+
+        Raises:
+            SqlError, RefusedError: it is no statement.
+        """
+        if isinstance(self.tokens, SqlTokens):
+            return parse_one(self.tokens)
+        raise self.tokens
 
 
 class Dialog:
@@ -196,29 +217,33 @@ class Dialog:
             text = "Got a packet bigger than 'max_allowed_packet' bytes"
             yield Err(code=1153, sqlstate="08S01", text=text)
             return
-        statements: Sequence[Statement] = ()
-        try:
-            statements = self._parse(sql)
-        except _ANSWERED as error:
-            yield self._noted(error)
         self._has_failed = False
-        for no, statement in enumerate(statements, 1):
-            (answer,) = self.guarded(lambda statement=statement: [self._carry_out(statement)])  # type: ignore[misc]
-            yield answer if no == len(statements) else _with_more(answer)
+        text = self._decoded(sql)
+        following = self._next_statement(text, 0)
+        while following is not None:
+            read = following
+            (answer,) = self.guarded(lambda read=read: [self._carry_out(read())])  # type: ignore[misc]
+            following = None if self._has_failed else self._next_statement(text, read.end)
+            yield answer if following is None else _with_more(answer)
             if self._has_failed:
                 return
 
     def query_at_once(self, sql: bytes) -> list[Response | Kill] | None:
         """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
-        if len(sql) > LIGHT_SIZE_MAX or self._settings.has_ansi_quotes:  # what is kept has texts in double quotes
+        if len(sql) > LIGHT_SIZE_MAX:
             return None
-        statements = light_statements(sql, version_number(self._facts))
+        statements = light_statements(self._decoded(sql), version_number(self._facts), self._settings.sql_mode)
         return None if statements is None else self._answers(lambda: statements)
 
-    def _parse(self, sql: bytes) -> list[Statement]:
-        if not sql.strip(b" \t\r\n;"):
-            raise RefusedError(1065, "42000", "Query was empty")
-        return parse_tokens(self._tokens(sql))
+    def _next_statement(self, text: str, start: int) -> _NextStatement | None:
+        """The statement that begins there, cut as the session reads it now; None if there is none."""
+        if not start and not text.strip(" \t\r\n;"):
+            return _NextStatement(len(text), RefusedError(1065, "42000", "Query was empty"))
+        try:
+            tokens = self._cut(text, start, is_one=True)
+        except SqlError as error:
+            return _NextStatement(len(text), error)
+        return _NextStatement(tokens.end, tokens) if tokens.tokens or not start else None
 
     def _answers(self, statements: Callable[[], Iterable[Statement]]) -> list[Response | Kill]:
         return self.guarded(lambda: map(self._carry_out, statements()))
@@ -289,11 +314,19 @@ class Dialog:
         return self._prepared
 
     def _tokens(self, sql: bytes) -> SqlTokens:
-        return tokenize(
-            sql.decode("utf-8", "surrogateescape"),
-            version=version_number(self._facts),
-            has_ansi_quotes=self._settings.has_ansi_quotes,
-        )
+        return self._cut(self._decoded(sql))
+
+    def _cut(self, text: str, start: int = 0, *, is_one: bool = False) -> SqlTokens:
+        """The tokens of a text as the session reads it now."""
+        version, sql_mode = version_number(self._facts), self._settings.sql_mode
+        return tokenize(text, version=version, sql_mode=sql_mode, start=start, is_one=is_one)
+
+    def _decoded(self, sql: bytes) -> str:
+        """A text by the character set of the client, where a quote or backslash may be a part of a letter."""
+        return sql.decode(self._codec("character_set_client"), "surrogateescape")
+
+    def _codec(self, variable: str) -> str:
+        return TWO_BYTE_CODECS.get(str(self._settings.value(variable)), "utf-8")
 
     def carry_out(self, statement: Statement) -> Response | Kill:
         """Answer a prepared statement: rows are binary."""
@@ -395,7 +428,7 @@ class Dialog:
         if relation.is_open:
             self.hold(OPEN_ANSWER, OPEN_ANSWER_SIZE)
         self._evaluator.warning_count = len(self._catalog.refused)
-        result = relation.result(self.status, is_binary=self._is_binary)
+        result = relation.result(self.status, is_binary=self._is_binary, codec=self._codec("character_set_results"))
         return replace(
             result, rows=self._counted(self._guarded_rows(result.rows)), warning_count=len(self._catalog.refused)
         )

@@ -344,6 +344,11 @@ def operate(operator: str, values: list[Value]) -> Value:
             for value in values[1:]:
                 result = calculate(operator, result, value)
             return result
+        case "||":
+            return None if None in values else "".join(map(text_of, values))
+        case "|| ORACLE":
+            texts = [text_of(value) for value in values if value is not None]
+            return "".join(texts) if texts else None
         case "|" | "&" | "^" | "<<" | ">>":
             return calculate_bits(operator, first, values[1])
         case "~":

@@ -12,7 +12,6 @@ from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.sql_token import SqlError
 from ibbmaster.dialogue.statement import (
     Assignment,
     Call,
@@ -29,8 +28,10 @@ from ibbmaster.dialogue.statement import (
     UserVariable,
 )
 from ibbmaster.dialogue.variables import FROM_THE_DISK
+from ibbmaster.sqltext.token import SqlError
 
 LIGHT_SIZE_MAX = 1024  # bytes of a text that may be light
+READ_BY = ("sql_mode", "character_set_client")  # what says how a statement is read
 POSITION = UserVariable("ibb_position")  # to be set, it is looked for in the log
 STATEMENTS_KEPT = 256  # texts
 _CALLS = frozenset(
@@ -39,18 +40,33 @@ _CALLS = frozenset(
 
 
 @functools.lru_cache(STATEMENTS_KEPT)
-def light_statements(sql: bytes, version: int) -> tuple[Statement, ...] | None:
-    """The statements of a text if all are light; None if in doubt. `version` is as in `parse`.
+def light_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[Statement, ...] | None:
+    """The statements of a text if all are light; None if in doubt. `version` and `sql_mode` are as in `parse`.
 
     Every replica says the same: what one of them has said is understood already.
     """
-    if len(sql) > LIGHT_SIZE_MAX or not sql.strip(b" \t\r\n;"):
+    if len(sql) > LIGHT_SIZE_MAX or not sql.strip(" \t\r\n;"):
         return None
     try:
-        statements = tuple(parse(sql.decode("utf-8", "surrogateescape"), version=version))
+        statements = tuple(parse(sql, version=version, sql_mode=sql_mode))
     except (SqlError, RefusedError):
         return None
+    if len(statements) > 1 and any(map(_changes_reading, statements)):
+        return None
     return statements if all(map(is_light, statements)) else None
+
+
+def _changes_reading(statement: Statement) -> bool:
+    """Whether what follows is read in another way."""
+    match statement:
+        case Set(assignments=assignments):
+            return any(not isinstance(one, Assignment) or _is_read_by(one.target) for one in assignments)
+        case _:
+            return False
+
+
+def _is_read_by(target: UserVariable | SystemVariable) -> bool:
+    return isinstance(target, SystemVariable) and target.name in READ_BY
 
 
 def is_light(statement: Statement) -> bool:

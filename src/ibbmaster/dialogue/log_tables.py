@@ -12,10 +12,10 @@ from ibbmaster.position import LogPosition
 if TYPE_CHECKING:  # a replica's session needs none of these
     from ibbmaster.dialogue.evaluating import Evaluator
     from ibbmaster.dialogue.relation import Relation
-    from ibbmaster.dialogue.sql_token import SqlTokens
     from ibbmaster.dialogue.statement import Select, TableName
     from ibbmaster.schema.catalog import SchemaCatalog
     from ibbmaster.schema.model import TableVersion
+    from ibbmaster.sqltext.token import SqlTokens
     from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Protocol
 
 from ibbmaster.dialogue.dialog import Kill
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse_one
-from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlToken, SqlTokens
 from ibbmaster.dialogue.statement import Statement
 from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, Token, TokenKind
 from ibbmaster.wire.binary_row import PARAMETERS_MAX, Parameter, decode_parameters
 from ibbmaster.wire.command import NEWEST_STATEMENT
 from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType, Ok, PreparedOk, Response
@@ -21,7 +21,6 @@ STATEMENTS_MAX = 16_382  # max_prepared_stmt_count of a server, for each session
 SIZE_MAX = 16 << 20  # bytes of all statements of a session, and of all pieces of parameters
 TOKEN_SIZE = 200  # bytes in memory, about, beside its text
 _COUNTED = ("LIMIT", "OFFSET", "KILL", "CONNECTION", "QUERY")
-_ESCAPED = str.maketrans({"'": "''", "\\": "\\\\"})
 
 
 @dataclass(slots=True)
@@ -48,7 +47,7 @@ class PreparedStatement:
         tokens = list(self.tokens.tokens)
         for place, value in sorted(zip(self.places, values, strict=True), reverse=True, key=lambda pair: pair[0]):
             tokens[place : place + 1] = _literal(tokens[place], value)
-        return SqlTokens(self.tokens.sql, tokens, self.tokens.cuts)
+        return replace(self.tokens, tokens=tokens)
 
     def described(self) -> SqlTokens:
         """The statement with values that let its columns be told: NULL, and 1 where a number has to stand."""
@@ -56,7 +55,7 @@ class PreparedStatement:
         values: list[Parameter] = []
         is_limit = False
         for no, token in enumerate(tokens):
-            if token.kind == "word":
+            if token.kind is TokenKind.WORD:
                 is_limit = token.text.upper() in _COUNTED
             if no in self.places:
                 values.append(1 if is_limit else None)
@@ -227,22 +226,23 @@ class PreparedStatements:
         return statement.bound(values)
 
 
-def _is_placeholder(token: SqlToken) -> bool:
-    return token.kind == "sign" and token.text == PLACEHOLDER
+def _is_placeholder(token: Token) -> bool:
+    return token.is_sign(PLACEHOLDER)
 
 
-def _literal(place: SqlToken, value: Parameter) -> list[SqlToken]:
+def _literal(place: Token, value: Parameter) -> list[Token]:
     """The tokens of a value, all of them where the `?` is."""
     match value:
         case None:
-            parts = [("word", "NULL")]
+            parts = [(TokenKind.WORD, "NULL")]
         case str():
-            parts = [("text", f"'{value.translate(_ESCAPED)}'")]
+            parts = [(TokenKind.TEXT, value)]
         case bytes():
-            parts = [("hex", f"x'{value.hex()}'")]
+            parts = [(TokenKind.HEX, f"x'{value.hex()}'")]
         case _:
-            parts = [*([("sign", "-")] if value < 0 else []), ("number", _digits(value))]
-    return [SqlToken(kind, text, place.start, place.end) for kind, text in parts]
+            minus = [(TokenKind.SIGN, "-")] if value < 0 else []
+            parts = [*minus, (TokenKind.NUMBER, _digits(value))]
+    return [Token(kind, text, place.is_spaced, place.start, place.end) for kind, text in parts]
 
 
 def _digits(value: int | float | Decimal) -> str:

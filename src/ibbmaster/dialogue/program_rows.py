@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from ibbmaster.dialogue.moment import moment_text
 from ibbmaster.dialogue.relation import RowValues
-from ibbmaster.dialogue.session_variables import SQL_MODES
 from ibbmaster.dialogue.table_columns import information_columns
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.collations import character_sets
@@ -19,6 +18,7 @@ from ibbmaster.schema.event_schedule import EventParts, parts_of_event
 from ibbmaster.schema.program_text import RoutineParts, routine_parameters, routine_parts, trigger_parts
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.stored_program import EVENT, FUNCTION, PACKAGES, ROUTINES, TRIGGER, StoredProgram
+from ibbmaster.sqltext.sql_mode import sql_mode_text
 
 _EVENTS = ("INSERT", "UPDATE", "DELETE")
 #: Columns of information_schema that SHOW has, in its order.
@@ -53,11 +53,6 @@ class ProgramReader(NamedTuple):
         """The meaning of character sets that are named alone."""
         sets = character_sets().values()
         return SchemaSession(collations={each.name: each.default_collation(is_uca=self.is_uca) for each in sets})
-
-
-def sql_mode_text(sql_mode: int) -> str:
-    """A sql_mode of an event in words."""
-    return ",".join(name for bit, name in enumerate(SQL_MODES.split()) if sql_mode >> bit & 1)
 
 
 def moment(microseconds: int | None, zone_s: int, digits: int = 0) -> str | None:

@@ -41,10 +41,12 @@ class Relation:
         last = None if count is None else min(first + count, sys.maxsize)
         return replace(self, rows=itertools.islice(self.rows, min(first, sys.maxsize), last))
 
-    def result(self, status: int, *, is_binary: bool = False) -> ResultSet:
-        """The answer that has these rows."""
-        return ResultSet(columns=self.columns, rows=_encoded(self.rows), status=status, is_binary=is_binary)
+    def result(self, status: int, *, is_binary: bool = False, codec: str = "utf-8") -> ResultSet:
+        """The answer that has these rows, texts in the character set of that codec."""
+        return ResultSet(columns=self.columns, rows=_encoded(self.rows, codec), status=status, is_binary=is_binary)
 
 
-def _encoded(rows: Iterable[RowValues]) -> Iterator[tuple[bytes | None, ...]]:
-    return (tuple(map(bytes_of, row)) for row in rows)
+def _encoded(rows: Iterable[RowValues], codec: str) -> Iterator[tuple[bytes | None, ...]]:
+    if codec == "utf-8":
+        return (tuple(map(bytes_of, row)) for row in rows)
+    return (tuple(bytes_of(value, codec) for value in row) for row in rows)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.moment import parse_time_zone
 from ibbmaster.dialogue.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
-from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY, SQL_MODES
+from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY
 from ibbmaster.dialogue.statement import CharsetAssignment, SystemVariable, Value
 from ibbmaster.dialogue.variables import (
     OF_THE_LOG,
@@ -22,12 +22,12 @@ from ibbmaster.dialogue.variables import (
 )
 from ibbmaster.gtid import GtidState
 from ibbmaster.schema.collations import character_sets, charset_of_collation, find_charset, find_collation
+from ibbmaster.sqltext.sql_mode import MODES, sql_mode_of, sql_mode_text
 
 SETTING_SIZE_MAX = 16_384  # characters of the text a variable is set to
 CHARSETS = ("character_set_client", "character_set_connection", "character_set_results")
 _SAME = {"tx_isolation": "transaction_isolation", "storage_engine": "default_storage_engine"}
 _SAME_NAMES = {**_SAME, **{name: alias for alias, name in _SAME.items()}}
-_MODES = tuple(SQL_MODES.split())
 
 
 class Settings:
@@ -133,10 +133,9 @@ class Settings:
         return parse_time_zone(str(self.value("time_zone"))) or 0
 
     @property
-    def has_ansi_quotes(self) -> bool:
-        """Whether double quotes are around names."""
-        modes = str(self.values.get("sql_mode") or "")
-        return "ANSI" in modes and not {"ANSI", "ANSI_QUOTES"}.isdisjoint(modes.split(","))
+    def sql_mode(self) -> int:
+        """The bits of sql_mode, which say how a statement is read."""
+        return sql_mode_of(str(self.value("sql_mode")))
 
     @property
     def collation(self) -> str:
@@ -165,8 +164,8 @@ class Settings:
             return text_of(value)
         if name == "session_track_system_variables" and isinstance(value, str):
             self._check_names(value)
-        if name == "sql_mode" and isinstance(value, str):
-            return _sql_mode(value)
+        if name == "sql_mode":
+            return _sql_mode(written, value)
         match SESSION_DEFAULTS[name]:
             case bool():
                 return _switch(written, value)
@@ -278,9 +277,10 @@ def _text(name: str, written: str, value: Value) -> str:
     return found
 
 
-def _sql_mode(text: str) -> str:
-    wanted = {word.strip().upper() for word in text.split(",")} - {""}
-    unknown = wanted.difference(_MODES)
-    if unknown:
-        raise _wrong_value("sql_mode", min(unknown))
-    return ",".join(mode for mode in _MODES if mode in wanted)
+def _sql_mode(name: str, value: Value) -> str:
+    try:
+        if isinstance(value, int) and 0 <= value < 1 << len(MODES):
+            return sql_mode_text(value)
+        return sql_mode_text(sql_mode_of("NULL" if value is None else text_of(value)))
+    except ValueError as error:
+        raise _wrong_value(name, str(error)) from None

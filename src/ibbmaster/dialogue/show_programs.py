@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ibbmaster.dialogue.program_rows import ProgramReader, moment, shown_rows, sql_mode_text
+from ibbmaster.dialogue.program_rows import ProgramReader, moment, shown_rows
 from ibbmaster.dialogue.refusal import RefusedError, no_database
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_schema import UNKNOWN_SCHEMA, SessionSchema
@@ -12,6 +12,7 @@ from ibbmaster.dialogue.statement import Show
 from ibbmaster.dialogue.table_columns import SHOWN, read_columns
 from ibbmaster.schema.programs import called
 from ibbmaster.schema.stored_program import EVENT, TRIGGER, StoredProgram
+from ibbmaster.sqltext.sql_mode import sql_mode_text
 
 _STATUS = " STATUS"
 

@@ -6,10 +6,11 @@ spaces, comments and a trailing semicolon do not matter.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ibbmaster.dialogue.sql_expression import RESERVED
 from ibbmaster.dialogue.sql_show import ShowParser
 from ibbmaster.dialogue.sql_tables import handled_table, named_tables
-from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlError, SqlTokens, tokenize, words
 from ibbmaster.dialogue.statement import (
     Administration,
     Assignment,
@@ -44,6 +45,7 @@ from ibbmaster.dialogue.statement import (
     Use,
     UserVariable,
 )
+from ibbmaster.sqltext.token import PLACEHOLDER, SqlError, SqlTokens, TokenKind, tokenize, words
 
 #: Statements that are no writes, and are answered with "not supported" for now.
 _NOT_SUPPORTED = words(
@@ -78,13 +80,13 @@ _SELECT_OPTIONS = frozenset(
 _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 
 
-def parse(sql: str, *, version: int = 0) -> list[Statement]:
+def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[Statement]:
     """The statements of a text; `version` decides what conditional comments mean.
 
     Raises:
         SqlError: what stands there is not understood.
     """
-    return parse_tokens(tokenize(sql, version=version))
+    return parse_tokens(tokenize(sql, version=version, sql_mode=sql_mode))
 
 
 def parse_tokens(tokens: SqlTokens) -> list[Statement]:
@@ -188,14 +190,14 @@ class _Parser(ShowParser):
     def _column_pattern(self) -> str:
         """The column of DESCRIBE: a name, or a pattern in quotes; both are compared as LIKE does it."""
         token = self._token()
-        return self._take_text() if token is not None and token.kind == "text" else self._take_name()
+        return self._take_text() if token is not None and token.kind is TokenKind.TEXT else self._take_name()
 
     def _unread(self) -> Unread | None:
         """A statement of a kind that reads tables, by the tables it names; None if it names none."""
         token = self._token()
-        if token is None or token.text.upper() not in _UNREAD_VERBS | _NOT_SUPPORTED:
+        if token is None or token.word not in _UNREAD_VERBS | _NOT_SUPPORTED:
             return None
-        if token.text.upper() == "SHOW":
+        if token.word == "SHOW":
             return self._unread_show()
         start, balance = self._index, 0
         while not (self.is_at_end or self._peek(";")):
@@ -204,10 +206,10 @@ class _Parser(ShowParser):
                 return None
             self._index += 1
         tokens = self._tokens[start : self._index]
-        verb = token.text.upper()
+        verb = token.word
         if verb in ("SELECT", "WITH", "("):
             source = self._source(start)
-            is_other = any(each.text.upper() in _SET_OPERATIONS | {"WITH"} for each in tokens)
+            is_other = any(each.word in _SET_OPERATIONS | {"WITH"} for each in tokens)
             return Unread(verb, source.tables, source) if not balance and (source.tables or is_other) else None
         tables = (handled_table(tokens),) if verb == "HANDLER" and len(tokens) > 1 else named_tables(tokens)
         return Unread(verb, tables) if not balance and (tables or verb in _NOT_SUPPORTED) else None
@@ -215,14 +217,14 @@ class _Parser(ShowParser):
     def _source(self, start: int) -> QuerySource:
         """What was read since."""
         tokens = self._tokens[start : self._index]
-        return QuerySource(SqlTokens(self._sql, tokens, self._text.cuts), named_tables(tokens))
+        return QuerySource(replace(self._text, tokens=tokens), named_tables(tokens))
 
     def _unread_show(self) -> Unread | None:
         self._index += 1
         self._accept("CREATE")
         token = self._token()
         self._skip_statement()
-        return Unread("SHOW", ()) if token is not None and token.text.upper() in _OTHER_SHOWN else None
+        return Unread("SHOW", ()) if token is not None and token.word in _OTHER_SHOWN else None
 
     def _query(self) -> Query:
         """SELECT, perhaps in brackets.
@@ -238,10 +240,10 @@ class _Parser(ShowParser):
         start = self._index
         self.expect("SELECT")
         is_distinct = False
-        while (token := self._token()) is not None and token.kind == "word":
-            if token.text.upper() not in _SELECT_OPTIONS and token.text.upper() != "DISTINCT":
+        while (token := self._token()) is not None and token.kind is TokenKind.WORD:
+            if token.word not in _SELECT_OPTIONS and token.word != "DISTINCT":
                 break
-            is_distinct |= token.text.upper() in ("DISTINCT", "DISTINCTROW")
+            is_distinct |= token.word in ("DISTINCT", "DISTINCTROW")
             self._index += 1
         items = [self._select_item()]
         while self._accept(","):
@@ -278,7 +280,8 @@ class _Parser(ShowParser):
             return SelectItem(expression, self._take_name())
         token = self._token()
         if token is not None and (
-            token.kind in ("quoted", "text") or (token.kind == "word" and token.text.upper() not in RESERVED)
+            token.kind in (TokenKind.NAME, TokenKind.TEXT)
+            or (token.kind is TokenKind.WORD and token.word not in RESERVED)
         ):
             return SelectItem(expression, self._take_name())
         if isinstance(expression, Literal) and isinstance(expression.value, str) and name != PLACEHOLDER:
@@ -304,10 +307,10 @@ class _Parser(ShowParser):
             if self._accept(","):
                 continue
             token = self._token()
-            if token is None or token.text.upper() not in _JOINS:
+            if token is None or token.word not in _JOINS:
                 break
             is_joined = True
-            while (token := self._token()) is not None and token.text.upper() in (*_JOINS, "OUTER"):
+            while (token := self._token()) is not None and token.word in (*_JOINS, "OUTER"):
                 self._index += 1
         if len(tables) == 1 and isinstance(tables[0], TableName) and tables[0].name.upper() == "DUAL":
             tables.clear()
@@ -328,7 +331,7 @@ class _Parser(ShowParser):
             return self._take_name()
         token = self._token()
         is_alias = token is not None and (
-            token.kind == "quoted" or (token.kind == "word" and token.text.upper() not in RESERVED)
+            token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and token.word not in RESERVED)
         )
         return self._take_name() if is_alias else None
 
@@ -366,7 +369,7 @@ class _Parser(ShowParser):
 
     def _charset_assignment(self) -> CharsetAssignment | None:
         token = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
-        if token is not None and token.text in ("=", ":="):
+        if token is not None and token.word in ("=", ":="):
             return None  # a variable of that name
         is_names = self._accept("NAMES")
         if not (is_names or self._accept("CHARACTER", "SET") or self._accept("CHARSET")):
@@ -398,9 +401,9 @@ class _Parser(ShowParser):
     def _assignment(self, scope: str) -> Assignment:
         token = self._token()
         target: UserVariable | SystemVariable
-        if token is not None and token.kind == "user":
+        if token is not None and token.kind is TokenKind.USER:
             target = self._take_user_variable()
-        elif token is not None and token.kind == "system":
+        elif token is not None and token.kind is TokenKind.SYSTEM:
             target = self._system_variable()
         else:
             name = self._take_name()
@@ -412,11 +415,11 @@ class _Parser(ShowParser):
     def _assigned_value(self, target: UserVariable | SystemVariable) -> Expression:
         """A value; to system variables keywords such as ON are values as well."""
         token = self._token()
-        if isinstance(target, SystemVariable) and token is not None and token.kind == "word":
+        if isinstance(target, SystemVariable) and token is not None and token.kind is TokenKind.WORD:
             following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
-            if following is None or following.text in (",", ";") or following.text.upper() == "FOR":
+            if following is None or following.word in (",", ";") or following.word == "FOR":
                 self._index += 1
-                word = token.text.upper()
+                word = token.word
                 return Default() if word == "DEFAULT" else Literal(None) if word == "NULL" else Literal(token.text)
         return self._expression()
 

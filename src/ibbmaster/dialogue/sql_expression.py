@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 
-from ibbmaster.dialogue.sql_token import SqlError, SqlToken, SqlTokens, error_at, unquote, words
 from ibbmaster.dialogue.statement import (
     Call,
     ColumnName,
@@ -21,6 +20,9 @@ from ibbmaster.dialogue.statement import (
     UserVariable,
 )
 from ibbmaster.schema.collations import find_charset
+from ibbmaster.sqltext.operators import JOINED, JOINED_ORACLE, NOT, PREDICATE, UNARY, binary_operators
+from ibbmaster.sqltext.sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, IGNORE_SPACE
+from ibbmaster.sqltext.token import LITERALS, SqlError, SqlTokens, Token, TokenKind, error_at, words
 
 SCOPES = {"global": "global", "session": "session", "local": "session"}
 DEPTH_MAX = 40  # brackets in brackets
@@ -42,38 +44,19 @@ BARE_FUNCTIONS = frozenset(
         "utc_timestamp",
     ]
 )
+#: Functions that are others, which nobody has, where a space stands before the bracket; but with IGNORE_SPACE.
+SPACELESS = words(
+    "adddate bit_and bit_or bit_xor cast count curdate curtime date_add date_sub extract group_concat json_arrayagg "
+    "json_objectagg max mid min now position session_user std stddev stddev_pop stddev_samp subdate substr substring "
+    "sum system_user trim variance var_pop var_samp"
+)
 #: Keywords that begin no expression, so that a mistake is seen where it stands.
 RESERVED = words(
     "FROM WHERE GROUP HAVING ORDER LIMIT UNION INTO FOR AS AND OR XOR DIV MOD THEN WHEN ELSE END ON USING "
     "SELECT SET BY LIKE IN IS BETWEEN ASC DESC PROCEDURE LOCK JOIN INNER LEFT RIGHT CROSS NATURAL "
     "STRAIGHT_JOIN EXCEPT INTERSECT OFFSET FETCH TABLE VALUES WITH RLIKE REGEXP DISTINCT"
 )
-_COMPARISONS = frozenset(("=", "<=>", ">=", ">", "<=", "<", "<>", "!="))
-#: Precedence of what stands between two operands, and the one name it gets.
-_BINARY: dict[str, tuple[int, str]] = {
-    "OR": (1, "OR"),
-    "||": (1, "OR"),
-    "XOR": (2, "XOR"),
-    "AND": (3, "AND"),
-    "&&": (3, "AND"),
-    **{sign: (5, "!=" if sign == "<>" else sign) for sign in _COMPARISONS},
-    "|": (6, "|"),
-    "&": (7, "&"),
-    "<<": (8, "<<"),
-    ">>": (8, ">>"),
-    "+": (9, "+"),
-    "-": (9, "-"),
-    "*": (10, "*"),
-    "/": (10, "/"),
-    "DIV": (10, "DIV"),
-    "%": (10, "MOD"),
-    "MOD": (10, "MOD"),
-    "^": (11, "^"),
-}
-_NOT = 4
-_PREDICATES = 5
-_UNARY = 12
-_FLAT = frozenset(("OR", "AND", "+"))  # many of one kind in a row are one operation
+_FLAT = frozenset(("OR", "AND", "+", JOINED, JOINED_ORACLE))  # many of one kind in a row are one operation
 
 
 class ExpressionParser(ABC):
@@ -83,6 +66,8 @@ class ExpressionParser(ABC):
         self._text = tokens
         self._sql = tokens.sql
         self._tokens = tokens.tokens
+        self._sql_mode = tokens.sql_mode
+        self._operators = binary_operators(tokens.sql_mode)
         self._index = 0
         self._depth = 0
         self._steps = 0
@@ -119,18 +104,21 @@ class ExpressionParser(ABC):
         return left
 
     def _prefixed(self, least: int) -> Expression:
-        if least <= _NOT and self._accept("NOT"):
-            return Operation("NOT", (self._expression(_NOT),))
+        if self._peek("NOT"):
+            binds = UNARY if self._sql_mode & HIGH_NOT_PRECEDENCE else NOT
+            if least <= binds:
+                self._index += 1
+                return Operation("NOT", (self._expression(binds),))
         return self._operand()
 
     def _operator(self, left: Expression, least: int) -> Expression | None:
         """What follows an operand, with it; None where it is no operator, or binds less."""
         token = self._token()
-        if token is None or token.kind not in ("word", "sign"):
+        if token is None or token.kind not in (TokenKind.WORD, TokenKind.SIGN):
             return None
-        word = token.text.upper()
-        if word in _BINARY:
-            precedence, operator = _BINARY[word]
+        word = token.word
+        if word in self._operators:
+            precedence, operator, _ = self._operators[word]
             if precedence < least:
                 return None
             self._index += 1
@@ -138,7 +126,7 @@ class ExpressionParser(ABC):
             if operator in _FLAT and isinstance(left, Operation) and left.operator == operator:
                 return Operation(operator, (*left.operands, right))
             return self._step(operator, left, right)
-        if least > _PREDICATES:
+        if least > PREDICATE:
             return None
         return self._predicate(left)
 
@@ -161,15 +149,15 @@ class ExpressionParser(ABC):
                 self.expect(")")
             return self._negated(self._step("IN", left, *values), is_negated)
         if self._accept("BETWEEN"):
-            low = self._expression(_PREDICATES + 1)
+            low = self._expression(PREDICATE + 1)
             self.expect("AND")
-            return self._negated(self._step("BETWEEN", left, low, self._expression(_PREDICATES + 1)), is_negated)
+            return self._negated(self._step("BETWEEN", left, low, self._expression(PREDICATE + 1)), is_negated)
         if self._accept("LIKE"):
-            pattern = self._expression(_PREDICATES + 1)
-            escape = (self._expression(_PREDICATES + 1),) if self._accept("ESCAPE") else ()
+            pattern = self._expression(PREDICATE + 1)
+            escape = (self._expression(PREDICATE + 1),) if self._accept("ESCAPE") else ()
             return self._negated(self._step("LIKE", left, pattern, *escape), is_negated)
         if self._accept("REGEXP") or self._accept("RLIKE"):
-            return self._negated(self._step("REGEXP", left, self._expression(_PREDICATES + 1)), is_negated)
+            return self._negated(self._step("REGEXP", left, self._expression(PREDICATE + 1)), is_negated)
         self._index = start
         return None
 
@@ -188,21 +176,22 @@ class ExpressionParser(ABC):
         if token is None:
             raise self._error()
         match token.kind:
-            case "number":
+            case TokenKind.NUMBER:
                 self._index += 1
                 return Literal(number_value(token.text))
-            case "text":
-                return Literal(self._take_texts())
-            case "hex" | "bits":
+            case TokenKind.TEXT:
+                text = self._take_texts()
+                return Literal(text if text or not self._sql_mode & EMPTY_STRING_IS_NULL else None)
+            case TokenKind.HEX | TokenKind.BITS:
                 self._index += 1
                 return Literal(binary_value(token))
-            case "user":
+            case TokenKind.USER:
                 return self._user_variable()
-            case "system":
+            case TokenKind.SYSTEM:
                 return self._system_variable()
-            case "quoted":
+            case TokenKind.NAME:
                 return self._column_or_call()
-            case "sign":
+            case TokenKind.SIGN:
                 return self._after_sign(token.text)
             case _:
                 return self._after_word(token)
@@ -216,7 +205,7 @@ class ExpressionParser(ABC):
             return values[0] if len(values) == 1 else Operation("ROW", values)
         if sign in ("-", "+", "~", "!"):
             self._index += 1
-            value = self._expression(_UNARY)
+            value = self._expression(UNARY)
             if sign == "+":
                 return value
             if sign == "-" and isinstance(value, Literal):
@@ -227,10 +216,10 @@ class ExpressionParser(ABC):
             return self._step({"-": "NEGATIVE", "!": "NOT"}.get(sign, sign), value)
         raise self._error()
 
-    def _after_word(self, token: SqlToken) -> Expression:
-        word = token.text.upper()
+    def _after_word(self, token: Token) -> Expression:
+        word = token.word
         following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
-        if word[0] == "_" and following is not None and following.kind in ("text", "hex", "bits"):
+        if word[0] == "_" and following is not None and following.kind in LITERALS:
             charset = find_charset(word[1:])
             if charset is not None:
                 self._index += 1
@@ -251,7 +240,7 @@ class ExpressionParser(ABC):
                 return Operation("EXISTS", (self._subquery(),))
             case "BINARY":
                 self._index += 1
-                return Operation("BINARY", (self._expression(_UNARY),))
+                return Operation("BINARY", (self._expression(UNARY),))
             case "INTERVAL" if not self._is_call():
                 self._index += 1
                 amount = self._expression()
@@ -263,7 +252,7 @@ class ExpressionParser(ABC):
     def _case(self) -> Operation:
         self._index += 1
         value: Expression = Literal(1) if self._peek("WHEN") else self._expression()
-        is_searched = self._tokens[self._index - 1].text.upper() == "CASE"
+        is_searched = self._tokens[self._index - 1].is_word("CASE")
         branches: list[Expression] = []
         while self._accept("WHEN"):
             branches.append(self._expression())
@@ -278,10 +267,10 @@ class ExpressionParser(ABC):
     def _column_or_call(self) -> Expression:
         token = self._token()
         assert token is not None
-        if self._is_call() and token.kind != "quoted":
+        if self._is_call() and token.kind is not TokenKind.NAME:
             return self._call()
         start = self._index
-        if token.kind == "word" and token.text.lower() in BARE_FUNCTIONS:
+        if token.kind is TokenKind.WORD and token.text.lower() in BARE_FUNCTIONS:
             self._index += 1
             return Call(token.text.lower(), token.text)
         parts = [self._take_name()]
@@ -300,6 +289,7 @@ class ExpressionParser(ABC):
 
     def _call(self, database: str | None = None) -> Call:
         written = self._take_name()
+        is_spaced = not self.is_at_end and self._tokens[self._index].is_spaced
         self.expect("(")
         first = self._index
         depth = self._depth
@@ -316,7 +306,8 @@ class ExpressionParser(ABC):
                 self._skip_brackets()
             else:
                 self._take_name()
-        return Call(written.lower(), written, arguments, database, is_read)
+        is_other = is_spaced and written.lower() in SPACELESS and not self._sql_mode & IGNORE_SPACE
+        return Call(written.lower() + " " * is_other, written, arguments, database, is_read)
 
     def _arguments(self, name: str) -> tuple[Expression, ...]:
         if self._peek(")"):
@@ -341,7 +332,7 @@ class ExpressionParser(ABC):
         kind = self._take_word()
         while not (self.is_at_end or self._peek(")")):
             self._index += 1
-            if self._tokens[self._index - 1].text == "(":
+            if self._tokens[self._index - 1].is_sign("("):
                 self._skip_brackets()
         return kind
 
@@ -367,11 +358,10 @@ class ExpressionParser(ABC):
 
     def _take_user_variable(self) -> UserVariable:
         token = self._token()
-        if token is None or token.kind != "user":
+        if token is None or token.kind is not TokenKind.USER:
             raise self._error()
         self._index += 1
-        name = token.text[1:]
-        return UserVariable((unquote(name) if name[0] in "`'\"" else name).lower())
+        return UserVariable(token.text.lower())
 
     def _system_variable(self) -> SystemVariable:
         self._index += 1
@@ -389,7 +379,7 @@ class ExpressionParser(ABC):
             values.append(read())
         return tuple(values)
 
-    def _token(self) -> SqlToken | None:
+    def _token(self) -> Token | None:
         return None if self.is_at_end else self._tokens[self._index]
 
     def _start(self) -> int:
@@ -398,11 +388,11 @@ class ExpressionParser(ABC):
 
     def _is_call(self) -> bool:
         following = self._index + 1
-        return following < len(self._tokens) and self._tokens[following].text == "("
+        return following < len(self._tokens) and self._tokens[following].is_sign("(")
 
     def _peek(self, text: str) -> bool:
         token = self._token()
-        return token is not None and token.kind in ("word", "sign") and token.text.upper() == text
+        return token is not None and token.word == text
 
     def _accept(self, *texts: str) -> bool:
         """Whether these words come next; they are read then."""
@@ -416,35 +406,35 @@ class ExpressionParser(ABC):
 
     def _take_word(self) -> str:
         token = self._token()
-        if token is None or token.kind != "word":
+        if token is None or token.kind is not TokenKind.WORD:
             raise self._error()
         self._index += 1
         return token.text.upper()
 
     def _take_name(self) -> str:
         token = self._token()
-        if token is None or token.kind not in ("word", "quoted", "text"):
+        if token is None or token.kind not in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT):
             raise self._error()
         self._index += 1
-        return token.text if token.kind == "word" else unquote(token.text)
+        return token.text
 
     def _take_text(self) -> str:
         token = self._token()
-        if token is None or token.kind != "text":
+        if token is None or token.kind is not TokenKind.TEXT:
             raise self._error()
         self._index += 1
-        return unquote(token.text)
+        return token.text
 
     def _take_texts(self) -> str:
         """Texts that follow each other are one."""
         texts = [self._take_text()]
-        while (token := self._token()) is not None and token.kind == "text":
+        while (token := self._token()) is not None and token.kind is TokenKind.TEXT:
             texts.append(self._take_text())
         return "".join(texts)
 
     def _take_int(self) -> int:
         token = self._token()
-        value = number_value(token.text) if token is not None and token.kind == "number" else None
+        value = number_value(token.text) if token is not None and token.kind is TokenKind.NUMBER else None
         if not isinstance(value, int):
             raise self._error()
         self._index += 1
@@ -452,7 +442,7 @@ class ExpressionParser(ABC):
 
     def _take_scope(self) -> str:
         token = self._token()
-        scope = SCOPES.get(token.text.lower(), "") if token is not None and token.kind == "word" else ""
+        scope = SCOPES.get(token.text.lower(), "") if token is not None and token.kind is TokenKind.WORD else ""
         self._index += bool(scope)
         return scope
 
@@ -487,9 +477,9 @@ def number_value(text: str) -> int | float | Decimal:
         return float(text)
 
 
-def binary_value(token: SqlToken) -> bytes:
+def binary_value(token: Token) -> bytes:
     """The bytes that 0x41, x'41', 0b1 or b'1' mean."""
     digits = token.text[2:].removesuffix("'")
-    if token.kind == "hex":
+    if token.kind is TokenKind.HEX:
         return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
     return int(digits or "0", 2).to_bytes((len(digits) + 7) // 8, "big")

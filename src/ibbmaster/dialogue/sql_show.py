@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ibbmaster.dialogue.sql_expression import UINT64_MAX, ExpressionParser
 from ibbmaster.dialogue.statement import Show, TableName
+from ibbmaster.sqltext.token import TokenKind
 
 #: What can be shown, by what may follow: rows chosen by LIKE and WHERE come with each of the first three.
 _OF_THE_SERVER = (
@@ -135,7 +136,7 @@ class ShowParser(ExpressionParser):
             return None
         name = self._take_name()
         token = self._token()
-        if token is not None and token.kind == "user":
+        if token is not None and token.kind is TokenKind.USER:
             self._index += 1
         return name
 

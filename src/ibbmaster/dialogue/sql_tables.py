@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ibbmaster.dialogue.sql_token import SqlToken, unquote, words
 from ibbmaster.dialogue.statement import TableName
+from ibbmaster.sqltext.token import Token, words
 
 _ENDS_FROM = words("WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT SELECT INTO FOR LOCK PROCEDURE WINDOW")
 _BEGINS_QUERY = words("SELECT WITH VALUES TABLE")
 _NO_TABLE = _ENDS_FROM | words("ON USING SET LATERAL JSON_TABLE")
 
 
-def named_tables(tokens: Sequence[SqlToken]) -> tuple[TableName, ...]:
+def named_tables(tokens: Sequence[Token]) -> tuple[TableName, ...]:
     """The tables behind FROM and JOIN, each once, in their order; names that WITH defines are none."""
     defined = _defined_names(tokens)
     found: dict[TableName, None] = {}
@@ -23,11 +23,11 @@ def named_tables(tokens: Sequence[SqlToken]) -> tuple[TableName, ...]:
     index = 0
     while index < len(tokens):
         token = tokens[index]
-        word = token.text.upper() if token.kind in ("word", "sign") else ""
+        word = token.word
         index += 1
         if word == "(":
             outer.append((is_after_from, has_select))
-            is_query = index < len(tokens) and tokens[index].text.upper() in _BEGINS_QUERY
+            is_query = index < len(tokens) and tokens[index].word in _BEGINS_QUERY
             is_after_from = is_due = is_due and not is_query
             has_select = False
         elif word == ")":
@@ -40,7 +40,7 @@ def named_tables(tokens: Sequence[SqlToken]) -> tuple[TableName, ...]:
         elif word in _ENDS_FROM:
             is_after_from = is_due = False
             has_select |= word == "SELECT"
-        elif is_due and token.kind in ("word", "quoted") and word not in _NO_TABLE:
+        elif is_due and token.is_name and word not in _NO_TABLE:
             is_due = False
             name, index = _name(tokens, index - 1)
             is_dual = name.database is None and name.name.upper() == "DUAL"
@@ -49,35 +49,31 @@ def named_tables(tokens: Sequence[SqlToken]) -> tuple[TableName, ...]:
     return tuple(found)
 
 
-def handled_table(tokens: Sequence[SqlToken]) -> TableName:
+def handled_table(tokens: Sequence[Token]) -> TableName:
     """The table behind HANDLER."""
     return _name(tokens, 1)[0]
 
 
-def _defined_names(tokens: Sequence[SqlToken]) -> set[str]:
-    if not any(token.kind == "word" and token.text.upper() == "WITH" for token in tokens):
+def _defined_names(tokens: Sequence[Token]) -> set[str]:
+    if not any(token.is_word("WITH") for token in tokens):
         return set()
     found = set()
     name = None  # what stands before brackets that have just ended
-    opened: list[SqlToken | None] = []
+    opened: list[Token | None] = []
     for before, token, after, behind in zip(tokens, tokens[1:], tokens[2:], tokens[3:], strict=False):
-        if token.text == "(":
+        if token.is_sign("("):
             opened.append(before)
-        elif token.text == ")":
+        elif token.is_sign(")"):
             name = opened.pop() if opened else None
-        elif token.text.upper() == "AS" and after.text == "(" and behind.text.upper() in _BEGINS_QUERY | {"("}:
-            defined = name if before.text == ")" else before
-            found.update([_text(defined).lower()] if defined is not None else [])
+        elif token.is_word("AS") and after.is_sign("(") and behind.word in _BEGINS_QUERY | {"("}:
+            defined = name if before.is_sign(")") else before
+            found.update([defined.text.lower()] if defined is not None else [])
     return found
 
 
-def _name(tokens: Sequence[SqlToken], index: int) -> tuple[TableName, int]:
-    first = _text(tokens[index])
+def _name(tokens: Sequence[Token], index: int) -> tuple[TableName, int]:
+    first = tokens[index].text
     index += 1
-    if index + 1 < len(tokens) and tokens[index].text == ".":
-        return TableName(_text(tokens[index + 1]), first), index + 2
+    if index + 1 < len(tokens) and tokens[index].is_sign("."):
+        return TableName(tokens[index + 1].text, first), index + 2
     return TableName(first), index
-
-
-def _text(token: SqlToken) -> str:
-    return unquote(token.text) if token.kind == "quoted" else token.text

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from ibbmaster.dialogue.sql_token import SqlTokens
+    from ibbmaster.sqltext.token import SqlTokens
 
 Value: TypeAlias = int | float | Decimal | str | bytes | None  # None is NULL
 

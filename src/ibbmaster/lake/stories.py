@@ -37,9 +37,9 @@ from ibbmaster.event.statement.operations import (
     Truncate,
     Write,
 )
-from ibbmaster.event.statement.token import tokens
 from ibbmaster.lake.statements import Logged
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.sqltext.token import tokens
 
 Place = tuple[int, int]  # of a group: file number, offset
 START: Place = (-1, -1)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ibbmaster.event.statement.reading import Cursor, parts_of
-from ibbmaster.event.statement.token import StatementToken, TokenKind
 from ibbmaster.schema.clause import (
     AddDefinition,
     AlterClause,
@@ -37,6 +35,8 @@ from ibbmaster.schema.reading import (
     takes_collation,
     written,
 )
+from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.token import Token, TokenKind
 
 CLAUSE_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
 _PARTITIONS = (  # and names with commas between them
@@ -47,7 +47,7 @@ _VERBS = ("ADD", "DROP", "MODIFY", "CHANGE", "ALTER", "RENAME", "CONVERT", *_PAR
 
 
 def parse_clauses(
-    tokens: Sequence[StatementToken], table: FullName, sql_mode: int = 0, database: str = ""
+    tokens: Sequence[Token], table: FullName, sql_mode: int = 0, database: str = ""
 ) -> tuple[list[AlterClause], FullName | None]:
     """The clauses behind the name of a table, and its new name if it gets one.
 
@@ -74,14 +74,14 @@ def parse_clauses(
     return found, to
 
 
-def _clause_parts(tokens: Sequence[StatementToken]) -> Iterator[list[StatementToken]]:
+def _clause_parts(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """What stands between commas, but names of partitions and of ORDER BY that a clause has several of together."""
-    waiting: list[StatementToken] = []
+    waiting: list[Token] = []
     for part in parts_of(tokens):
         if not part:
             continue
         if waiting and not _begins_clause(part):
-            waiting += [StatementToken(TokenKind.SIGN, ","), *part]
+            waiting += [Token(TokenKind.SIGN, ","), *part]
             continue
         if waiting:
             yield waiting
@@ -94,15 +94,15 @@ def _clause_parts(tokens: Sequence[StatementToken]) -> Iterator[list[StatementTo
         yield waiting
 
 
-def _has_list(part: Sequence[StatementToken]) -> bool:
+def _has_list(part: Sequence[Token]) -> bool:
     return part[0].is_word("ORDER", *_PARTITIONS) or (len(part) > 1 and part[1].is_word("PARTITION"))
 
 
-def _begins_clause(part: Sequence[StatementToken]) -> bool:
+def _begins_clause(part: Sequence[Token]) -> bool:
     return len(part) > 1 and part[0].is_word(*_VERBS, "ALGORITHM", "LOCK", "ENGINE", "COMMENT", "DEFAULT", "ENABLE")
 
 
-def _renames_table(part: Sequence[StatementToken]) -> bool:
+def _renames_table(part: Sequence[Token]) -> bool:
     return part[0].is_word("RENAME") and not (
         len(part) > 2 and part[1].is_word("COLUMN", "INDEX", "KEY") and not (len(part) == 2 or part[2].is_sign("."))
     )

@@ -9,8 +9,6 @@ from types import MappingProxyType
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.statement.logged import LoggedStatement
-from ibbmaster.event.statement.reading import Cursor
-from ibbmaster.event.statement.token import tokens
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.clause import FullName
@@ -18,6 +16,9 @@ from ibbmaster.schema.ddl import HARMLESS
 from ibbmaster.schema.dump_text import SHOWN, statements_of
 from ibbmaster.schema.folding import SchemaFold
 from ibbmaster.schema.model import TableKind, UnknownTable
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.quoting import unescaped
+from ibbmaster.sqltext.token import tokens
 
 Literal = str | bytes | None  # of a dump: a text or a number as written, bytes of _binary and 0x…, NULL
 
@@ -32,8 +33,6 @@ _VALUE = re.compile(
 )
 _OPEN = re.compile(r"\s*+,?\s*+\(")
 _VALUES = re.compile(r"VALUES\s*+", re.IGNORECASE)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
-_ESCAPE = re.compile(r"\\(.)|''", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +173,5 @@ def _literal(match: re.Match[str]) -> Literal:
     digits = match["hex"] if match["hex"] is not None else match["hex2"]
     if digits is not None:
         return bytes.fromhex(digits if len(digits) % 2 == 0 else f"0{digits}")
-    text = match["text"]
-    if "\\" in text or "''" in text:
-        text = _ESCAPE.sub(lambda one: "'" if one[1] is None else _ESCAPES.get(one[1], one[1]), text)
+    text = unescaped(match["text"], "'")
     return text.encode("utf-8", "surrogateescape") if match["binary"] is not None else text

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from ibbmaster.schema.expression_text import default_expression_text
 from ibbmaster.schema.model import SqlType, TableColumn
-from ibbmaster.schema.reading import quoted_name
+from ibbmaster.sqltext.quoting import quoted_name, quoted_text, unquoted
 
 HEX_DEFAULTS_SINCE = 110000  # from that version on defaults of binary columns are printed in hexadecimal
 
@@ -20,9 +20,6 @@ BLOBS = ("tinyblob", "blob", "mediumblob", "longblob")
 TIMES = ("time", "datetime", "timestamp")
 
 _DIGITS = Context(prec=130, rounding=ROUND_HALF_UP)
-_ESCAPES = {"\0": "\\0", "\n": "\\n", "\r": "\\r", "\\": "\\\\", "'": "''"}
-_UNESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _TEXT = re.compile(r"(?:_\w+\s*|[nN])?('(?:[^'\\]++|\\.|'')*+'|\"(?:[^\"\\]++|\\.|\"\")*+\")", re.DOTALL)
 _NUMBER = re.compile(r"[+-]?\s*(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _HEX = re.compile(r"(?:_\w+\s*)?(?:0x([0-9a-fA-F]+)|[xX]'((?:[0-9a-fA-F]{2})*)')")
@@ -33,22 +30,6 @@ _MOMENT = re.compile(
     r"\s*(\d{4})\D(\d{1,2})\D(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?\s*", re.ASCII
 )
 _DURATION = re.compile(r"\s*(-?)(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
-
-
-def quoted_text(text: str) -> str:
-    """A text in quotes, as a server prints comments, labels and defaults."""
-    return "'" + "".join(_ESCAPES.get(letter, letter) for letter in text) + "'"
-
-
-def unquoted_text(text: str) -> str:
-    """What a literal between quotes means, where a backslash escapes."""
-    quote, inner = text[0], text[1:-1]
-    return re.sub(
-        rf"{quote}{quote}|\\(.)",
-        lambda match: quote if match[1] is None else _UNESCAPED.get(match[1], match[1]),
-        inner,
-        flags=re.DOTALL,
-    )
 
 
 def type_text(column_type: SqlType) -> str:
@@ -80,7 +61,7 @@ def default_text(column: TableColumn, version: int) -> str | None:
     text = _TEXT.fullmatch(written)
     try:
         if column.type.word in (*TEXTS, *BLOBS):  # these are kept as expressions
-            return quoted_text(unquoted_text(text[1])) if text else default_expression_text(written)
+            return quoted_text(unquoted(text[1])) if text else default_expression_text(written)
         found = _value(written, text)
         return default_expression_text(written) if found is None else _literal(column.type, found, version)
     except (ValueError, ArithmeticError):
@@ -105,7 +86,7 @@ def _quoted_path(written: str) -> str:
 def _value(written: str, text: re.Match[str] | None) -> str | Decimal | bytes | int | None:
     """The value of a literal; None where the default is an expression."""
     if text is not None:
-        return unquoted_text(text[1])
+        return unquoted(text[1])
     if written.upper() in ("TRUE", "FALSE"):
         return int(written.upper() == "TRUE")
     if _NUMBER.fullmatch(written) is not None:

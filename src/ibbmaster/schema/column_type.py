@@ -8,9 +8,9 @@ from ibbmaster.event.rows.charset import decode_label, encode_text, label_in
 from ibbmaster.schema.clause import NotUnderstoodError, TypeClause
 from ibbmaster.schema.collations import character_sets, character_size, charset_of_collation
 from ibbmaster.schema.model import SqlType
-from ibbmaster.schema.reading import quoted
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.type_clause import BINARY_OF, INTEGERS, TEMPORAL, TEXTS
+from ibbmaster.sqltext.quoting import quoted
 
 VARCHAR_BYTES_MAX = 65532  # of which a row has room
 _SIZES = (("tiny", 0xFF), ("", 0xFFFF), ("medium", 0xFFFFFF), ("long", 0xFFFFFFFF))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ibbmaster.event.statement.reading import Cursor
-from ibbmaster.event.statement.token import TokenKind, tokens
 from ibbmaster.schema.alter_clause import parse_clauses
 from ibbmaster.schema.clause import (
     NO_CHARSET,
@@ -43,6 +41,8 @@ from ibbmaster.schema.reading import (
     takes_database_charset,
 )
 from ibbmaster.schema.type_clause import INTEGERS, parse_type
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.token import TokenKind, tokens
 
 HARMLESS = frozenset(  # what may be in a log and defines no table
     (

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ibbmaster.event.statement.reading import Cursor, parts_of
-from ibbmaster.event.statement.token import StatementToken, TokenKind
 from ibbmaster.schema.clause import (
     CharsetClause,
     CheckDefinition,
@@ -30,7 +28,6 @@ from ibbmaster.schema.reading import (
     expect_text,
     fail,
     merged,
-    quoted_name,
     take_value,
     takes_charset,
     takes_collation,
@@ -38,12 +35,15 @@ from ibbmaster.schema.reading import (
     written,
 )
 from ibbmaster.schema.type_clause import parse_type
+from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.token import Token, TokenKind
 
 DEFINITION_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
 _RULES = ("RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT")
 
 
-def parse_definitions(tokens: Sequence[StatementToken], database: str, sql_mode: int = 0) -> tuple[Definition, ...]:
+def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0) -> tuple[Definition, ...]:
     """What CREATE TABLE has in its brackets.
 
     Raises:

@@ -14,7 +14,6 @@ from ibbmaster.schema.column_text import (
     default_text,
     on_update_text,
     type_text,
-    unquoted_text,
 )
 from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.indexing import is_by_hash, row_key
@@ -32,6 +31,7 @@ from ibbmaster.schema.model import (
 from ibbmaster.schema.partition_text import partitions
 from ibbmaster.schema.render import sorted_options
 from ibbmaster.schema.view_text import view_parts
+from ibbmaster.sqltext.quoting import unquoted
 
 RowValue = int | str | None
 RowValues = tuple[RowValue, ...]
@@ -212,7 +212,7 @@ def _shown_default(column: TableColumn, version: int) -> str | None:
     if text is None or text == "NULL":
         return None
     is_literal = text.startswith("'") and column.type.word not in (*TEXTS, *BLOBS)
-    return unquoted_text(text) if is_literal and column.expression is None else text
+    return unquoted(text) if is_literal and column.expression is None else text
 
 
 def type_sizes(column_type: SqlType) -> RowValues:

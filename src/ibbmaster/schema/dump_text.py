@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.statement.token import tokens
+from ibbmaster.sqltext.token import tokens
 
 STATEMENT_SIZE_MAX = 1 << 30  # characters; MariaDB takes no longer one
 SHOWN = 60

@@ -11,13 +11,13 @@ import re
 from dataclasses import dataclass, replace
 
 from ibbmaster.event.rows.moment import Moment, civil_date, days_of, moment_of
-from ibbmaster.event.statement.reading import Cursor, PlacedCursor
-from ibbmaster.event.statement.token import StatementToken, TokenKind
 from ibbmaster.schema.clause import NotUnderstoodError
-from ibbmaster.schema.column_text import quoted_text
 from ibbmaster.schema.program_text import definer_clause, take_head
-from ibbmaster.schema.reading import expect_name, expect_text, fail, quoted_name, written
+from ibbmaster.schema.reading import expect_name, expect_text, fail, written
 from ibbmaster.schema.stored_program import StoredProgram
+from ibbmaster.sqltext.cursor import Cursor, PlacedCursor
+from ibbmaster.sqltext.quoting import quoted_name, quoted_text
+from ibbmaster.sqltext.token import Token, TokenKind
 
 ENABLED, DISABLED, DISABLED_ON_REPLICA = "ENABLED", "DISABLED", "SLAVESIDE_DISABLED"
 _WRITTEN_STATUS = {ENABLED: "ENABLE", DISABLED: "DISABLE", DISABLED_ON_REPLICA: "DISABLE ON SLAVE"}
@@ -131,7 +131,7 @@ def _schedule(cursor: Cursor, parts: EventParts, now: Moment | None) -> EventPar
     return replace(parts, starts=starts, ends=ends)
 
 
-def _interval(number: StatementToken, field: str) -> str:
+def _interval(number: Token, field: str) -> str:
     """As a server prints it: `'1:30'` of 90 MINUTE_SECOND."""
     numbers = [int(one) for one in re.findall(r"\d{1,18}", number.text)]
     if field in _SIMPLE or field in _MONTHS:
@@ -158,7 +158,7 @@ def _interval(number: StatementToken, field: str) -> str:
 
 def _moment(cursor: Cursor, now: Moment | None) -> str:
     """A moment, and intervals before or behind it."""
-    part: list[StatementToken] = []
+    part: list[Token] = []
     while not cursor.is_at_end and not cursor.peek().is_word(*_ENDS):
         part.append(cursor.take())
     own = Cursor(part)

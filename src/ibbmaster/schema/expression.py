@@ -11,13 +11,14 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from typing import NoReturn
 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES
 from ibbmaster.event.rows.value import Value
-from ibbmaster.event.statement.token import StatementToken, TokenKind, tokens
 from ibbmaster.schema.collations import character_size
+from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
 Evaluate = Callable[[Mapping[str, Value]], Value]
 """Takes the values of columns by their names in lower case."""
@@ -34,7 +35,6 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIME = re.compile(r"(-?\d{2,3}:[0-5]\d:[0-5]\d)(?:\.(\d{1,6}))?", re.ASCII)
 _DATETIME = re.compile(r"(\d{4}-\d\d-\d\d [0-2]\d:[0-5]\d:[0-5]\d)(?:\.(\d{1,6}))?", re.ASCII)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_HEXADECIMAL = re.compile(r"0x((?:[0-9A-Fa-f]{2})+)", re.ASCII)
 _FLOAT = struct.Struct("<f")
 
 
@@ -81,7 +81,7 @@ class _Parser:
     def __init__(self, text: str, columns: Mapping[str, Column]) -> None:
         self._text = text
         self._columns = columns
-        self._tokens: list[StatementToken] = []
+        self._tokens: list[Token] = []
         for token in tokens(text):
             if len(self._tokens) >= TOKENS_MAX:
                 raise self._not_simple()
@@ -94,10 +94,10 @@ class _Parser:
         text = self._text if len(self._text) <= 60 else self._text[:59] + "…"
         return NotSimpleError(f"({text}) is not computed here")
 
-    def _peek(self) -> StatementToken:
-        return self._tokens[self._at] if self._at < len(self._tokens) else StatementToken(TokenKind.SIGN, "")
+    def _peek(self) -> Token:
+        return self._tokens[self._at] if self._at < len(self._tokens) else Token(TokenKind.SIGN, "")
 
-    def _take(self) -> StatementToken:
+    def _take(self) -> Token:
         token = self._peek()
         self._at += 1
         return token
@@ -152,20 +152,28 @@ class _Parser:
             return lambda values: text
         if token.kind is TokenKind.NAME:
             return self._column(token.text)
+        if token.kind is TokenKind.NUMBER:
+            number = int(token.text) if token.text.isdecimal() else Decimal(token.text)
+            return (lambda values: number) if _NUMBER.fullmatch(token.text) else self._fail()
+        if token.kind in (TokenKind.HEX, TokenKind.BITS):
+            value = self._digits(token)
+            return lambda values: value
         if token.kind is not TokenKind.WORD:
             raise self._not_simple()
         return self._word(token.text)
 
+    def _digits(self, token: Token) -> Value:
+        """A number in bits, or bytes in hexadecimal digits."""
+        digits = token.text[2:].removesuffix("'")
+        if token.kind is TokenKind.BITS:
+            return int(digits or "0", 2)
+        return bytes.fromhex(digits) if len(digits) % 2 == 0 else self._fail()
+
     def _word(self, word: str) -> Evaluate:
         following = self._peek()
-        if word.isascii() and word.isdecimal():
-            number = self._number(word)
-            return lambda values: number
-        if (match := _HEXADECIMAL.fullmatch(word)) is not None:
-            data = bytes.fromhex(match[1])
-            return lambda values: data
-        if word.upper() in ("B", "X", "DATE", "TIME", "TIMESTAMP", "N") and following.kind is TokenKind.TEXT:
-            return self._marked(word.upper(), self._take().text)
+        if word.upper() in ("DATE", "TIME", "TIMESTAMP") and following.kind is TokenKind.TEXT:
+            text = self._take().text
+            return lambda values: text
         if word.upper() == "CONCAT" and following.is_sign("("):
             return self._concat()
         named: dict[str, Value] = {"NULL": None, "TRUE": 1, "FALSE": 0}
@@ -176,28 +184,7 @@ class _Parser:
             raise self._not_simple()
         return self._column(word)
 
-    def _marked(self, mark: str, text: str) -> Evaluate:
-        """A text behind a word that says what it is."""
-        try:
-            if mark == "B":
-                number = int(text, 2)
-                return lambda values: number
-            if mark == "X":
-                data = bytes.fromhex(text)
-                return lambda values: data
-        except ValueError:
-            raise self._not_simple() from None
-        return lambda values: text
-
-    def _number(self, word: str) -> Value:
-        if not self._peek().is_sign("."):
-            return int(word) if len(word) <= DIGITS_MAX else self._fail()
-        self._take()
-        behind = self._take()
-        text = f"{word}.{behind.text}"
-        return Decimal(text) if _NUMBER.fullmatch(text) else self._fail()
-
-    def _fail(self) -> Value:
+    def _fail(self) -> NoReturn:
         raise self._not_simple()
 
     def _column(self, name: str) -> Evaluate:

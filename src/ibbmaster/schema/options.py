@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ibbmaster.event.statement.reading import Cursor
-from ibbmaster.event.statement.token import StatementToken, TokenKind
 from ibbmaster.schema.clause import NO_CHARSET, TableOptions
 from ibbmaster.schema.reading import (
     expect_brackets,
@@ -14,6 +12,8 @@ from ibbmaster.schema.reading import (
     takes_database_charset,
     written,
 )
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.token import Token, TokenKind
 
 _TWO_WORDS = {"DATA": "DIRECTORY", "INDEX": "DIRECTORY"}
 _QUERY = ("SELECT", "WITH", "VALUES", "TABLE")
@@ -70,11 +70,11 @@ def takes_partitioning(cursor: Cursor) -> bool | None:
 
 def _partitioning(cursor: Cursor) -> str:
     """All of PARTITION BY, up to a query."""
-    found: list[StatementToken] = []
+    found: list[Token] = []
     while not cursor.is_at_end:
         if cursor.peek().is_sign("("):
             opening = cursor.peek()
-            found += [opening, *cursor.bracketed(), StatementToken(TokenKind.SIGN, ")")]
+            found += [opening, *cursor.bracketed(), Token(TokenKind.SIGN, ")")]
         elif cursor.peek().is_word("AS", "SELECT", "IGNORE", "REPLACE", "WITH"):
             break
         else:
@@ -84,7 +84,7 @@ def _partitioning(cursor: Cursor) -> str:
 
 def _option(cursor: Cursor) -> tuple[str, str]:
     first = cursor.take()
-    if first.kind not in (TokenKind.WORD, TokenKind.NAME):
+    if not first.is_name:
         raise fail(Cursor([first, *cursor.rest()]), "an option of the table")
     name = first.text.upper() if first.kind is TokenKind.WORD else first.text
     if name in ("DEFAULT", "STORAGE", "WITHOUT", "ADD", "DROP"):

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ibbmaster.schema.column_text import quoted_text, unquoted_text
 from ibbmaster.schema.expression_text import expression_text
-from ibbmaster.schema.reading import quoted_name
+from ibbmaster.sqltext.quoting import quoted_name, quoted_text, unquoted
 
 PARTITIONS_MAX = 8192  # a server's limit
 _TOKEN = re.compile(r"\s*('(?:[^'\\]++|\\.|'')*+'|`(?:[^`]++|``)*+`|[\w.$]+|[^\s])", re.DOTALL)
@@ -206,7 +205,7 @@ class _Parser:
                 part.subpartitions = self._definitions("SUBPARTITION")
             elif self._accept("COMMENT"):
                 self._accept("=")
-                part.comment = unquoted_text(self._take())
+                part.comment = unquoted(self._take())
             elif self._accept("STORAGE") or self._accept("ENGINE"):
                 self._accept("ENGINE")
                 self._accept("=")

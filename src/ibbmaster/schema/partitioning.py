@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ibbmaster.event.statement.reading import Cursor, parts_of
-from ibbmaster.event.statement.token import StatementToken, TokenKind, tokens
 from ibbmaster.schema.clause import AlterPartitions
 from ibbmaster.schema.reading import written
+from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
 
 def altered_partitions(text: str | None, clause: AlterPartitions) -> str | None:
@@ -40,7 +40,7 @@ def altered_partitions(text: str | None, clause: AlterPartitions) -> str | None:
     return text
 
 
-def _split(text: str) -> tuple[list[StatementToken], list[str]]:
+def _split(text: str) -> tuple[list[Token], list[str]]:
     """What stands before the list of partitions, and the partitions."""
     found = list(tokens(text))
     depth = 0
@@ -58,11 +58,11 @@ def _name(partition: str) -> str:
     return (cursor.name() or "").lower()
 
 
-def _joined(head: Sequence[StatementToken], partitions: Sequence[str]) -> str:
+def _joined(head: Sequence[Token], partitions: Sequence[str]) -> str:
     return f"{written(head).strip()} ({', '.join(partitions)})"
 
 
-def _counted(head: list[StatementToken], verb: str, cursor: Cursor) -> str:
+def _counted(head: list[Token], verb: str, cursor: Cursor) -> str:
     """PARTITIONS n with other than n: ADD PARTITION PARTITIONS k, COALESCE PARTITION k."""
     numbers = [token.text for token in cursor.rest() if token.text.isdecimal()]
     if verb not in ("ADD", "COALESCE") or not numbers:
@@ -71,6 +71,6 @@ def _counted(head: list[StatementToken], verb: str, cursor: Cursor) -> str:
     for number, token in enumerate(head[:-1]):
         if token.is_word("PARTITIONS") and head[number + 1].text.isdecimal():
             count = int(head[number + 1].text[:9]) + change
-            changed = StatementToken(TokenKind.WORD, str(count), True)
+            changed = Token(TokenKind.WORD, str(count), True)
             return written([*head[: number + 1], changed, *head[number + 2 :]]).strip()
     return written(head).strip()

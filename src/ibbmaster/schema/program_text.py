@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ibbmaster.event.statement.reading import Cursor, PlacedCursor
-from ibbmaster.event.statement.token import ANSI_QUOTES
 from ibbmaster.schema.clause import NotUnderstoodError, TypeClause
-from ibbmaster.schema.column_text import quoted_text
-from ibbmaster.schema.reading import expect_name, expect_table, expect_text, fail, quoted_name, takes_collation
+from ibbmaster.schema.reading import expect_name, expect_table, expect_text, fail, takes_collation
 from ibbmaster.schema.stored_program import FUNCTION, PACKAGES, StoredProgram
-from ibbmaster.schema.type_clause import ORACLE, parse_type
+from ibbmaster.schema.type_clause import parse_type
+from ibbmaster.sqltext.cursor import Cursor, PlacedCursor
+from ibbmaster.sqltext.quoting import quoted_name, quoted_text
+from ibbmaster.sqltext.sql_mode import ANSI_QUOTES, ORACLE
 
 CONTAINS_SQL = "CONTAINS SQL"
 ORACLE_TEXT_LENGTH = 4000  # of VARCHAR2 as the type of a parameter
@@ -70,9 +70,8 @@ def _taken_definer(cursor: Cursor, invoker: str) -> str:
         cursor.bracketed()
         return invoker
     user = cursor.take().text
-    if cursor.takes_sign("@"):
-        return f"{user}@{cursor.take().text}"
-    return user
+    host = cursor.host()
+    return user if host is None else f"{user}@{host}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

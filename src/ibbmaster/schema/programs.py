@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ibbmaster.event.statement.logged import LoggedStatement
-from ibbmaster.event.statement.reading import PlacedCursor
 from ibbmaster.schema.clause import NameProgram, NotUnderstoodError
 from ibbmaster.schema.collations import charset_of_collation, collation_name
 from ibbmaster.schema.event_schedule import EventParts, event_text, parts_of_event, read_event
@@ -19,6 +18,7 @@ from ibbmaster.schema.program_text import (
     trigger_text,
 )
 from ibbmaster.schema.stored_program import EVENT, TRIGGER, StoredProgram
+from ibbmaster.sqltext.cursor import PlacedCursor
 
 
 def created_program(

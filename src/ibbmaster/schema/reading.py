@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
-from ibbmaster.event.statement.reading import Cursor
-from ibbmaster.event.statement.token import StatementToken, TokenKind, tokens
 from ibbmaster.schema.clause import CharsetClause, FullName, NotUnderstoodError
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.token import LITERALS, Token, TokenKind, tokens
 
 SHOWN = 60  # characters of a statement in an error
 _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
-_EXPONENT = re.compile(r"\d+(?:\.\d*)?e", re.IGNORECASE)
-_ESCAPES = str.maketrans({"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"})
 
 
-def quoted(text: str) -> str:
-    """A text as SQL under sql_mode ''."""
-    return f"'{text.translate(_ESCAPES)}'"
-
-
-def quoted_name(name: str) -> str:
-    """A name in backquotes."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def written(tokens: Iterable[StatementToken]) -> str:
+def written(tokens: Iterable[Token]) -> str:
     """Tokens as SQL under sql_mode '', a space where one or more of them, or comments, stood."""
     parts: list[str] = []
     for token in tokens:
-        text = token.text
-        if token.kind is TokenKind.TEXT:
-            text = quoted(text)
-        elif token.kind is TokenKind.NAME:
-            text = quoted_name(text)
-        parts.append(f" {text}" if token.is_spaced and parts else text)
+        parts.append(f" {token.written}" if token.is_spaced and parts else token.written)
     return "".join(parts)
 
 
@@ -43,7 +26,7 @@ def named_in(expression: str) -> set[str]:
     found = list(tokens(expression))
     return {
         token.text.lower()
-        for token, following in zip(found, [*found[1:], StatementToken(TokenKind.SIGN, "")], strict=True)
+        for token, following in zip(found, [*found[1:], Token(TokenKind.SIGN, "")], strict=True)
         if token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and not following.is_sign("("))
     }
 
@@ -52,10 +35,10 @@ def with_new_names(expression: str, names: Mapping[str, str]) -> str:
     """An expression in which columns have new names, by the old ones in lower case."""
     found = list(tokens(expression))
     for index, token in enumerate(found):
-        following = found[index + 1] if index + 1 < len(found) else StatementToken(TokenKind.SIGN, "")
+        following = found[index + 1] if index + 1 < len(found) else Token(TokenKind.SIGN, "")
         is_name = token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and not following.is_sign("("))
         if is_name and not following.is_sign(".") and token.text.lower() in names:
-            found[index] = StatementToken(TokenKind.NAME, names[token.text.lower()], token.is_spaced)
+            found[index] = Token(TokenKind.NAME, names[token.text.lower()], token.is_spaced)
     return written(found)
 
 
@@ -100,7 +83,7 @@ def expect_number(cursor: Cursor) -> int:
     return int(token.text)
 
 
-def expect_brackets(cursor: Cursor) -> list[StatementToken]:
+def expect_brackets(cursor: Cursor) -> list[Token]:
     if not cursor.peek().is_sign("("):
         raise fail(cursor, "'('")
     return cursor.bracketed()
@@ -159,7 +142,7 @@ def take_value(cursor: Cursor, database: str = "") -> str:
         return now
     if cursor.peek().is_sign("("):
         return f"({written(cursor.bracketed())})"
-    found: list[StatementToken] = []
+    found: list[Token] = []
     while cursor.peek().is_sign("-") or cursor.peek().is_sign("+"):
         found.append(cursor.take())
     if cursor.takes_words("NEXT", "VALUE", "FOR") or cursor.takes_words("PREVIOUS", "VALUE", "FOR"):
@@ -174,17 +157,14 @@ def take_value(cursor: Cursor, database: str = "") -> str:
     found.append(cursor.take())
     while True:
         last, token = found[-1], cursor.peek()
-        if token.is_sign("(") and last.kind in (TokenKind.WORD, TokenKind.NAME):
+        if token.is_sign("(") and last.is_name:
             opening = cursor.peek()
             inside = cursor.bracketed()
-            found += [opening, *inside, StatementToken(TokenKind.SIGN, ")")]
+            found += [opening, *inside, Token(TokenKind.SIGN, ")")]
             continue
         is_joined = not token.is_spaced and (token.is_sign(".") or last.is_sign("."))
-        is_exponent = (token.is_sign("-") or token.is_sign("+")) and not token.is_spaced
-        is_exponent = is_exponent and _EXPONENT.fullmatch(written(found).lstrip("-+")) is not None
-        is_after_exponent = last.is_sign("-") or last.is_sign("+")
-        is_text = token.kind is TokenKind.TEXT and last.kind in (TokenKind.WORD, TokenKind.TEXT)
-        if not (is_joined or is_exponent or (is_after_exponent and len(found) > 1 and not token.is_spaced) or is_text):
+        is_text = token.kind in LITERALS and last.kind in (TokenKind.WORD, TokenKind.TEXT)
+        if not (is_joined or is_text):
             return written(found)
         found.append(cursor.take())
 

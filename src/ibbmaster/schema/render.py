@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ibbmaster.schema.column_text import default_text, on_update_text, quoted_text, type_text
+from ibbmaster.schema.column_text import default_text, on_update_text, type_text
 from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.model import (
     AUTO_INCREMENT,
@@ -24,8 +24,8 @@ from ibbmaster.schema.model import (
     TableVersion,
 )
 from ibbmaster.schema.partition_text import partition_text
-from ibbmaster.schema.reading import quoted_name
 from ibbmaster.schema.view_text import create_view
+from ibbmaster.sqltext.quoting import quoted_name, quoted_text
 
 SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns tell
 INVISIBLE_LAST_SINCE = 110000  # from that version on INVISIBLE stands behind DEFAULT

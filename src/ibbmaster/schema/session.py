@@ -15,7 +15,7 @@ from ibbmaster.schema.collations import (
     find_charset,
     find_collation,
 )
-from ibbmaster.schema.reading import quoted
+from ibbmaster.sqltext.quoting import quoted
 
 EXPLICIT_TIMESTAMPS = 1 << 24  # of FLAGS2: TIMESTAMP columns get nothing that is not written
 UTF8_IS_UTF8MB4_SINCE = 130100  # the version that takes utf8 for utf8mb4

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ibbmaster.event.rows.kinds.strings import GEOMETRIES
-from ibbmaster.event.statement.reading import Cursor, parts_of
-from ibbmaster.event.statement.token import TokenKind
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError, TypeClause
 from ibbmaster.schema.reading import SHOWN, expect_brackets, expect_number, expect_option, fail, takes_charset
+from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.sql_mode import ORACLE, REAL_AS_FLOAT
+from ibbmaster.sqltext.token import TokenKind
 
-REAL_AS_FLOAT = 1 << 0  # of sql_mode
-ORACLE = 1 << 9
 INTEGERS = {  # word -> its width to show, and that without a sign
     "tinyint": (4, 3),
     "smallint": (6, 5),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.schema.reading import quoted_name
+from ibbmaster.sqltext.quoting import quoted_name
 
 _NAME = r"(?:`(?:[^`]++|``)*+`|'[^']*'|[\w$%.]+)"
 _VIEW = re.compile(

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, cast
 import trio
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.recorder.relay import Relay
 from ibbmaster.scorecard.adapter import Adapter
 from ibbmaster.scorecard.cards import Card
+from ibbmaster.scorecard.relayed_faults import FaultedConnection
 from ibbmaster.scorecard.results import Confirmation
 from ibbmaster.scorecard.runner import PASSWORD, RunTimes, run_and_ask
 from ibbmaster.server.registry import Registry, Session
@@ -31,8 +33,6 @@ from ibbmaster.testkit.mariadb_programs import find_programs
 from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
 from ibbmaster.testkit.mishap import reset_all, reset_dumps
 from ibbmaster.testkit.primary import FixturePrimary
-from ibbmaster.testkit.relay import Relay
-from ibbmaster.testkit.relayed_faults import FaultedConnection
 from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.witness import Witness
 from ibbmaster.wire.response import Response

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.statement.token import TokenKind, tokens
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
 from ibbmaster.sql.kept_rows import KeptRows
@@ -18,10 +17,12 @@ from ibbmaster.sql.stored import (
     StoredColumn,
     StoredLayout,
     StoredLayouts,
+    is_padded,
     own_columns,
     sort_key,
     value_key,
 )
+from ibbmaster.sqltext.token import TokenKind, tokens
 
 DIGEST_SIZE = 16
 
@@ -370,5 +371,5 @@ def _form_of_key(kind: SqlType) -> tuple[object, ...]:
     if kind.word in ("tinyint", "smallint", "mediumint", "int", "bigint"):
         return ("integer", kind.is_unsigned)
     if kind.word in ("char", "varchar", "binary", "varbinary"):
-        return ("string", kind.charset)
+        return ("string", kind.charset, is_padded(kind))
     return (kind,)

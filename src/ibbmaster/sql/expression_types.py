@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from ibbmaster.dialogue.sql_token import words
 from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation
+from ibbmaster.sqltext.token import words
 from ibbmaster.wire.response import (
     COLLATION_BINARY,
     COLLATION_DEFAULT,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from ibbmaster.disk.spool import Spool
 from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.statement.altering import ChangeRows, MoveRows, SetEngine
@@ -34,14 +34,13 @@ from ibbmaster.event.statement.operations import (
     Truncate,
     Write,
 )
-from ibbmaster.event.statement.reading import Cursor
 from ibbmaster.event.statement.savepoint import SavepointStep, savepoint_step
-from ibbmaster.event.statement.token import tokens
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import group_events, table_name, xid_text
 from ibbmaster.log.interface import LogEngine
+from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
@@ -53,6 +52,8 @@ from ibbmaster.sql.conversion import keeps_values
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.token import tokens
 from ibbmaster.work import check_wanted
 
 GROUP = "whole"  # the savepoint of a group
@@ -82,8 +83,10 @@ class RowFold:
         start: LogPosition,
         bytes_max: int = ROW_BYTES_MAX,
         base: BaseDump | None = None,
+        large: LargeRows | None = None,
     ) -> None:
         self.position = start
+        self._large = large_rows() if large is None else large
         self._bytes_max = bytes_max
         self.tables: dict[int, TableContents] = {}  # by generation
         self.kept = kept
@@ -106,7 +109,9 @@ class RowFold:
 
     def fork(self) -> RowFold:
         """The same, to go on from by itself."""
-        other = RowFold(self._engine, self._timeline, self.kept.fork(), self.position, self._bytes_max, self._base)
+        other = RowFold(
+            self._engine, self._timeline, self.kept.fork(), self.position, self._bytes_max, self._base, self._large
+        )
         other._is_loaded = self._is_loaded
         other.layouts = self.layouts
         other.tables = {number: contents.fork(other.kept) for number, contents in self.tables.items()}
@@ -215,7 +220,7 @@ class RowFold:
     def _apply(self, events: Iterable[bytes], start: LogPosition) -> None:
         """Everything that a group does."""
         mapped: dict[bytes, MappedTable | None] = {}
-        partial = PartialRows(Spool)
+        partial = PartialRows(self._large)
         xid: str | None = None
         touched: dict[int, int] = {}
         for number, part in enumerate(events):
@@ -315,7 +320,7 @@ class RowFold:
         except (EventError, ValueError) as error:
             self._doubt(contents, str(error))
             return None
-        return MappedTable(contents, layout)
+        return MappedTable(contents, layout, self._large)
 
     def _version(self, database: str, name: str) -> TableVersion | None:
         key = (database, name)

@@ -23,11 +23,11 @@ from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.matching import like
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
 from ibbmaster.dialogue.relation import Relation, RowValues
-from ibbmaster.dialogue.sql_token import SqlToken, SqlTokens
 from ibbmaster.dialogue.statement import Call, Literal, Select, TableName, Value
 from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.sql.result_columns import result_columns
 from ibbmaster.sql.sqlite_text import GROUP_CONCAT, SQLITE_OWN, SqliteText, sqlite_text
+from ibbmaster.sqltext.token import SqlTokens, Token, TokenKind
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 from ibbmaster.work import BrokenOffError, check_wanted
 
@@ -120,7 +120,7 @@ class SqliteEngine:
         self.forget_rows()
         self._evaluator, self._error, self._broken = evaluator, None, None
         relations = {table: find(table) for table in tables}
-        text = sqlite_text(tokens.tokens, evaluator, self._has_function)
+        text = sqlite_text(tokens.tokens, evaluator, self._has_function, tokens.sql_mode)
         for table, relation in relations.items():
             self._fill(table.database or evaluator.who.database, table.name, relation)
         cursor = self._begin(text, tokens)
@@ -418,20 +418,20 @@ def _refusal(problem: str, tokens: SqlTokens) -> RefusedError:
     return not_supported("this query over tables")
 
 
-def _number_behind(clause: str, tokens: Sequence[SqlToken]) -> str:
+def _number_behind(clause: str, tokens: Sequence[Token]) -> str:
     """The number behind ORDER BY that is none of an item: the largest one."""
-    start = max((no for no, token in enumerate(tokens) if token.text.upper() == clause.split()[0]), default=0)
-    numbers = [int(token.text) for token in tokens[start:] if token.kind == "number" and token.text.isdecimal()]
+    start = max((no for no, token in enumerate(tokens) if token.is_word(clause.split()[0])), default=0)
+    numbers = [int(token.text) for token in tokens[start:] if token.kind is TokenKind.NUMBER and token.text.isdecimal()]
     return str(max(numbers, default=0))
 
 
-def _clause_of(column: str, tokens: Sequence[SqlToken]) -> str:
+def _clause_of(column: str, tokens: Sequence[Token]) -> str:
     """The clause in which a column stands first."""
     wanted = column.rpartition(".")[2].lower()
     clause = "SELECT"
     for token in tokens:
-        if token.kind == "word":
+        if token.kind is TokenKind.WORD:
             clause = _CLAUSES.get(token.text.upper(), clause)
-        if token.kind in ("word", "quoted") and token.text.strip("`").lower() == wanted:
+        if token.is_name and token.text.lower() == wanted:
             return clause
     return "SELECT"

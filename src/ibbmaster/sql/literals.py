@@ -12,9 +12,9 @@ from ibbmaster.event.rows.kinds.kind import DeclaredType
 from ibbmaster.event.rows.kinds.net import INET4_SIZE, UUID_SIZE
 from ibbmaster.event.rows.kinds.registry import BY_WORD
 from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
-from ibbmaster.event.statement.token import TokenKind, tokens
 from ibbmaster.schema.model import SqlType
 from ibbmaster.sql.value_texts import encoded
+from ibbmaster.sqltext.token import TokenKind, tokens
 
 Constant = int | float | Decimal | str | bytes | None  # None is NULL
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.dialogue.sql_expression import BARE_FUNCTIONS, SCOPES, binary_value
-from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlToken, unquote, words
 from ibbmaster.dialogue.statement import SystemVariable, Value
 from ibbmaster.schema.collations import find_charset
+from ibbmaster.sqltext.sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, ORACLE, PIPES_AS_CONCAT
+from ibbmaster.sqltext.token import LITERALS, PLACEHOLDER, Token, TokenKind, words
 
 NESTING_MAX = 8
 GROUP_CONCAT = "mariadb_group_concat"
@@ -63,16 +64,18 @@ class SqliteText:
     values: tuple[Value, ...]
 
 
-def sqlite_text(tokens: Sequence[SqlToken], evaluator: Evaluator, is_function: Callable[[str], bool]) -> SqliteText:
+def sqlite_text(
+    tokens: Sequence[Token], evaluator: Evaluator, is_function: Callable[[str], bool], sql_mode: int = 0
+) -> SqliteText:
     """The statement for SQLite; `is_function` says which names, in lower case, are known there.
 
     Raises:
         RefusedError: it has something that SQLite has not, or a function nobody has.
     """
-    return _Rewriter(tokens, evaluator, is_function).text()
+    return _Rewriter(tokens, evaluator, is_function, sql_mode).text()
 
 
-def selected_items(tokens: Sequence[SqlToken], text_between: Callable[[int, int], str]) -> list[SelectedItem]:
+def selected_items(tokens: Sequence[Token], text_between: Callable[[int, int], str]) -> list[SelectedItem]:
     """The items of the first SELECT of a query that stands in no brackets but those around the whole."""
     start = _first_select(tokens)
     if start is None:
@@ -96,7 +99,7 @@ def selected_items(tokens: Sequence[SqlToken], text_between: Callable[[int, int]
     return items
 
 
-def _first_select(tokens: Sequence[SqlToken]) -> int | None:
+def _first_select(tokens: Sequence[Token]) -> int | None:
     """What stands behind the first SELECT that is not in the definitions of WITH."""
     has_with = bool(tokens) and _word(tokens[0]) == "WITH"
     depth = 0
@@ -108,7 +111,7 @@ def _first_select(tokens: Sequence[SqlToken]) -> int | None:
     return None
 
 
-def _item(tokens: Sequence[SqlToken], text_between: Callable[[int, int], str]) -> SelectedItem:
+def _item(tokens: Sequence[Token], text_between: Callable[[int, int], str]) -> SelectedItem:
     expression, name = list(tokens), None
     if len(tokens) > 2 and _word(tokens[-2]) == "AS":
         expression, name = expression[:-2], name_of(tokens[-1])
@@ -117,25 +120,30 @@ def _item(tokens: Sequence[SqlToken], text_between: Callable[[int, int], str]) -
     column = _path(expression)
     if name is None:
         written = text_between(expression[0].start, expression[-1].end)
-        is_text = len(expression) == 1 and expression[0].kind == "text" and written != PLACEHOLDER
+        is_text = len(expression) == 1 and expression[0].kind is TokenKind.TEXT and written != PLACEHOLDER
         name = name_of(expression[0]) if is_text else column[-1] if column is not None else written
     function = None
-    if len(expression) > 2 and expression[0].kind == "word" and _word(expression[1]) == "(" and _is_call(expression):
+    if (
+        len(expression) > 2
+        and expression[0].kind is TokenKind.WORD
+        and _word(expression[1]) == "("
+        and _is_call(expression)
+    ):
         function, column = expression[0].text.lower(), _path(expression[2:-1])
     return SelectedItem(name, column, _word(expression[-1]) == "*", function)
 
 
-def _path(tokens: Sequence[SqlToken]) -> tuple[str, ...] | None:
+def _path(tokens: Sequence[Token]) -> tuple[str, ...] | None:
     """The parts of a column's name; None where the tokens are something else."""
     is_path = len(tokens) % 2 == 1 and all(
-        token.text == "." if place % 2 else token.kind in ("word", "quoted") for place, token in enumerate(tokens)
+        token.is_sign(".") if place % 2 else token.is_name for place, token in enumerate(tokens)
     )
     if not is_path or (len(tokens) == 1 and tokens[0].text.lower() in _NO_COLUMNS):
         return None
     return tuple(name_of(token) for token in tokens[::2])
 
 
-def _is_call(tokens: Sequence[SqlToken]) -> bool:
+def _is_call(tokens: Sequence[Token]) -> bool:
     """Whether the bracket behind the first word is the one that ends the whole."""
     depth = 0
     for no, token in enumerate(tokens):
@@ -145,23 +153,25 @@ def _is_call(tokens: Sequence[SqlToken]) -> bool:
     return False
 
 
-def _is_alias(token: SqlToken) -> bool:
-    return token.kind in ("quoted", "text") or (token.kind == "word" and _word(token) not in _KEYWORDS | _WORDS.keys())
+def _is_alias(token: Token) -> bool:
+    return token.kind in (TokenKind.NAME, TokenKind.TEXT) or (
+        token.kind is TokenKind.WORD and _word(token) not in _KEYWORDS | _WORDS.keys()
+    )
 
 
-def _ends_operand(token: SqlToken) -> bool:
-    if token.kind == "sign":
+def _ends_operand(token: Token) -> bool:
+    if token.kind is TokenKind.SIGN:
         return token.text == ")"
-    return token.kind != "word" or _word(token) not in _KEYWORDS - {"END", "NULL"}
+    return token.kind is not TokenKind.WORD or _word(token) not in _KEYWORDS - {"END", "NULL"}
 
 
-def name_of(token: SqlToken) -> str:
+def name_of(token: Token) -> str:
     """A name as it is meant."""
-    return token.text if token.kind == "word" else unquote(token.text)
+    return token.text
 
 
-def _word(token: SqlToken) -> str:
-    return token.text.upper() if token.kind in ("word", "sign") else ""
+def _word(token: Token) -> str:
+    return token.word
 
 
 def _quoted(name: str) -> str:
@@ -172,11 +182,17 @@ class _Rewriter:
     """Walks over the tokens of one statement."""
 
     def __init__(
-        self, tokens: Sequence[SqlToken], evaluator: Evaluator, is_function: Callable[[str], bool], depth: int = 0
+        self,
+        tokens: Sequence[Token],
+        evaluator: Evaluator,
+        is_function: Callable[[str], bool],
+        sql_mode: int,
+        depth: int = 0,
     ) -> None:
         if depth > NESTING_MAX:
             raise not_supported(f"more than {NESTING_MAX} GROUP_CONCAT in each other")
         self._depth = depth
+        self._sql_mode = sql_mode
         self._tokens = tokens
         self._evaluator = evaluator
         self._is_function = is_function
@@ -203,39 +219,39 @@ class _Rewriter:
         token = self._tokens[self._index]
         self._index += 1
         match token.kind:
-            case "text":
+            case TokenKind.TEXT:
                 self._text(token)
-            case "number":
+            case TokenKind.NUMBER:
                 self._parts.append(token.text)
-            case "hex" | "bits":
+            case TokenKind.HEX | TokenKind.BITS:
                 self._parameter(binary_value(token))
-            case "quoted":
-                self._parts.append(_quoted(unquote(token.text)))
-            case "system":
+            case TokenKind.NAME:
+                self._parts.append(_quoted(token.text))
+            case TokenKind.SYSTEM:
                 self._system_variable()
-            case "user":
+            case TokenKind.USER:
                 if self._at(self._index) == ":=":
                     raise not_supported("assignments in a query over tables")
-                name = token.text[1:]
-                self._parameter(self._evaluator.variables.get((unquote(name) if name[0] in "`'\"" else name).lower()))
-            case "sign":
+                self._parameter(self._evaluator.variables.get(token.text.lower()))
+            case TokenKind.SIGN:
                 self._sign(token.text)
             case _:
                 self._word(token)
 
-    def _text(self, token: SqlToken) -> None:
+    def _text(self, token: Token) -> None:
         before = self._tokens[self._index - 2] if self._index > 1 else None
-        value = unquote(token.text)
-        if before is not None and before.kind == "text" and self._parts[-1] == "?":
+        value = token.text
+        meant = None if not value and self._sql_mode & EMPTY_STRING_IS_NULL else value
+        if before is not None and before.kind is TokenKind.TEXT and self._parts[-1] == "?":
             last = self._values.pop()
             self._parts.pop()
             self._parameter(str(last) + value)
-        elif before is not None and before.kind == "word" and self._is_introducer(before.text.upper()):
-            self._parameter(value)
+        elif before is not None and before.kind is TokenKind.WORD and self._is_introducer(before.text.upper()):
+            self._parameter(meant)
         elif before is not None and (_word(before) == "AS" or (_ends_operand(before) and _word(before) != ")")):
             self._parts.append(_quoted(value))
         else:
-            self._parameter(value)
+            self._parameter(meant)
 
     def _system_variable(self) -> None:
         written = name_of(self._tokens[self._index]) if self._index < len(self._tokens) else ""
@@ -250,6 +266,11 @@ class _Rewriter:
         self._parameter(int(value) if isinstance(value, bool) else value)
 
     def _sign(self, sign: str) -> None:
+        if sign == "||" and self._sql_mode & PIPES_AS_CONCAT:
+            if self._sql_mode & ORACLE:
+                raise not_supported("|| of sql_mode ORACLE in a query over tables")
+            self._parts.append(sign)
+            return
         if sign in _REFUSED_SIGNS:
             raise not_supported(f"{sign} in a query over tables")
         if sign == "(":
@@ -270,17 +291,17 @@ class _Rewriter:
         before = self._at(no - 1)
         return before in _COMPOUND or (before in ("ALL", "DISTINCT") and self._at(no - 2) in _COMPOUND) or no == 0
 
-    def _word(self, token: SqlToken) -> None:
+    def _word(self, token: Token) -> None:
         word = token.text.upper()
         following = self._tokens[self._index] if self._index < len(self._tokens) else None
-        is_part = self._at(self._index - 2) == "." or (following is not None and following.text == ".")
-        if is_part and following is not None and following.text != "(":
+        is_part = self._at(self._index - 2) == "." or (following is not None and following.is_sign("."))
+        if is_part and following is not None and not following.is_sign("("):
             self._parts.append(_quoted(token.text))
-        elif following is not None and following.kind in ("text", "hex", "bits") and self._is_introducer(word):
+        elif following is not None and following.kind in LITERALS and self._is_introducer(word):
             return
-        elif following is not None and following.kind == "sign" and following.text == "(" and self._is_callable(word):
+        elif following is not None and following.is_sign("(") and self._is_callable(word):
             self._call(token)
-        elif word in _REFUSED:
+        elif word in _REFUSED or (word == "NOT" and self._sql_mode & HIGH_NOT_PRECEDENCE):
             raise not_supported(f"{word} in a query over tables")
         elif word == "AS" and self._casts and self._casts[-1] == "CAST":
             self._cast(self._at(self._index))
@@ -315,7 +336,7 @@ class _Rewriter:
     def _is_introducer(word: str) -> bool:
         return word in ("N", "BINARY") or (word[0] == "_" and find_charset(word[1:]) is not None)
 
-    def _call(self, token: SqlToken) -> None:
+    def _call(self, token: Token) -> None:
         name = token.text.lower()
         if name in ("cast", "convert"):
             self._index += 1
@@ -336,7 +357,7 @@ class _Rewriter:
             path = f"{database}.{token.text}" if database else token.text
             raise RefusedError(1305, "42000", f"FUNCTION {path} does not exist")
 
-    def _is_defined(self, token: SqlToken) -> bool:
+    def _is_defined(self, token: Token) -> bool:
         """Whether WITH defines a table of that name, whose columns stand in the brackets."""
         return self._at(0) == "WITH" and self._at(self._index - 2) in ("WITH", "RECURSIVE", ",")
 
@@ -384,16 +405,16 @@ class _Rewriter:
         self._parameter(separator)
         for part in (*values, *keys):
             self._parts.append(",")
-            inner = _Rewriter(part, self._evaluator, self._is_function, self._depth + 1)
+            inner = _Rewriter(part, self._evaluator, self._is_function, self._sql_mode, self._depth + 1)
             text = inner.text()
             self._parts.append(text.sql)
             self._values.extend(text.values)
         self._parts.append(")")
         self._index = end + 1
 
-    def _listed(self, start: int, end: int) -> list[list[SqlToken]]:
+    def _listed(self, start: int, end: int) -> list[list[Token]]:
         """Tokens between commas."""
-        found: list[list[SqlToken]] = [[]]
+        found: list[list[Token]] = [[]]
         depth = 0
         for token in self._tokens[start:end]:
             word = _word(token)

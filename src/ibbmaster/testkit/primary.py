@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar, Unpack
+from typing import Self, TypeVar, Unpack, cast
 
 import sniffio
 
-from ibbmaster.api.serving import TLS_CHOICES, PlainServingOptions, RunningPrimary, check_options, serve_checked
+from ibbmaster.api.serving import TLS_CHOICES, RunningPrimary, check_options, serve_checked
+from ibbmaster.api.serving_options import PlainServingOptions, TlsChoice
 from ibbmaster.api.writing import WritableLog, as_gtid
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.gtid_event import GtidExtraFlag
@@ -27,8 +28,8 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
-from ibbmaster.schema.reading import quoted_name
 from ibbmaster.server.registry import Registry
+from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.testkit.certificates import CERTIFICATES, authority_pem, made_certificate
 from ibbmaster.testkit.classic_files import ClassicFiles
 from ibbmaster.testkit.clock import FixtureClock
@@ -90,7 +91,7 @@ class FixturePrimary:
         if tls not in (*TLS_CHOICES, *CERTIFICATES):
             raise ConfigurationError(f"tls {tls!r}: expected one of {', '.join((*TLS_CHOICES, *CERTIFICATES))}")
         certificate = made_certificate(tls) if tls in CERTIFICATES else None
-        checked = check_options(**serving, tls="off" if certificate else tls)
+        checked = check_options(**serving, tls="off" if certificate else cast(TlsChoice, tls))
         format = replace(_row_format(image, metadata, is_compressed), fragment_bytes=fragment_bytes)
         self._scratch = tempfile.mkdtemp(prefix="ibbmaster-fixture-") if log is None else None
         self._is_own = not isinstance(log, WritableLog)

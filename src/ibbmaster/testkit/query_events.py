@@ -22,11 +22,11 @@ from ibbmaster.event.query import (
 from ibbmaster.event.rows.charset import UCA_1400, UCA_1400_CHARSETS, UCA_1400_STEP
 from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_FLAGS, STATUS_MICROSECONDS, STATUS_SQL_MODE
 from ibbmaster.event.statement.operations import OBJECTS
-from ibbmaster.event.statement.reading import Cursor
-from ibbmaster.event.statement.token import StatementToken, TokenKind, tokens
 from ibbmaster.event.types import EventFlag
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
 NEW_SINCE = (11, 5)
 OLD_DEFAULTS = {"utf8mb3": 33, "ucs2": 35, "utf8mb4": 45, "utf16": 54, "utf32": 60}  # collations, smallest first
@@ -230,5 +230,5 @@ class _Statement:
         return Needs(is_zoned, is_timed)
 
 
-def _casts_to_text(inside: list[StatementToken]) -> bool:
+def _casts_to_text(inside: list[Token]) -> bool:
     return any(token.is_word("AS") and after.is_word("CHAR", "VARCHAR") for token, after in pairwise(inside))

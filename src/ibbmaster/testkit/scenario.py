@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from ibbmaster.api import opening
-from ibbmaster.api.serving import ServingOptions
+from ibbmaster.api.serving_options import ServingOptions
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.testkit.action import CrashPrimary, CutConnection, RestartPrimary, Stall

@@ -24,8 +24,6 @@ from ibbmaster.event.gtid_event import (
 )
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
 from ibbmaster.event.query import compress
-from ibbmaster.event.statement.reading import Cursor
-from ibbmaster.event.statement.token import TokenKind, tokens
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
@@ -33,6 +31,8 @@ from ibbmaster.position import LogPosition
 from ibbmaster.schema.clause import AlterTable, CreateTable, NotUnderstoodError
 from ibbmaster.schema.ddl import parse_ddl
 from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.token import TokenKind, tokens
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.query_events import QueryOptions, ServerSession
 from ibbmaster.testkit.tables import RowFormat, RowStep

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ibbmaster.api.serving import PlainServingOptions, check_options
+from ibbmaster.api.serving import check_options
+from ibbmaster.api.serving_options import PlainServingOptions
 from ibbmaster.dump.profile import Profile
 
 #: Versions as scenarios name them: the profile whose shape their streams have, and the version they claim.

@@ -17,7 +17,7 @@ from ibbmaster.event.statement.altering import (
 )
 from ibbmaster.event.statement.definition import parse_column
 from ibbmaster.event.statement.operations import operations_of
-from ibbmaster.event.statement.token import tokens
+from ibbmaster.sqltext.token import tokens
 
 
 def clauses(text):

@@ -11,7 +11,7 @@ from ibbmaster.event.statement.definition import (
     parse_constraint,
     parse_definitions,
 )
-from ibbmaster.event.statement.token import tokens
+from ibbmaster.sqltext.token import tokens
 
 
 def column(sql: str):

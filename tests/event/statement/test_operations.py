@@ -17,7 +17,7 @@ from ibbmaster.event.statement.operations import (
     Write,
     operations_of,
 )
-from ibbmaster.event.statement.token import ANSI_QUOTES
+from ibbmaster.sqltext.token import ANSI_QUOTES
 
 
 def told(sql, sql_mode=0):

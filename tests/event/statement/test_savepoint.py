@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.event.statement.savepoint import SavepointStep, savepoint_step
-from ibbmaster.event.statement.token import ANSI_QUOTES
+from ibbmaster.sqltext.token import ANSI_QUOTES
 
 STEPS = {
     "SAVEPOINT `a b`": SavepointStep(False, "A B"),

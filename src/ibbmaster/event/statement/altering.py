@@ -13,8 +13,8 @@ from ibbmaster.event.statement.definition import (
     parse_constraint,
 )
 from ibbmaster.event.statement.engine import NO_ENGINE, EngineOption, engine_option
-from ibbmaster.event.statement.reading import Cursor, parts_of
-from ibbmaster.event.statement.token import StatementToken, TokenKind
+from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.token import Token, TokenKind
 
 UNICODE = ("UTF8", "UTF8MB3", "UTF8MB4", "UTF16", "UTF16LE", "UTF32")  # text of other sets survives in these
 PARTITIONING = ("COALESCE", "REORGANIZE", "REBUILD", "OPTIMIZE", "ANALYZE", "CHECK", "REPAIR", "REMOVE", "PARTITION")
@@ -111,13 +111,11 @@ Clause = (
 )
 
 
-def clauses_of(
-    tokens: Sequence[StatementToken], table: str, database: str, *, ignores: bool
-) -> tuple[list[Clause], str | None]:
+def clauses_of(tokens: Sequence[Token], table: str, database: str, *, ignores: bool) -> tuple[list[Clause], str | None]:
     """The clauses for a table, and its new name if it gets one. With IGNORE rows may go."""
     clauses: list[Clause] = [ChangeRows(what="ALTER IGNORE TABLE")] if ignores else []
     to = None
-    verb: StatementToken | None = None
+    verb: Token | None = None
     for part in parts_of(tokens):
         if verb is not None and verb.is_word(*LISTING) and not part[0].is_word(*VERBS, *OPTIONS, *PARTITIONING):
             continue  # one more name
@@ -135,11 +133,11 @@ def clauses_of(
     return clauses, to
 
 
-def _renames_table(part: Sequence[StatementToken]) -> bool:
+def _renames_table(part: Sequence[Token]) -> bool:
     return part[0].is_word("RENAME") and not (len(part) > 2 and part[1].is_word("COLUMN", "INDEX", "KEY"))
 
 
-def _clause(cursor: Cursor, part: Sequence[StatementToken], table: str, database: str) -> list[Clause]:
+def _clause(cursor: Cursor, part: Sequence[Token], table: str, database: str) -> list[Clause]:
     verb = cursor.take()
     if verb.kind is not TokenKind.WORD:
         return [_unknown(part)]
@@ -174,7 +172,7 @@ def _clause(cursor: Cursor, part: Sequence[StatementToken], table: str, database
     return [_unknown(part)]
 
 
-def _add(cursor: Cursor, part: Sequence[StatementToken], database: str) -> list[Clause]:
+def _add(cursor: Cursor, part: Sequence[Token], database: str) -> list[Clause]:
     if cursor.takes_words("SYSTEM", "VERSIONING"):
         return [AddVersioning()]
     if cursor.peek().is_word("PARTITION"):
@@ -198,12 +196,12 @@ def _add(cursor: Cursor, part: Sequence[StatementToken], database: str) -> list[
 
 
 _FOREIGN = (
-    StatementToken(TokenKind.WORD, "FOREIGN"),
-    StatementToken(TokenKind.WORD, "KEY"),
+    Token(TokenKind.WORD, "FOREIGN"),
+    Token(TokenKind.WORD, "KEY"),
 )  # what a column itself refers to
 
 
-def _drop(cursor: Cursor, part: Sequence[StatementToken]) -> list[Clause]:
+def _drop(cursor: Cursor, part: Sequence[Token]) -> list[Clause]:
     if cursor.takes_words("SYSTEM", "VERSIONING"):
         return [ChangeRows(what="DROP SYSTEM VERSIONING")]
     if cursor.takes_words("PARTITION"):
@@ -222,7 +220,7 @@ def _drop(cursor: Cursor, part: Sequence[StatementToken]) -> list[Clause]:
     return [DropColumn(name=name)] if name else [_unknown(part)]
 
 
-def _column(cursor: Cursor, part: Sequence[StatementToken], *, has_new_name: bool) -> list[Clause]:
+def _column(cursor: Cursor, part: Sequence[Token], *, has_new_name: bool) -> list[Clause]:
     cursor.pass_words("COLUMN")
     cursor.pass_condition()
     name = cursor.name()
@@ -246,7 +244,7 @@ def _defaults(cursor: Cursor) -> list[Clause]:
     return [SetDefault(name=name, is_null=cursor.takes_words("SET", "DEFAULT", "NULL"))]
 
 
-def _convert(cursor: Cursor, part: Sequence[StatementToken], database: str) -> list[Clause]:
+def _convert(cursor: Cursor, part: Sequence[Token], database: str) -> list[Clause]:
     if cursor.peek().is_word("PARTITION", "TABLE"):
         return _move(cursor, part, database, "TABLE")
     cursor.pass_words("TO", "CHARACTER", "SET", "CHARSET")
@@ -254,7 +252,7 @@ def _convert(cursor: Cursor, part: Sequence[StatementToken], database: str) -> l
     return [] if is_unicode else [ChangeRows(what=_words(part))]
 
 
-def _move(cursor: Cursor, part: Sequence[StatementToken], database: str, word: str) -> list[Clause]:
+def _move(cursor: Cursor, part: Sequence[Token], database: str, word: str) -> list[Clause]:
     """EXCHANGE PARTITION p WITH TABLE t, CONVERT PARTITION p TO TABLE t, CONVERT TABLE t TO PARTITION p …."""
     is_dropped = cursor.peek().is_word(word)
     is_made = part[0].is_word("CONVERT") and not is_dropped
@@ -266,10 +264,10 @@ def _move(cursor: Cursor, part: Sequence[StatementToken], database: str, word: s
     return [MoveRows(what=_words(part[:2]), other=other, is_dropped=is_dropped, is_made=is_made)]
 
 
-def _unknown(part: Sequence[StatementToken]) -> ChangeRows:
+def _unknown(part: Sequence[Token]) -> ChangeRows:
     return ChangeRows(what=f"ALTER TABLE … {_words(part)}")
 
 
-def _words(part: Sequence[StatementToken]) -> str:
+def _words(part: Sequence[Token]) -> str:
     text = " ".join(token.text for token in part)
     return text if len(text) <= 60 else text[:59] + "…"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ibbmaster.event.statement.reading import Cursor, outside_brackets, parts_of
-from ibbmaster.event.statement.token import StatementToken, TokenKind
+from ibbmaster.sqltext.cursor import Cursor, outside_brackets, parts_of
+from ibbmaster.sqltext.token import Token, TokenKind
 
 NO_COLUMN = (  # what a part of CREATE TABLE begins with that is no column
     *("PRIMARY", "UNIQUE", "KEY", "INDEX", "CONSTRAINT", "FOREIGN", "CHECK", "FULLTEXT", "SPATIAL", "LIKE"),
@@ -31,7 +31,7 @@ class ColumnClause:
         made_of: the names in the expression of a generated column; None for others.
     """
 
-    type: tuple[StatementToken, ...]
+    type: tuple[Token, ...]
     is_null_at_first: bool
     is_nullable: bool
     made_of: frozenset[str] | None = None
@@ -63,7 +63,7 @@ class ForeignKey:
     cascades_updates: bool
 
 
-def parse_column(tokens: Sequence[StatementToken]) -> ColumnClause:
+def parse_column(tokens: Sequence[Token]) -> ColumnClause:
     """A column from what follows its name."""
     plain = list(outside_brackets(tokens))
     words = " ".join(token.text.upper() if token.kind is TokenKind.WORD else "'" for token in plain)
@@ -72,7 +72,7 @@ def parse_column(tokens: Sequence[StatementToken]) -> ColumnClause:
     for number, token in enumerate(tokens[:-1]):
         if token.is_word("AS") and tokens[number + 1].is_sign("("):
             inside = Cursor(tokens[number + 1 :]).bracketed()
-            made_of = frozenset(one.text.lower() for one in inside if one.kind in (TokenKind.WORD, TokenKind.NAME))
+            made_of = frozenset(one.text.lower() for one in inside if one.is_name)
             break
     first = plain[0].text.upper() if plain else ""
     is_key = " KEY " in padded.replace(" UNIQUE KEY ", " ")  # PRIMARY may be left out
@@ -89,7 +89,7 @@ def parse_column(tokens: Sequence[StatementToken]) -> ColumnClause:
     )
 
 
-def _type_of(tokens: Sequence[StatementToken]) -> tuple[StatementToken, ...]:
+def _type_of(tokens: Sequence[Token]) -> tuple[Token, ...]:
     found = []
     depth = 0
     for token in tokens:
@@ -97,22 +97,22 @@ def _type_of(tokens: Sequence[StatementToken]) -> tuple[StatementToken, ...]:
             break
         depth += token.is_sign("(") - token.is_sign(")")
         text = token.text.upper() if token.kind is TokenKind.WORD else token.text
-        found.append(StatementToken(token.kind, text))
+        found.append(Token(token.kind, text))
     return tuple(found)
 
 
-def _split_type(type_: tuple[StatementToken, ...]) -> tuple[str, list[StatementToken], list[StatementToken]]:
+def _split_type(type_: tuple[Token, ...]) -> tuple[str, list[Token], list[Token]]:
     cursor = Cursor(type_)
     word = cursor.take().text
     inside = cursor.bracketed()
     return SAME.get(word, word), inside, cursor.rest()
 
 
-def _length(inside: Sequence[StatementToken]) -> int:
+def _length(inside: Sequence[Token]) -> int:
     return int(inside[0].text) if inside and inside[0].text.isdecimal() else 0
 
 
-def is_column(part: Sequence[StatementToken]) -> bool:
+def is_column(part: Sequence[Token]) -> bool:
     """Whether a part of CREATE TABLE, or of ALTER TABLE … ADD, is a column, and no key or its like."""
     second = part[1] if len(part) > 1 else part[0]
     if part[0].is_word("PERIOD"):  # which is a name, too
@@ -122,22 +122,20 @@ def is_column(part: Sequence[StatementToken]) -> bool:
     return not part[0].is_word(*NO_COLUMN)
 
 
-def parse_definitions(
-    tokens: Sequence[StatementToken], database: str
-) -> tuple[dict[str, ColumnClause], list[ForeignKey]]:
+def parse_definitions(tokens: Sequence[Token], database: str) -> tuple[dict[str, ColumnClause], list[ForeignKey]]:
     """The columns and foreign keys in the brackets of CREATE TABLE; parents without one are in the table's database."""
     columns: dict[str, ColumnClause] = {}
     keys: list[ForeignKey] = []
     for part in parts_of(tokens):
         if not is_column(part):
             keys += parse_constraint(part, database)
-        elif part[0].kind in (TokenKind.WORD, TokenKind.NAME):
+        elif part[0].is_name:
             columns[part[0].text] = parse_column(part[1:])
             keys += _references(Cursor(part[1:]), None, database)
     return columns, keys
 
 
-def parse_constraint(tokens: Sequence[StatementToken], database: str) -> list[ForeignKey]:
+def parse_constraint(tokens: Sequence[Token], database: str) -> list[ForeignKey]:
     """The foreign key that a part of CREATE TABLE or ALTER TABLE … ADD defines, if it does."""
     cursor = Cursor(tokens)
     name = None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ibbmaster.event.statement.reading import Cursor
-from ibbmaster.event.statement.token import StatementToken
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.token import Token
 
 NO_ENGINE_SUBSTITUTION = 1 << 30  # of sql_mode; without it a server that lacks an engine takes another one
 BLACKHOLE = "BLACKHOLE"
@@ -30,7 +30,7 @@ class EngineOption(NamedTuple):
 NO_ENGINE = EngineOption()
 
 
-def engine_option(part: Sequence[StatementToken], database: str) -> EngineOption:
+def engine_option(part: Sequence[Token], database: str) -> EngineOption:
     """The engine in some options of a table, up to a query or to partitions."""
     cursor = Cursor(part)
     name: str | None = None

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from ibbmaster.event.statement.altering import Clause, clauses_of
 from ibbmaster.event.statement.definition import ColumnClause, ForeignKey, parse_definitions
 from ibbmaster.event.statement.engine import NO_ENGINE, EngineOption, engine_option
-from ibbmaster.event.statement.reading import Cursor, outside_brackets
-from ibbmaster.event.statement.token import StatementToken, tokens
+from ibbmaster.sqltext.cursor import Cursor, outside_brackets
+from ibbmaster.sqltext.token import Token, tokens
 
 HARMLESS = frozenset(
     (
@@ -195,7 +195,7 @@ def _create(cursor: Cursor, database: str) -> Found:
     ]
 
 
-def _has_query(rest: list[StatementToken]) -> bool:
+def _has_query(rest: list[Token]) -> bool:
     """Whether there is a query behind what CREATE TABLE has in brackets; VALUES in brackets is of a partition."""
     return any(token.is_word("SELECT") for token in rest) or any(
         token.is_word("VALUES") for token in outside_brackets(rest)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import unicodedata
 from typing import NamedTuple
 
-from ibbmaster.event.statement.reading import END, Cursor
-from ibbmaster.event.statement.token import tokens
+from ibbmaster.sqltext.cursor import END, Cursor
+from ibbmaster.sqltext.token import tokens
 
 
 class SavepointStep(NamedTuple):

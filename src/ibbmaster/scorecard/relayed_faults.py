@@ -1,0 +1,163 @@
+"""The faults of the test kit between a real primary and its consumer: at each step, and in the bytes of each dump."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import trio
+
+from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.recorder.conversation import (
+    CONNECT_STATE,
+    Admitted,
+    Answered,
+    Asked,
+    Conversation,
+    ConversationPart,
+    Greeted,
+    GreetingEditor,
+    Named,
+    Phase,
+    asked_position,
+)
+from ibbmaster.recorder.relay import Send
+from ibbmaster.server.observing import ConnectionStep
+from ibbmaster.server.registry import Registry
+from ibbmaster.streaming.block import Block, plain_block
+from ibbmaster.streaming.stage import Stage
+from ibbmaster.testkit.witness import Witness
+from ibbmaster.wire.capability import Capability
+from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, Quit, RegisterReplica
+from ibbmaster.wire.packet import frame_payloads
+from ibbmaster.wire.response import Response, encode_response
+
+_GREETING, _LOGIN_OK, _ANSWER = 0, 2, 1  # the numbers of packets that come first there
+
+
+class _Relayed(NamedTuple):
+    """Where the log was read to: nobody here knows."""
+
+    position: LogPosition = NOWHERE
+    is_inside_group: bool = False
+
+
+class FaultedConnection:
+    """One connection through a relay: a witness notes it, and faults behind that hold it up, change or cut it."""
+
+    def __init__(self, witness: Witness, registry: Registry, client: trio.socket.SocketType, peer: str) -> None:
+        self._witness = witness
+        self._registry = registry
+        self.session = registry.open(peer.rpartition(":")[0], trio.current_time())
+        self.session.socket = client
+        self.scope = self.session.scope
+        self._client = client
+        self._conversation = Conversation()
+        self._greeting = GreetingEditor()
+        self._stage: Stage | None = None
+        self._turn = trio.Lock()  # a step behind an answer comes before what the client says next
+        self._is_over = False
+        self.primary_id = 0  # the number that the primary has given the connection
+
+    async def connected(self) -> None:
+        """The primary has taken the connection."""
+        await self._reach(ConnectionStep.ACCEPTED, None, _GREETING)
+
+    async def from_primary(self, data: bytes, waited_s: float, send: Send) -> None:
+        """Bytes for the client."""
+        if self._conversation.phase is not Phase.DUMP:
+            async with self._turn:
+                try:
+                    await self._converse(data, send)
+                except trio.BrokenResourceError:
+                    self._is_over = True
+                    raise
+            return
+        list(self._conversation.from_primary(data))
+        if self._stage is None:
+            await send(data)
+            return
+
+        async def pass_on(block: Block) -> None:
+            await send(bytes(block.data()))
+
+        await self._stage.pass_on(plain_block(data, _Relayed()), pass_on)
+
+    async def _converse(self, data: bytes, send: Send) -> None:
+        was_greeted = self._conversation.phase is not Phase.GREETING
+        came, data = self._greeting.take(data)
+        parts = list(self._conversation.from_primary(came))
+        for part in parts:
+            match part:
+                case Greeted(connection_id=connection_id):
+                    self.primary_id = connection_id
+                case Admitted(err=None):
+                    await self._reach(ConnectionStep.LOGGED_IN, None, _LOGIN_OK)
+        if data:
+            await send(data)
+        if not was_greeted and self._conversation.phase is not Phase.GREETING:
+            await self._reach(ConnectionStep.GREETED, None, _LOGIN_OK)
+        for part in parts:
+            if isinstance(part, Answered):
+                await self._reach(ConnectionStep.ANSWERED, part.command, _ANSWER)
+
+    async def from_client(self, data: bytes, send: Send) -> None:
+        """Bytes for the primary; a command that is answered here does not come to it."""
+        async with self._turn:
+            for part in list(self._conversation.from_client(data)):
+                if self._is_over or not await self._allows(part):
+                    return
+        await send(data)
+
+    async def _allows(self, part: ConversationPart) -> bool:
+        match part:
+            case Named(user=user):
+                self.session.user = user
+            case Asked(command=Quit()):
+                return True
+            case Asked(command=command):
+                if isinstance(command, RegisterReplica):
+                    self.session.replica_server_id = command.server_id
+                if await self._reach(ConnectionStep.ASKED, command, _ANSWER):
+                    return False
+                if isinstance(command, QueryCommand) and CONNECT_STATE.search(command.sql):
+                    self.session.dump_start = asked_position(command.sql)
+                if isinstance(command, BinlogDump):
+                    self.session.dump_server_id = command.server_id
+                    await self._reach(ConnectionStep.DUMPING, command, _ANSWER)
+                    self._stage = self._witness.stage(self.session)
+        return True
+
+    async def _reach(self, step: ConnectionStep, command: AnyCommand | None, number: int) -> bool:
+        """Whether something was sent instead of what would come.
+
+        Raises:
+            trio.BrokenResourceError: the connection shall end now.
+        """
+        responses = await self._witness.reached(step, self.session, command)
+        if responses is None:
+            return False
+        await self._answer(responses, number)
+        if step is not ConnectionStep.ASKED or isinstance(command, BinlogDump):
+            raise trio.BrokenResourceError("fault: a last word")
+        return True
+
+    async def _answer(self, responses: Sequence[Response], number: int) -> None:
+        for response in responses:
+            payloads = list(encode_response(response, Capability.PROTOCOL_41))
+            frame, number = frame_payloads(payloads, number)
+            await self._client.send(frame)
+
+    async def primary_left(self, by: str) -> None:
+        """Nothing is to be noted."""
+
+    async def client_left(self, by: str, silent_s: float) -> None:
+        """Nothing is to be noted."""
+
+    async def refused(self) -> None:
+        """The primary is not there: the client is reset, as by a port that is closed."""
+
+    def closed(self) -> None:
+        """The connection is over."""
+        self._registry.close(self.session)
+        self._witness.left(self.session)

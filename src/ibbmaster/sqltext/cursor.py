@@ -1,0 +1,146 @@
+"""Walking over the tokens of a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ibbmaster.sqltext.token import Token, TokenKind, tokens
+
+END = Token(TokenKind.SIGN, "")  # behind the last token
+
+
+class Cursor:
+    """Takes one token after the other; a long statement is cut only as far as it is read."""
+
+    def __init__(self, tokens: Iterable[Token]) -> None:
+        self._source = iter(tokens)
+        self._ahead: list[Token] = []
+
+    def peek(self, distance: int = 0) -> Token:
+        """The token that comes next, or one behind it; `END` where there is none."""
+        while len(self._ahead) <= distance:
+            self._ahead.append(next(self._source, END))
+        return self._ahead[distance]
+
+    def take(self) -> Token:
+        token = self.peek()
+        del self._ahead[0]
+        return token
+
+    def takes_words(self, *words: str) -> bool:
+        """Skip these words if all of them come next."""
+        if not all(self.peek(distance).is_word(word) for distance, word in enumerate(words)):
+            return False
+        del self._ahead[: len(words)]
+        return True
+
+    def takes_sign(self, sign: str) -> bool:
+        if not self.peek().is_sign(sign):
+            return False
+        self.take()
+        return True
+
+    def pass_words(self, *words: str) -> None:
+        """Skip any of these words, as often as they come."""
+        while self.peek().is_word(*words):
+            self.take()
+
+    def pass_condition(self) -> bool:
+        """Skip IF EXISTS or IF NOT EXISTS; whether it was there."""
+        return self.takes_words("IF", "EXISTS") or self.takes_words("IF", "NOT", "EXISTS")
+
+    @property
+    def is_at_end(self) -> bool:
+        return self.peek() is END
+
+    def rest(self) -> list[Token]:
+        """All that is left."""
+        found = []
+        while not self.is_at_end:
+            found.append(self.take())
+        return found
+
+    def name(self) -> str | None:
+        """A name; None if none comes."""
+        if not self.peek().is_name:
+            return None
+        return self.take().text
+
+    def host(self) -> str | None:
+        """The host of an account, behind its user; None if none comes."""
+        if self.peek().kind is TokenKind.USER:
+            return self.take().text
+        return self.take().text if self.takes_sign("@") else None
+
+    def table(self, database: str) -> str | None:
+        """The name of a table as `database.table`; None if none comes."""
+        first = self.name()
+        if first is None:
+            return None
+        if not self.takes_sign("."):
+            return f"{database}.{first}"
+        second = self.name()
+        return None if second is None else f"{first}.{second}"
+
+    def bracketed(self) -> list[Token]:
+        """What is in the brackets that open here; nothing if none do."""
+        found: list[Token] = []
+        if not self.takes_sign("("):
+            return found
+        depth = 1
+        while not self.is_at_end:
+            token = self.take()
+            depth += token.is_sign("(") - token.is_sign(")")
+            if not depth:
+                break
+            found.append(token)
+        return found
+
+
+class PlacedCursor(Cursor):
+    """A cursor that knows where in the text of the statement it is."""
+
+    def __init__(self, sql: str, sql_mode: int = 0) -> None:
+        self.sql = sql
+        self._ends = [0]  # of all tokens that were cut
+        super().__init__(self._noted(sql, sql_mode))
+
+    def _noted(self, sql: str, sql_mode: int) -> Iterator[Token]:
+        for token in tokens(sql, sql_mode):
+            self._ends.append(token.end)
+            yield token
+
+    @property
+    def start(self) -> int:
+        """Where the next token begins; the end of the text if there is none."""
+        return len(self.sql) if self.is_at_end else self.peek().start
+
+    @property
+    def end(self) -> int:
+        """Where the last one that was taken ends."""
+        return self._ends[-1 - sum(token is not END for token in self._ahead)]
+
+
+def parts_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """What is between the commas that are in no brackets."""
+    part: list[Token] = []
+    depth = 0
+    for token in tokens:
+        depth += token.is_sign("(") - token.is_sign(")")
+        if token.is_sign(",") and not depth:
+            yield part
+            part = []
+        else:
+            part.append(token)
+    if part:
+        yield part
+
+
+def outside_brackets(tokens: Iterable[Token]) -> Iterator[Token]:
+    """The tokens that are in no brackets; an opening bracket itself is one of them."""
+    depth = 0
+    for token in tokens:
+        depth -= token.is_sign(")")
+        if not depth and not token.is_sign(")"):
+            yield token
+        depth += token.is_sign("(")

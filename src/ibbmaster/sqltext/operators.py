@@ -1,0 +1,77 @@
+"""The operators of SQL, once: how tightly each binds, what it is called, and how a server prints it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ibbmaster.sqltext.sql_mode import ORACLE, PIPES_AS_CONCAT
+
+
+class Operator(NamedTuple):
+    """What stands between two operands. `binds` is larger for what binds more tightly."""
+
+    binds: int
+    name: str
+    printed: str
+
+
+NOT = 4
+PREDICATE = 6  # IS, IN, BETWEEN, LIKE, REGEXP, and comparisons
+SUM = 10
+PRODUCT = 11
+CONCAT = 13
+UNARY = 14  # also COLLATE, BINARY, and NOT where sql_mode has it bind so
+PRIMARY = 20
+
+_BINARY: Mapping[str, Operator] = {
+    "OR": Operator(1, "OR", "or"),
+    "||": Operator(1, "OR", "or"),
+    "XOR": Operator(2, "XOR", "xor"),
+    "AND": Operator(3, "AND", "and"),
+    "&&": Operator(3, "AND", "and"),
+    "=": Operator(PREDICATE, "=", "="),
+    "<=>": Operator(PREDICATE, "<=>", "<=>"),
+    ">=": Operator(PREDICATE, ">=", ">="),
+    ">": Operator(PREDICATE, ">", ">"),
+    "<=": Operator(PREDICATE, "<=", "<="),
+    "<": Operator(PREDICATE, "<", "<"),
+    "<>": Operator(PREDICATE, "!=", "<>"),
+    "!=": Operator(PREDICATE, "!=", "<>"),
+    "|": Operator(7, "|", "|"),
+    "&": Operator(8, "&", "&"),
+    "<<": Operator(9, "<<", "<<"),
+    ">>": Operator(9, ">>", ">>"),
+    "+": Operator(SUM, "+", "+"),
+    "-": Operator(SUM, "-", "-"),
+    "*": Operator(PRODUCT, "*", "*"),
+    "/": Operator(PRODUCT, "/", "/"),
+    "DIV": Operator(PRODUCT, "DIV", "DIV"),
+    "%": Operator(PRODUCT, "MOD", "MOD"),
+    "MOD": Operator(PRODUCT, "MOD", "MOD"),
+    "^": Operator(12, "^", "^"),
+}
+BY_NAME: Mapping[str, Operator] = {operator.name: operator for operator in _BINARY.values()}
+COMPARISONS = frozenset(operator.name for operator in _BINARY.values() if operator.binds == PREDICATE)
+JOINED = "||"  # the name of || where it joins texts
+JOINED_ORACLE = "|| ORACLE"  # where NULL is an empty text
+
+
+def binary_operators(sql_mode: int) -> Mapping[str, Operator]:
+    """What may stand between two operands, by its sign or word in capitals.
+
+    Source: MariaDB 11.8, sql_yacc.yy, precedence of operators; and 10.11 and 11.8 as they answer.
+    """
+    return _binary_operators(sql_mode & (PIPES_AS_CONCAT | ORACLE))
+
+
+@functools.cache
+def _binary_operators(sql_mode: int) -> Mapping[str, Operator]:
+    if not sql_mode & PIPES_AS_CONCAT:
+        return _BINARY
+    if not sql_mode & ORACLE:
+        return {**_BINARY, "||": Operator(CONCAT, JOINED, "||")}
+    found = {**_BINARY, "||": Operator(SUM, JOINED_ORACLE, "||")}
+    del found["%"]
+    return found

@@ -1,0 +1,63 @@
+"""Quotes around texts and names, and what a backslash means: once for all that reads or writes SQL."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+
+from ibbmaster.sqltext.sql_mode import NO_BACKSLASH_ESCAPES
+
+#: What the letter behind a backslash stands for; any other one stands for itself.
+ESCAPES: Mapping[str, str] = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "0": "\0",
+    "b": "\b",
+    "Z": "\x1a",
+    "%": "\\%",  # LIKE wants the backslash
+    "_": "\\_",
+}
+_IN_EXPRESSIONS = str.maketrans(
+    {"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"},
+)
+_IN_DEFINITIONS = str.maketrans({"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r"})
+
+
+@functools.cache
+def _folded(quote: str, has_escapes: bool) -> re.Pattern[str]:
+    return re.compile(rf"\\(.)|{quote}{quote}" if has_escapes else rf"(?!)()|{quote}{quote}", re.DOTALL)
+
+
+def unescaped(inner: str, quote: str, sql_mode: int = 0) -> str:
+    """What stands between two quotes, ' or ", as it is meant: a doubled quote is one, a backslash changes a letter."""
+    has_escapes = not sql_mode & NO_BACKSLASH_ESCAPES
+    if quote not in inner and not (has_escapes and "\\" in inner):
+        return inner
+    return _folded(quote, has_escapes).sub(
+        lambda match: quote if match[1] is None else ESCAPES.get(match[1], match[1]), inner
+    )
+
+
+def unquoted(text: str, sql_mode: int = 0) -> str:
+    """The content of a whole text or name in quotes: '…', "…", N'…', `…`."""
+    if text[0] in "nN":
+        text = text[1:]
+    quote, inner = text[0], text[1:-1]
+    return inner.replace("``", "`") if quote == "`" else unescaped(inner, quote, sql_mode)
+
+
+def quoted(text: str) -> str:
+    """A text as SQL under sql_mode ''."""
+    return f"'{text.translate(_IN_EXPRESSIONS)}'"
+
+
+def quoted_text(text: str) -> str:
+    """A text as a server prints comments, labels and defaults, which is SQL under sql_mode ''."""
+    return f"'{text.translate(_IN_DEFINITIONS)}'"
+
+
+def quoted_name(name: str) -> str:
+    """A name in backquotes."""
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,339 @@
+"""Cutting SQL into tokens, under the sql_mode that it is read in. Work is linear in the text.
+
+Two kinds of texts are cut alike. What a client sends may be wrong: `tokenize` cuts all of it, and says where
+it makes no sense. What a server has logged was a statement that it understood: `tokens` cuts as far as it is
+asked to, and a text that does not end runs to the end of the statement.
+
+Texts are letters, not bytes: they are decoded by the character set of the client before, so that no second
+byte of a letter is taken for a quote or a backslash.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.sqltext.quoting import quoted, quoted_name, unescaped
+from ibbmaster.sqltext.sql_mode import ANSI_QUOTES, MSSQL, NO_BACKSLASH_ESCAPES
+
+TOKENS_MAX = 10_000  # of a text that a client sends
+PLACEHOLDER = "?"  # of a prepared statement
+NEAR_SIZE = 80  # characters of the statement an error shows
+MYSQL_VERSIONS = range(50700, 100000)  # of /*! comments that are meant for MySQL alone
+OLDEST_REVERSED = 130000  # the first version that knows /*!! … */: what an older one has run has none
+NEVER = 999999  # the number of a comment that no server runs
+
+_LETTER = r"[0-9A-Za-z_$\u0080-\ud7ff\ue000-\U0010ffff]"
+_NAME = re.compile(f"{_LETTER}+")
+_CONDITION = re.compile(r"/\*(M?)!(!?)([0-9]{5,6})?")
+_COMMENT_BORDER = re.compile(r"/\*|\*/")
+
+
+class TokenKind(enum.StrEnum):
+    """What a token is."""
+
+    WORD = "word"  # a key word, or a name without quotes
+    NAME = "quoted"  # in quotes
+    TEXT = "text"
+    NUMBER = "number"
+    HEX = "hex"
+    BITS = "bits"
+    USER = "user"  # @ and a name, perhaps in quotes: a variable, or the host of an account
+    SYSTEM = "system"  # the two @ of a variable
+    SIGN = "sign"
+
+
+LITERALS = (TokenKind.TEXT, TokenKind.HEX, TokenKind.BITS)  # what the name of a character set may stand before
+
+
+class Token(NamedTuple):
+    """One token.
+
+    Attributes:
+        text: of texts and names what is between the quotes, of `@name` the name, of all others what is written.
+        is_spaced: a space, or a comment, stands before it.
+        start, end: where it is in the statement.
+    """
+
+    kind: TokenKind
+    text: str
+    is_spaced: bool = False
+    start: int = 0
+    end: int = 0
+
+    def is_word(self, *words: str) -> bool:
+        """Whether this is one of some key words, which are given in capitals."""
+        return self.kind is TokenKind.WORD and self.text.upper() in words
+
+    def is_sign(self, sign: str) -> bool:
+        return self.kind is TokenKind.SIGN and self.text == sign
+
+    @property
+    def is_name(self) -> bool:
+        """Whether this may be the name of something."""
+        return self.kind in (TokenKind.WORD, TokenKind.NAME)
+
+    @property
+    def word(self) -> str:
+        """A word or sign in capitals; nothing if it is something else, so that no text is taken for a key word."""
+        return self.text.upper() if self.kind in (TokenKind.WORD, TokenKind.SIGN) else ""
+
+    @property
+    def written(self) -> str:
+        """The token as SQL under sql_mode ''."""
+        match self.kind:
+            case TokenKind.TEXT:
+                return quoted(self.text)
+            case TokenKind.NAME:
+                return quoted_name(self.text)
+            case TokenKind.USER:
+                return f"@{self.text if _NAME.fullmatch(self.text) else quoted_name(self.text)}"
+        return self.text
+
+
+class SqlError(IbbMasterError):
+    """The text is no statement that is understood; `near` is where that shows."""
+
+    def __init__(self, near: str, line_no: int) -> None:
+        super().__init__(near, line_no)
+        self.near = near
+        self.line_no = line_no
+
+
+@dataclass(frozen=True, slots=True)
+class SqlTokens:
+    """A text in pieces, or one statement of it.
+
+    Attributes:
+        cuts: the places of conditional comments: their marks, or all of one not executed.
+        end: where the text goes on.
+    """
+
+    sql: str
+    tokens: list[Token]
+    cuts: list[tuple[int, int]]
+    sql_mode: int = 0
+    end: int = 0
+
+    def text_between(self, start: int, end: int) -> str:
+        """What was executed of a part of the text, as it was written."""
+        pieces = []
+        for cut_start, cut_end in self.cuts:
+            if start <= cut_start < end:
+                pieces.append(self.sql[start:cut_start])
+                start = cut_end
+        return "".join(pieces) + self.sql[start:end]
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text."""
+    return frozenset(text.split())
+
+
+def tokens(sql: str, sql_mode: int = 0, version: int | None = None) -> Iterator[Token]:
+    """The tokens of a logged statement, one by one: of a long one only those are cut that the caller takes.
+
+    The content of `/*! … */` and `/*M! … */` is code: those that the server did not run are logged as plain
+    comments. `version` is of that server, as 110806; it decides on comments that only older ones run.
+    """
+    return _Cutter(sql, sql_mode, version, is_logged=True).tokens()
+
+
+def tokenize(sql: str, *, version: int = 0, sql_mode: int = 0, start: int = 0, is_one: bool = False) -> SqlTokens:
+    """Cut the statements of a client, from `start` on; spaces and comments are left out.
+
+    With `is_one` only the next of them, up to its semicolon: it may change what others mean.
+
+    What is in `/*!NNNNNN … */` and `/*M!NNNNNN … */` is executed by servers of that version
+    (10.11.19 is 101119) and later, without a number by all; but MySQL's numbers from 50700 on only
+    without M; and in `/*!!NNNNNN … */` by servers before that version, if they know that form.
+
+    Raises:
+        SqlError: a quote or comment is not closed, a letter has no meaning, or there are too many tokens.
+
+    Source: MariaDB 10.11 and 11.8, as they answer.
+    """
+    cutter = _Cutter(sql, sql_mode, version, is_logged=False, start=start)
+    found: list[Token] = []
+    end = len(sql)
+    for token in cutter.tokens():
+        if len(found) >= TOKENS_MAX:
+            raise error_at(sql, token.start)
+        if is_one and token.is_sign(";") and (found or start):
+            if found:
+                end = token.end
+                break
+            continue
+        found.append(token)
+    return SqlTokens(sql, found, cutter.cuts, sql_mode, end)
+
+
+def error_at(sql: str, offset: int) -> SqlError:
+    """What MariaDB says of a statement that makes no sense from `offset` on."""
+    return SqlError(sql[offset : offset + NEAR_SIZE], sql.count("\n", 0, offset) + 1)
+
+
+@functools.cache
+def _pattern(sql_mode: int) -> re.Pattern[str]:
+    """The tokens under the bits of sql_mode that change them."""
+    escapes = "" if sql_mode & NO_BACKSLASH_ESCAPES else r"|\\."
+    plain = "" if sql_mode & NO_BACKSLASH_ESCAPES else r"\\"
+    single, double = (f"{quote}(?:[^{quote}{plain}]++{escapes}|{quote}{quote})*+" for quote in "'\"")
+    back = "`(?:[^`]++|``)*+"
+    bracketed, sign = "(?!)", r"\[\]"
+    if sql_mode & MSSQL:
+        bracketed, sign = r"\[(?:[^\]]++|\]\])*+", r"\]"
+    return re.compile(
+        rf"""
+        (?P<space>[\t-\r\ ]++|\#[^\n]*+|--(?=[\x00-\x20\x7f]|\Z)[^\n]*+|/\*(?!M?!).*?\*/)
+      | (?P<comment>/\*)
+      | (?P<hex>[xX]'[0-9a-fA-F]*'|0x[0-9a-fA-F]+(?!{_LETTER}))
+      | (?P<bits>[bB]'[01]*'|0b[01]+(?!{_LETTER}))
+      | (?P<text>[nN]?{single}'|{double}")
+      | (?P<number>[0-9]++\.[0-9]*(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?
+          |[0-9]+(?:[eE][-+]?[0-9]+)?(?!{_LETTER}))
+      | (?P<system>@@)
+      | (?P<user>@(?:{back}`|{single}'|{double}"|(?:{_LETTER}|\.)+))
+      | (?P<quoted>{back}`|{bracketed}\])
+      | (?P<word>{_LETTER}+)
+      | (?P<open>[nN]?{single}|{double}|{back}|{bracketed})
+      | (?P<sign>:=|<=>|<=|>=|<>|!=|\|\||&&|<<|>>|[-+*/%(),.=<>;!&|^~@?:{{}}{sign}])
+      | (?P<other>.)
+        """,
+        re.VERBOSE | re.DOTALL,
+    )
+
+
+class _Cutter:
+    """Walks over one text. `cuts` are as in SqlTokens, as far as it has come."""
+
+    def __init__(self, sql: str, sql_mode: int, version: int | None, *, is_logged: bool, start: int = 0) -> None:
+        self._sql = sql
+        self._sql_mode = sql_mode
+        self._version = version
+        self._is_logged = is_logged
+        self._start = start
+        self._open_conditions = 0
+        self.cuts: list[tuple[int, int]] = []
+
+    def tokens(self) -> Iterator[Token]:
+        """
+        Raises:
+            SqlError: of a text that was not logged: it makes no sense.
+        """
+        sql, offset, is_spaced = self._sql, self._start, False
+        find = _pattern(self._sql_mode & (NO_BACKSLASH_ESCAPES | MSSQL)).match
+        names = (TokenKind.WORD, TokenKind.NAME)
+        before: str = TokenKind.SIGN
+        while (match := self._part_of_name(offset, before, is_spaced) or find(sql, offset)) is not None:
+            group, end = match.lastgroup, match.end()
+            if group == "space":
+                offset, is_spaced = end, True
+                continue
+            if group == "comment" or (self._open_conditions and sql.startswith("*/", offset)):
+                offset, is_spaced = self._passed_mark(offset), True
+                continue
+            token = self._token(group, match, is_spaced)
+            is_dot = token.kind is TokenKind.SIGN and token.text == "." and before in names and not is_spaced
+            before = _DOT if is_dot else token.kind
+            yield token
+            offset, is_spaced = end, False
+        if self._open_conditions and not self._is_logged:
+            raise error_at(sql, offset)
+
+    def _part_of_name(self, offset: int, before: str, is_spaced: bool) -> re.Match[str] | None:
+        """The dot directly behind a name, or what is directly behind that: no number begins there."""
+        if is_spaced:
+            return None
+        if before == _DOT:
+            return _WORD.match(self._sql, offset)
+        if before in (TokenKind.WORD, TokenKind.NAME) and self._sql.startswith(".", offset):
+            return _POINT.match(self._sql, offset)
+        return None
+
+    def _token(self, group: str | None, match: re.Match[str], is_spaced: bool) -> Token:
+        start, end = match.span()
+        text = match[0]
+        match group:
+            case "word" | "number" | "sign" | "bits" | "system":
+                kind = TokenKind(group)
+            case "hex":
+                kind = TokenKind.HEX
+                if text[1] == "'" and len(text) % 2 == 0 and not self._is_logged:
+                    raise error_at(self._sql, start)
+            case "text" | "quoted":
+                kind, text = self._in_quotes(text, len(text) - 1)
+            case "user":
+                kind, text = TokenKind.USER, text[1:]
+                if text[0] in "'\"`":
+                    _, text = self._in_quotes(text, len(text) - 1)
+            case _ if not self._is_logged:
+                raise error_at(self._sql, start)
+            case "open":
+                kind, text = self._in_quotes(text, len(text))
+            case _:
+                kind = TokenKind.SIGN
+        return Token(kind, text, is_spaced, start, end)
+
+    def _in_quotes(self, text: str, end: int) -> tuple[TokenKind, str]:
+        """What is meant by a text or name that begins with a quote; `end` is where the other one is."""
+        start = text[0] in "nN"
+        quote, inner = text[start], text[start + 1 : end]
+        if quote in "`[":
+            quote = "]" if quote == "[" else quote
+            return TokenKind.NAME, inner.replace(quote * 2, quote)
+        if quote == '"' and self._sql_mode & ANSI_QUOTES:
+            return TokenKind.NAME, inner.replace('""', '"')
+        return TokenKind.TEXT, unescaped(inner, quote, self._sql_mode)
+
+    def _passed_mark(self, start: int) -> int:
+        """Where the text goes on behind the mark of a comment, or behind one that is not run.
+
+        Raises:
+            SqlError: as `tokens`.
+        """
+        condition = _CONDITION.match(self._sql, start)
+        if not self._sql.startswith("/*", start):
+            self._open_conditions -= 1
+            end = start + 2
+        elif condition is not None and (end := self._begin_of_code(condition)):
+            self._open_conditions += 1
+        else:
+            end = self._end_of_comment(start, nests=condition is not None)
+        if condition is not None or end == start + 2:
+            self.cuts.append((start, end))
+        return end
+
+    def _begin_of_code(self, condition: re.Match[str]) -> int:
+        """Where the code of a conditional comment begins; 0 if it is not run."""
+        number = int(condition[3] or 0)
+        version = self._version or 0
+        if condition[2] and (self._is_logged or version >= OLDEST_REVERSED):
+            is_run = not number or number > (version or OLDEST_REVERSED)
+            return condition.end() if is_run else 0
+        if condition[2]:
+            return condition.start(2)
+        if self._is_logged:
+            return condition.end() if number != NEVER else 0
+        is_run = number <= version and (bool(condition[1]) or number not in MYSQL_VERSIONS)
+        return condition.end() if is_run else 0
+
+    def _end_of_comment(self, start: int, *, nests: bool) -> int:
+        depth = 0
+        for border in _COMMENT_BORDER.finditer(self._sql, start):
+            depth = depth - 1 if border[0] == "*/" else depth + 1 if nests else 1
+            if depth == 0:
+                return border.end()
+        if self._is_logged:
+            return len(self._sql)
+        raise error_at(self._sql, start)
+
+
+_DOT = "."  # behind a name
+_WORD = re.compile(f"(?P<word>{_LETTER}+)")
+_POINT = re.compile(r"(?P<sign>\.)")

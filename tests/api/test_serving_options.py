@@ -1,0 +1,56 @@
+"""An option of serving is said in one place: whoever gives it, and wherever it is named, it is the same one."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from os import PathLike
+
+import pytest
+
+import ibbmaster
+from ibbmaster.api.serving import check_options
+from ibbmaster.api.serving_options import default_options, serving_options
+from ibbmaster.cli.main import main
+
+LISTENING = {"host", "port"}  # --listen says both
+ACCOUNT = {"user", "password"}  # these flags are those of all commands that log in
+
+
+def help_of_serve() -> str:
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        main(["serve", "--help"])
+    return said.getvalue()
+
+
+def test_each_option_has_a_flag_or_is_said_by_listen_and_the_account():
+    shown = help_of_serve()
+
+    without = {name for name, *_ in serving_options() if f"--{name.replace('_', '-')} " not in shown}
+    assert without == LISTENING
+    assert {name for name, option, _, _ in serving_options() if not option.help} == LISTENING | ACCOUNT
+
+
+def test_the_docstring_of_serve_names_each_option():
+    assert [name for name, *_ in serving_options() if f"`{name}`" not in (ibbmaster.serve.__doc__ or "")] == []
+
+
+def test_what_an_option_takes_is_read_from_its_annotation():
+    kinds = {name: (kind, choices) for name, _, kind, choices in serving_options()}
+
+    assert kinds["auth"] == (str, ("native", "ed25519"))
+    assert kinds["lower_case_table_names"] == (int, (0, 1, 2))
+    assert kinds["base"] == (PathLike, ())
+    assert kinds["server_id"] == (int, ())
+    assert kinds["tls"] == (str, ("auto", "off", "required"))
+
+
+def test_without_options_a_log_is_served_with_the_defaults():
+    assert check_options().primary.server_id == default_options()["server_id"]
+    assert check_options().primary.connections_max == default_options()["max_connections"]
+
+
+def test_an_option_that_there_is_not_is_named():
+    with pytest.raises(TypeError, match="serving has no option 'colour'"):
+        check_options(colour="red")

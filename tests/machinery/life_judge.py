@@ -1,0 +1,155 @@
+"""What a crash at any moment of a life may leave, recovered and compared with the notes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ibbmaster.disk.overlay import OverlayDisk
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.position import LogPosition
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.recovery import replay
+from ibbmaster.store.redo_log import SEGMENT_NAMES, read_durable_end, scan_redo
+from ibbmaster.store.redo_tail import RedoTail
+from tests.machinery.log_checker import CheckError, FoundLog, check_log
+from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.workload import xid_bytes
+
+if TYPE_CHECKING:
+    from tests.machinery.life import Life
+
+STATES_PER_LIFE = 12  # besides those at acknowledgements
+CRASH_STEPS_MAX = 4000
+FOLLOW_CHANCE = 0.005
+UNJUDGED = 0.5  # of the lives: quick ones, in which no states are recovered but the one that a crash leaves
+
+
+class Engine:
+    """Another engine of transactions in two phases; what it prepares is durable at once."""
+
+    def __init__(self, held: Iterable[Xid] = ()) -> None:
+        self.held = set(held)
+        self.committed: set[Xid] = set()
+
+    def prepared(self) -> Iterable[Xid]:
+        return sorted(self.held, key=xid_bytes)
+
+    def commit_by_xid(self, xid: Xid) -> None:
+        self.held.discard(xid)
+        self.committed.add(xid)
+
+    def rollback_by_xid(self, xid: Xid) -> None:
+        self.held.discard(xid)
+
+
+class LifeJudge:
+    """Recovers states of the disk of a life; `crash_image` is the one that its crash leaves."""
+
+    def __init__(self, life: Life, rng: random.Random, *, is_unjudged: bool) -> None:
+        self.crash_image: dict[str, bytes] | None = None
+        self._life = life
+        self._disk, self._scheduler, self._ledger = life.disk, life.scheduler, life.ledger
+        self._rng = rng
+        self._is_unjudged = rng.random() < UNJUDGED or is_unjudged
+        self._crash_step = rng.randrange(50, CRASH_STEPS_MAX) if rng.random() < 0.6 else 0
+        self._state_chance = STATES_PER_LIFE / CRASH_STEPS_MAX
+        self._durable_end: LogPosition | None = None
+        self._durable_lsn = -1
+        self._tail: RedoTail | None = None
+
+    def at_step(self) -> None:
+        """Judge what may have changed by a step; crash at the one that the seed has set."""
+        with self._scheduler.quiet():
+            self._check_redo()
+            self._follow()
+            end = self._life.store.end()
+            if end != self._durable_end and self._ledger.doomed is None:
+                self._durable_end = end
+                self.recover(self._disk.durable_files(), f"the durable end is {end}", end=end)
+        if self._rng.random() < self._state_chance:
+            self.recover(self._disk.files(), "killed", is_kill=True)
+            self.recover(self._disk.crash_state(self._rng), "power lost")
+        if self._scheduler.step_count == self._crash_step:
+            self.crash("killed" if self._rng.random() < 0.3 else "power lost")
+            self._scheduler.end()
+
+    def crash(self, how: str) -> None:
+        """The next life begins with what a crash at this moment leaves."""
+        is_kill = how == "killed"
+        if is_kill:
+            self.crash_image = self._disk.files()
+        else:
+            self.crash_image = self._disk.crash_state(self._rng) if how == "power lost" else self._disk.durable_files()
+        self.recover(self.crash_image, how, is_kill=is_kill)
+
+    def _check_redo(self) -> None:
+        """What the redo log takes for durable is: that can be seen without a recovery."""
+        lsn = max(self._life.store._writer.redo.durable_lsn, read_durable_end(self._disk) or 0)
+        if lsn == self._durable_lsn:
+            return
+        self._durable_lsn = lsn
+        files = self._disk.durable_files()
+        scan = scan_redo(SimulatedDisk({name: files[name] for name in SEGMENT_NAMES if name in files}))
+        if scan is None or scan.end_lsn < lsn:
+            raise CheckError(f"the redo log is durable up to {lsn}, and on the disk up to {scan and scan.end_lsn}")
+
+    def _follow(self) -> None:
+        """What another process sees of the redo log: now and then, so that segments wrap meanwhile."""
+        durable_lsn = read_durable_end(self._disk)
+        if durable_lsn is None or self._rng.random() >= FOLLOW_CHANCE:
+            return
+        if self._tail is None or not self._tail.follow(durable_lsn):
+            scan = scan_redo(self._disk, end_lsn=durable_lsn)
+            self._tail = None if scan is None else RedoTail(self._disk, scan)
+        tail, scan = self._tail, scan_redo(self._disk, end_lsn=durable_lsn)
+        if scan is None or tail is None:
+            return
+        overlay = OverlayDisk(self._disk)
+        end = replay(overlay, scan, is_alone=True)
+        if end is not None and tail.mark != end:
+            raise CheckError(f"followed to {tail.mark}, and durable is {end}")
+        made = {name for name in self._disk.list() if self._disk.size(name)}  # a reset makes the first one late
+        for name in made.intersection(overlay.changed_files):
+            for page_no in overlay.changed_pages(name):
+                offset = page_no * PAGE_SIZE
+                if tail.pages.read(name, offset, PAGE_SIZE) != overlay.read(name, offset, PAGE_SIZE):
+                    raise CheckError(f"{name} page {page_no} as another process sees it differs from what is durable")
+
+    def recover(
+        self, image: dict[str, bytes], how: str, *, is_kill: bool = False, end: LogPosition | None = None
+    ) -> None:
+        """Recover what a crash at this moment may leave, and compare it with the notes."""
+        if self._is_unjudged and image is not self.crash_image:
+            return
+        self._life.schedule.checked += 1
+        engine = Engine(self._life.engine.held)
+        held = set(engine.held)
+        with self._scheduler.quiet():
+            try:
+                disk = SimulatedDisk(image)
+                store = BinlogStore(disk, self._life.schedule.options, engines=[engine])
+                found = check_log(disk.files())
+                state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.state()}
+                if state != found.state:
+                    raise CheckError(f"the store says state {state}, the files {found.state}")
+                self._ledger.check(found, self._ledger.required(is_kill=is_kill), is_kill=is_kill)
+                if end is not None and store.end() < end:
+                    raise CheckError(f"the log ends at {store.end()}")
+                self._check_engine(engine, held, found)
+            except (CheckError, IbbMasterError, AssertionError) as error:
+                raise CheckError(f"{how}: {type(error).__name__}: {error}") from error
+
+    def _check_engine(self, engine: Engine, held: set[Xid], found: FoundLog) -> None:
+        """The other engine has committed exactly what the log holds."""
+        keys = {group.gtid for group in found.groups}
+        for xid in held:
+            fed = self._life.schedule.two_phase[xid]
+            is_there = fed.key in keys or (fed.file_no is not None and fed.file_no < found.first_file_no)
+            if is_there != (xid in engine.committed) and not fed.may_be_gone and not fed.is_gone:
+                raise CheckError(
+                    f"group {fed.key} is in the log: {is_there}; the engine has committed it: {not is_there}"
+                )

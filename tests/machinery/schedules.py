@@ -1,0 +1,182 @@
+"""The judge of the store under threads: writers, readers, background and administration, one step at a time.
+
+A seed makes a directory, and on it some lives: each begins with what the one before has left,
+runs its threads under a scheduler, and ends in order or by a crash at any step. Meanwhile the
+least that a loss of power would leave is recovered whenever the durable end has moved or
+something was acknowledged, and other states now and then. What readers get, and the bytes
+that a replica would, is compared with what was fed. Where the disk `fails`, a call of it does so
+in each life, whoever makes it: nobody may be told what did not happen, and nothing goes on behind it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import random
+
+from ibbmaster.disk.write_behind import WriteBehindDisk
+from ibbmaster.errors import StoreError
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.xa import Xid
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import Durability
+from ibbmaster.store.writer import BinlogWriter
+from tests.machinery.campaign import add_campaign_options, run_from_command_line
+from tests.machinery.crash import WrongStateError
+from tests.machinery.disk_failure import DiskFailure
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.ledger import Fed, GtidKey, Ledger
+from tests.machinery.life import WRITERS, Life
+from tests.machinery.life_judge import Engine
+from tests.machinery.log_checker import CheckError, check_log
+from tests.machinery.scheduler import Scheduler
+from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.simulated_threads import installed
+from tests.machinery.workload import PAYLOADS, options_of, xid_bytes
+
+LIVES = 3
+
+
+class Schedule:
+    """Everything that a seed says. `checked` counts the states that were recovered.
+
+    With `backs_up` it is about backups: they are made again and again, and nothing else is judged.
+    With `fails` the disk fails. `failed` has the calls of it that did.
+    """
+
+    def __init__(self, seed: int, *, backs_up: bool = False, fails: bool = False) -> None:
+        self.seed = seed
+        self.backs_up = backs_up
+        self.fails = fails
+        self.failed: list[str] = []
+        rng = random.Random(seed)
+        self.options = dataclasses.replace(options_of(rng), durability=rng.choice(list(Durability)))
+        if fails:
+            self.options = dataclasses.replace(self.options, full_disk_retry_s=rng.choice((0, 0.05)))
+        self.ledger = Ledger()
+        self.disk = SimulatedDisk()
+        self.engine = Engine()
+        self.seq_nos = dict.fromkeys(range(WRITERS + 1), 0)
+        self.xid_count = 0
+        self.two_phase: dict[Xid, Fed] = {}
+        self.left_over: list[tuple[Xid, bytes]] = []
+        self.checked = 0
+
+    def run(self) -> None:
+        """Run all lives.
+
+        Raises:
+            WrongStateError: something is not as it must be.
+        """
+        for number in range(LIVES):
+            life = Life(self, number)
+            try:
+                life.run()
+                if life.judge.crash_image is not None:
+                    self._recover(life.judge.crash_image)
+                self.failed += life.disk_failure.hit if life.disk_failure is not None else ()
+            except Exception as error:
+                raise WrongStateError(
+                    f"seed {self.seed}, life {number}, step {life.scheduler.step_count}: {type(error).__name__}: "
+                    f"{error}; the last steps: {', '.join(list(life.scheduler.trace)[-12:])}"
+                ) from error
+
+    def _recover(self, image: dict[str, bytes]) -> None:
+        """Continue with what the crash has left."""
+        self.disk = SimulatedDisk(image)
+        BinlogStore(self.disk, self.options, engines=[self.engine]).close()
+        self.ledger.restart(check_log(self.disk.files()))
+        self.left_over = [(xid, body) for xid, body in self.left_over if xid_bytes(xid) in self.ledger.prepared]
+
+
+def run_seed(seed: int) -> int:
+    """Run one seed; returns how many states were recovered on the way."""
+    schedule = Schedule(seed)
+    schedule.run()
+    return schedule.checked
+
+
+def run_failing_seed(seed: int) -> tuple[int, list[str]]:
+    """Run one seed on a disk that fails; returns how many states were recovered, and which calls have failed."""
+    schedule = Schedule(seed, fails=True)
+    schedule.run()
+    return schedule.checked, schedule.failed
+
+
+def import_under_threads(seed: int, *, fails: bool = False) -> bool:
+    """Write in bulk behind a `WriteBehindDisk`: what a flush has left is on the disk, whatever the order.
+
+    With `fails` a call of the disk does: the import ends with its error, at the latest where it is closed.
+    Returns whether it did.
+
+    Raises:
+        WrongStateError: it is not, or nobody heard of an error.
+    """
+    rng = random.Random(seed)
+    scheduler = Scheduler(random.Random(f"{seed} order"))
+    disk = SimulatedDisk()
+    disk.pause = scheduler.pause
+    fed: list[tuple[GtidKey, bytes]] = []
+    disk_failure = None
+    if fails:
+        disk_failure = DiskFailure((rng.choice(("write", "write", "sync")),), rng.randrange(1, 25), 1, StoreError)
+    if disk_failure is not None:
+        disk.fail = disk_failure
+
+    def work() -> None:
+        try:
+            write()
+        except StoreError:
+            if disk_failure is None or not disk_failure.hit:
+                raise
+        else:
+            if disk_failure is not None and disk_failure.hit:
+                raise CheckError(f"{disk_failure.hit[0]} has failed, and nobody was told")
+
+    def write() -> None:
+        behind = WriteBehindDisk(disk)
+        with BinlogWriter(behind, max_file_bytes=4 * PAGE_SIZE, state_interval_bytes=PAGE_SIZE) as writer:
+            for number in range(1, rng.randrange(2, 30)):
+                gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
+                event, body = make_gtid_event(gtid), make_event(160, 1, bytes(rng.choice(PAYLOADS)))
+                writer.write_group(gtid, event, [body])
+                fed.append(((0, 1, number), event + body))
+                if rng.random() < 0.2:
+                    writer.flush()
+                    check()
+        check()
+        behind.close()
+
+    def check() -> None:
+        found = check_log(disk.durable_files())
+        if [(group.gtid, group.events) for group in found.groups] != fed:
+            raise CheckError(f"{len(fed)} groups were flushed, and {len(found.groups)} of them are on the disk")
+
+    with installed(scheduler, [importlib.import_module("ibbmaster.disk.write_behind")]):
+        scheduler.start("import", work)
+        try:
+            scheduler.run()
+        except Exception as error:
+            raise WrongStateError(f"import, seed {seed}, step {scheduler.step_count}: {error}") from error
+    return disk_failure is not None and bool(disk_failure.hit)
+
+
+def main() -> None:
+    """Run seed after seed until so many states were recovered; ends with 1 at the first that is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.machinery.schedules", description=main.__doc__)
+    parser.add_argument("--states", type=int, default=1_000_000, help="how many states (default: %(default)s)")
+    parser.add_argument("--failing", action="store_true", help="on a disk that fails")
+    add_campaign_options(parser, "run")
+    arguments = parser.parse_args()
+    check = _run_failing if arguments.failing else run_seed
+    run_from_command_line(check, arguments, unit="states", error=WrongStateError)
+
+
+def _run_failing(seed: int) -> int:
+    return run_failing_seed(seed)[0]
+
+
+if __name__ == "__main__":
+    main()

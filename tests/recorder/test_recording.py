@@ -1,0 +1,551 @@
+"""What was recorded beside a primary is played again: byte for byte, fault for fault; and no secret is in it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import random
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import ClassVar
+
+import pymysql
+import pytest
+import trio
+
+import ibbmaster
+from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_position
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import ConfigurationError, DiskFullError
+from ibbmaster.event.format_description import ChecksumAlgorithm, FormatDescription, encode_format_description
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.header import append_checksum, resized
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.recorder.conversation import DumpPiece
+from ibbmaster.recorder.recorded_connection import LIVE_S, RecordedConnection
+from ibbmaster.recorder.recorded_dump import RecordedDump
+from ibbmaster.recorder.recording import Recording, profile_of_stream
+from ibbmaster.testkit import FixturePrimary
+from ibbmaster.testkit.fault import PlannedFault
+from ibbmaster.testkit.scenario import read_scenario
+from ibbmaster.wire.command import BinlogDump
+from tests.machinery.events import make_event
+from tests.recorded import recording
+from tests.tap import STARTED_AT, Tapped, listen_in
+
+PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
+ALL = 1 << 40  # wait for the end, or for silence
+HEARTBEAT = "SET @master_heartbeat_period = 50000000"  # 50 ms
+TIMEOUT_S = 60.0
+FORMAT = encode_format_description(
+    FormatDescription(
+        server_version="11.8.2-MariaDB",
+        created=0,
+        post_header_sizes=bytes(171),
+        checksum_algorithm=ChecksumAlgorithm.CRC32,
+    ),
+    server_id=3,
+)
+
+
+def write(primary, count=5):
+    table = primary.table("shop.orders", id="int primary key", note="varchar(20)")
+    for number in range(count):
+        with primary.transaction() as transaction:
+            transaction.annotate(f"INSERT number {number}")
+            table.insert(id=number, note="x" * number)
+    return table
+
+
+def set_started(primary):
+    """A traditional stream opens with the time at which its primary was started."""
+    primary._running._primary._surroundings.facts.started_at = STARTED_AT
+
+
+def heard(port, **how):
+    """What a consumer gets; a refusal is one, too."""
+    try:
+        found = listen_in(port, **how)
+        return found if found.data else Tapped(data=b"gone", end="refused", seconds=0)
+    except pymysql.MySQLError as error:
+        told = b"gone" if error.args[0] in (2003, 2006, 2013) else repr(error.args).encode()
+        return Tapped(data=told, end="refused", seconds=0)
+
+
+def play(directory: Path, hear, *, at_once=True, **options):
+    """What a consumer gets from a replay."""
+    scenario = read_scenario(directory / "scenario.toml")
+    with (scenario.at_once() if at_once else scenario).serving(**options) as primary:
+        set_started(primary)
+        found = hear(primary.port)
+        primary.verify()
+        return found, primary.faults
+
+
+FAULTS = {
+    "between GTID and rows, by FIN": ("cut after gtid; gtid=0-3-4; by=end",),
+    "between row events": ("cut after table map; gtid=0-3-5",),
+    "inside of an event": ("cut inside rows at byte 20; gtid=0-3-5; by=end",),
+    "inside of the head of an event": ("cut inside gtid at byte 7; gtid=0-3-5",),
+    "inside of the header of a packet": ("cut inside packet 9 at byte 2",),
+    "in the opening": ("cut after opening format description",),
+    "behind a group": ("cut after commit; gtid=0-3-6",),
+    "twice at the same place": ("cut after gtid; gtid=0-3-4; times=2",),
+    "in two ways at the same place": (
+        "cut after gtid; gtid=0-3-4; connection=1",
+        "error after gtid; gtid=0-3-4; connection=2; code=1158",
+    ),
+    "the last packet of a dump": ("eof after commit; gtid=0-3-4",),
+    "an error in the stream": ("error after table map; gtid=0-3-5; code=1236; text=could not read",),
+    "an error before the stream": ("error before dump; code=1236; state=HY000; text=purged",),
+    "before the dump": ("cut before dump",),
+    "at the greeting": ("error before handshake; code=1040; state=08004; text=Too many connections",),
+    "instead of the greeting": ("cut before handshake",),
+    "behind the greeting": ("cut after greeting",),
+    "at the login": ("error before login; code=1045; state=28000; text=Access denied; connection=2",),
+    "instead of the OK": ("cut before login; connection=2",),
+    "an error to a statement": ("error before statement; sql=mariadb_slave_capability; code=1193; text=Unknown",),
+    "instead of an answer": ("cut before statement; sql=slave_connect_state",),
+    "behind an answer": ("cut after statement; sql=slave_connect_state; by=end",),
+}
+
+
+@pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS)
+def test_what_went_wrong_goes_wrong_again_byte_for_byte(faults, tmp_path):
+    def hear(port):
+        if "eof" in faults[0]:  # to one that waits; who does not wait is told the end in any case
+            return [heard(port, until=ALL)]
+        return [heard(port, position=start) for start in ("", "", "", "0-3-4")]
+
+    with FixturePrimary(profile="classic-11.8", server_id=3) as primary:
+        write(primary)
+        set_started(primary)
+        for line in faults:
+            primary.faults.add_fault(PlannedFault.parse(line))
+        with recording(primary.port, tmp_path / "r") as recorder:
+            first = hear(recorder.port)
+        assert primary.faults.pending == ()
+    again, found = play(tmp_path / "r", hear)
+    assert [(one.end, one.data) for one in again] == [(one.end, one.data) for one in first], recorder.text
+    assert found.pending == ()
+
+
+def groups_of(port, start="", end=None, user="repl", password=""):
+    """What this project's own client reads: the bytes of each group, but for the positions of its events."""
+    primary = PrimaryAddress(host="127.0.0.1", port=port, user=user, password=password, uses_tls=False, server_id=9)
+    end = logged_position(primary) if end is None else end
+    found = {}
+    for group in groups_between(primary, GtidPosition.parse(start), end):
+        data = bytearray(group.gtid_event + b"".join(map(bytes, group.body)))
+        offset = 0
+        while offset < len(data):
+            data[offset + 13 : offset + 17] = bytes(4)
+            offset += int.from_bytes(data[offset + 9 : offset + 13], "little")
+        found[str(group.gtid)] = bytes(data)
+    return found
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_groups_of_a_stream_of_any_shape_are_the_same_again(profile, tmp_path):
+    with FixturePrimary(profile=profile, server_id=3) as primary:
+        write(primary)
+        primary.xa_commit(prepared(primary))
+        with recording(primary.port, tmp_path / "r") as recorder:
+            first = groups_of(recorder.port, "0-3-3")
+        expected = groups_of(primary.port, "0-3-3")
+    assert list(first) == list(expected)[: len(first)]
+    assert first == expected
+    again, _ = play(tmp_path / "r", lambda port: groups_of(port, "0-3-3"), at_once=False)
+    assert again == first
+    with ibbmaster.open(tmp_path / "r" / "log") as log:
+        found = {str(group.gtid): b"".join(event.data for event in group.events()) for group in log.groups()}
+        assert found == first
+        assert [fault for fault in log.verify() if fault.is_damage] == []
+
+
+def prepared(primary):
+    with primary.transaction() as transaction:
+        primary.table("shop.orders").insert(id=90)
+        transaction.prepare("xa")
+    return "xa"
+
+
+def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_right_later(tmp_path):
+    with FixturePrimary(profile="classic-11.8", server_id=3) as primary:
+        write(primary, 2)
+        primary.fault("at rows", gtid="0-3-4", action="alter", byte=-6, bits=3)
+        with recording(primary.port, tmp_path / "r") as recorder:
+            spoilt, right = heard(recorder.port), heard(recorder.port, position="0-3-3")
+        rows = [row.after for group in primary.log.groups() for _, row in group.rows()]
+    assert spoilt.data != right.data
+    assert "at rows 1" in recorder.text
+    with ibbmaster.open(tmp_path / "r" / "log") as log:
+        assert [row.after for group in log.groups() for _, row in group.rows()] == rows
+
+
+def test_an_event_in_pieces_is_logged_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr("ibbmaster.recorder.conversation.PIECE_MAX", 5000)
+    for profile in ("engine", "classic-11.8"):
+        with FixturePrimary(profile=profile, server_id=3) as primary:
+            table = primary.table("shop.blobs", id="int primary key", data="longblob")
+            table.insert(id=1, data=b"first" * 7000)
+            primary.ddl("CREATE TABLE shop.t (a int) /*" + "x" * 20_000 + "*/")
+            table.insert(id=2, data=b"second" * 3_000_000)
+            expected = groups_of(primary.port)
+            with recording(primary.port, tmp_path / profile) as recorder:
+                assert groups_of(recorder.port) == expected
+        with ibbmaster.open(tmp_path / profile / "log") as log:
+            found = {str(group.gtid): b"".join(event.data for event in group.events()) for group in log.groups()}
+            assert found == expected
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_came_wrong_the_log_has_each_group_once_as_it_came_right(tmp_path, seed):
+    """Servers that share a domain, events in pieces, wrong bytes anywhere, and a consumer that then comes again."""
+    rng, state, groups = random.Random(seed), GtidState(), []
+    for _ in range(30):
+        domain_id, server_id = rng.randrange(2), rng.choice((1, 2))
+        seq_no = (state.seq_no(domain_id, server_id) or (0 if server_id == 1 else 50)) + 1
+        gtid = Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
+        bodies = [rng.randbytes(rng.choice((30, 700, 2500, 6000))) for _ in range(rng.randrange(1, 5))]
+        head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
+        groups.append(
+            (gtid, state.copy(), [head, *(make_event(160, 3, body) for body in bodies), make_event(16, 3, bytes(8))])
+        )
+        state.log(gtid)
+    recording = Recording(tmp_path / "r", "nowhere")
+    begun, wrong_ones = 0, 0
+    while begun < len(groups):
+        dump = RecordedDump(recording, BinlogDump(position=4, flags=0, server_id=9, file_name=""), groups[begun][1])
+        wrong = begun + rng.randrange(8)
+        dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
+        for number, (_, _, events) in enumerate(groups[begun:], start=begun):
+            spoilt = rng.randrange(1, len(events)) if number == wrong else -1
+            for place, event in enumerate(events):
+                for piece in pieces_of(rng, event, is_spoilt=place == spoilt):
+                    dump.take(piece)
+            if number == wrong:
+                wrong_ones += 1
+                break
+        begun = number + (number != wrong)
+        dump.drop()
+    recording.close()
+    assert not recording.problem
+    assert wrong_ones
+    with ibbmaster.open(tmp_path / "r" / "log") as log:
+        found = [(group.gtid, b"".join(event.data for event in group.events())) for group in log.groups()]
+    assert found == [(gtid, b"".join(events)) for gtid, _, events in groups]
+
+
+def pieces_of(rng, event, *, is_spoilt):
+    """An event as a dump has it, with its checksum; a long one in pieces."""
+    data = bytearray(append_checksum(resized(event + bytes(4))[:-4]))
+    if is_spoilt:
+        data[rng.randrange(19, len(data))] ^= 4  # behind the header
+    cuts = [] if len(data) < 2000 else sorted(rng.sample(range(60, len(data)), rng.randint(1, 3)))
+    for first, end in itertools.pairwise([0, *cuts, len(data)]):
+        prefix = b"" if first else b"\0"
+        yield DumpPiece(data=prefix + bytes(data[first:end]), is_first=not first, is_last=end == len(data))
+
+
+def test_live_groups_come_again_at_their_time_and_not_before(tmp_path):
+    with FixturePrimary(server_id=3) as primary:
+        table = write(primary)
+        with recording(primary.port, tmp_path / "r") as recorder:
+            listener = threading.Thread(target=heard, args=(recorder.port,), kwargs={"until": ALL}, daemon=True)
+            listener.start()
+            for number in (10, 11):
+                before = recorder.recording.group_count
+                wait_until(lambda: recorder.recording.group_count >= 7)
+                time.sleep(LIVE_S + 0.1)  # that long the primary has nothing
+                table.insert(id=number)
+                wait_until(lambda before=before: recorder.recording.group_count > before)
+            primary.stop()
+            listener.join(TIMEOUT_S)
+    scenario = read_scenario(tmp_path / "r" / "scenario.toml")
+    times = {group.what: group.at for group in scenario.groups}
+    assert list(times) == ["0-3-7", "0-3-8", "0-3-9"]
+    assert times["0-3-7"] is None
+    assert LIVE_S <= times["0-3-8"] < times["0-3-9"] - LIVE_S
+    begun = time.monotonic()
+    with scenario.serving() as again:
+        assert str(again.log.position) == "0-3-7"
+        wait_until(lambda: str(again.log.position) == "0-3-9")
+        assert time.monotonic() - begun >= times["0-3-9"]
+        assert len(groups_of(again.port)) == 9
+    with scenario.at_once().serving() as again:
+        assert str(again.log.position) == "0-3-9"
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + TIMEOUT_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_silence_is_a_stall_only_where_heartbeats_were_due(tmp_path):
+    with FixturePrimary(server_id=3) as primary:
+        write(primary, 1)
+        primary.fault("before commit", gtid="0-3-3", action="stall", seconds=1.0, times=2)
+        for number, statements in enumerate(((), (HEARTBEAT,))):
+            with recording(primary.port, tmp_path / str(number)) as recorder:
+                heard(recorder.port, statements=statements)
+            faults = read_scenario(tmp_path / str(number) / "scenario.toml").faults
+            assert [str(fault) for fault in faults] == ["stall after rows 1 of 0-3-3"][: len(statements)]
+    assert 0.9 < faults[0].action.seconds < 60
+    assert read_scenario(tmp_path / "1" / "scenario.toml").at_once().faults == ()
+
+
+def test_a_consumer_that_leaves_a_silent_primary_was_left_alone(tmp_path):
+    with FixturePrimary(server_id=3) as primary:
+        write(primary, 1)
+        primary.fault("after gtid", gtid="0-3-3", action="cut", by="silence")
+        with recording(primary.port, tmp_path / "r") as recorder:
+            heard(recorder.port, until=1, statements=(HEARTBEAT,))
+            wait_until(lambda: recorder.recording.fault_count)
+    (fault,) = read_scenario(tmp_path / "r" / "scenario.toml").faults
+    assert (str(fault), fault.action.by) == ("cut after gtid of 0-3-3", "silence")
+
+
+def test_a_consumer_that_leaves_is_no_fault(tmp_path):
+    with FixturePrimary(server_id=3) as primary:
+        write(primary)
+        with recording(primary.port, tmp_path / "r") as recorder:
+            heard(recorder.port, until=1)
+            wait_until(lambda: "left: " in recorder.recording.text())
+    assert read_scenario(tmp_path / "r" / "scenario.toml").faults == ()
+
+
+class Heard(RecordedConnection):
+    """Keeps what a relay told it."""
+
+    calls: ClassVar[list[tuple[str, tuple[object, ...]]]] = []
+
+    async def from_primary(self, data, waited_s, send):
+        self.calls.append(("from_primary", (data, waited_s)))
+        await super().from_primary(data, waited_s, send)
+
+    async def from_client(self, data, send):
+        self.calls.append(("from_client", (data,)))
+        await super().from_client(data, send)
+
+
+async def told(connection, calls):
+    """Tell a listener what a relay has told another one."""
+
+    async def send(data):
+        pass
+
+    for name, arguments in calls:
+        await getattr(connection, name)(*arguments, send)
+
+
+ENDS = {"it closes": ("client_left", ("end", 0.0)), "it says so": ("from_client", (b"\x01\0\0\0\x01",))}
+
+
+@pytest.mark.parametrize("leave", ENDS.values(), ids=ENDS)
+def test_what_comes_behind_a_consumers_end_changes_nothing(leave, tmp_path, monkeypatch):
+    """A primary notices late that a replica has gone, and ends its dump by an error that nobody sees."""
+    monkeypatch.setattr("tests.recorded.RecordedConnection", Heard)
+    monkeypatch.setattr(Heard, "calls", [])
+    with FixturePrimary(server_id=3, profile="classic-11.8") as primary:
+        write(primary, 2)
+        primary.fault("inside rows at byte 20", gtid="0-3-4", action="stall", seconds=0.2)  # bytes come in two pieces
+        primary.fault("after rows", gtid="0-3-4", action="error", code=4052, text="a newer dump of the same server")
+        with recording(primary.port, tmp_path / "r") as recorder:
+            heard(recorder.port, until=ALL, statements=(HEARTBEAT,))
+        assert recorder.recording.fault_count >= 1
+    dump = next(place for place, (_, args) in enumerate(Heard.calls) if args[0][4:5] == b"\x12")
+    name, arguments = leave
+    for place in range(dump + 1, len(Heard.calls)):
+        made = Recording(tmp_path / f"{place}", "somewhere")
+
+        async def follow(made=made, place=place):
+            connection = RecordedConnection(made, trio.CapacityLimiter(1), "somebody")
+            await connection.connected()
+            await told(connection, Heard.calls[:place])
+            if name == "client_left":
+                await connection.client_left(*arguments)
+            else:
+                await told(connection, [leave])
+            seen = made.fault_count, made.group_count, made.is_live, list(made._notes)
+            await told(connection, Heard.calls[place:])
+            await connection.primary_left("reset")
+            assert (made.fault_count, made.group_count, made.is_live, list(made._notes)) == seen
+
+        trio.run(follow)
+        made.close()
+        assert made.problem == ""
+
+
+@pytest.mark.parametrize(("mishap", "action"), [("crash", "crash"), ("stop", "restart")])
+def test_a_primary_that_was_away_is_away_again(mishap, action, tmp_path):
+    with FixturePrimary(server_id=3) as primary:
+        write(primary)
+        with recording(primary.port, tmp_path / "r") as recorder:
+            listener = threading.Thread(target=heard, args=(recorder.port,), kwargs={"until": ALL}, daemon=True)
+            listener.start()
+            wait_until(lambda: recorder.recording.group_count == 7)
+            getattr(primary._mishaps, mishap)()
+            listener.join(TIMEOUT_S)
+            assert heard(recorder.port).data == b"gone"
+            primary.start()
+            assert len(groups_of(recorder.port)) == 7
+    (fault,) = read_scenario(tmp_path / "r" / "scenario.toml").faults
+    assert str(fault) == f"{action} after commit of 0-3-7"
+    assert fault.action.closed_s > 0
+    again, faults = play(tmp_path / "r", lambda port: heard(port, until=ALL), at_once=False)
+    assert again.end == ("reset" if action == "crash" else "end")
+    assert [str(record.fault) for record in faults.done] == [str(fault)]
+
+
+def test_tls_is_not_offered_and_who_insists_on_it_is_named(tmp_path, caplog):
+    with FixturePrimary(server_id=3, tls="auto") as primary:
+        write(primary, 1)
+        with recording(primary.port, tmp_path / "r") as recorder:
+            with pymysql.connect(host="127.0.0.1", port=recorder.port, user="repl") as connection:
+                assert not connection._secure  # it would take TLS
+            with socket.create_connection(("127.0.0.1", recorder.port), timeout=TIMEOUT_S) as client:
+                assert client.recv(1000)[4] == 10  # and leaves
+            wait_until(lambda: "insist on TLS" in caplog.text)
+    assert caplog.text.count("left before its login: it may insist on TLS") == 1
+    assert "insist on TLS" in recorder.text
+
+
+def test_no_secret_is_in_any_file(tmp_path):
+    password, other = "s3cret of the login", "an0ther secret"
+    hashed = "*" + hashlib.sha1(hashlib.sha1(other.encode()).digest()).hexdigest().upper()
+    with FixturePrimary(server_id=3, profile="classic-11.8", password=password) as primary:
+        write(primary, 1)
+        primary.ddl(f"CREATE USER a IDENTIFIED BY '{other}'")
+        primary.ddl(f"SET PASSWORD FOR a = '{hashed}'")
+        with primary.transaction() as transaction:
+            transaction.statement(f"UPDATE users SET password = '{other}'", database="shop")
+        sql = f"CHANGE MASTER TO MASTER_PASSWORD = '{other}'"
+        primary.fault("before statement", sql="CHANGE MASTER", action="error", code=1064, text=f"near '{other}'")
+        with recording(primary.port, tmp_path / "r") as recorder:
+            with pytest.raises(pymysql.Error):
+                listen_in(recorder.port, password="a wr0ng one")
+            with pytest.raises(pymysql.Error):
+                listen_in(recorder.port, password=password, statements=[sql])
+            first = groups_of(recorder.port, password=password)
+            files = read_all(tmp_path / "r")
+        files += read_all(tmp_path / "r")
+    for secret in (password, other, hashed, "a wr0ng one"):
+        scrambled = hashlib.sha1(secret.encode()).digest()
+        for form in (secret.encode(), scrambled, hashlib.sha1(scrambled).digest(), scrambled.hex().encode()):
+            assert form not in files
+            assert form.upper() not in files
+    assert "MASTER_PASSWORD = '***'" in recorder.text
+
+    def hear_again(port):
+        for _ in range(2):  # those that failed fail again
+            heard(port, password="new")
+        return groups_of(port, password="new")
+
+    again, _ = play(tmp_path / "r", hear_again, password="new")
+    assert list(again) == list(first)
+    assert [len(data) for data in again.values()] == [len(data) for data in first.values()]
+
+
+def read_all(directory):
+    return b"".join(path.read_bytes() for path in sorted(directory.rglob("*")) if path.is_file())
+
+
+def test_a_full_disk_ends_the_recording_and_not_the_relay(tmp_path, monkeypatch, caplog):
+    with FixturePrimary(server_id=3) as primary:
+        write(primary, 3)
+        made, written = RealDisk.write, []
+
+        def write_until_full(self, *arguments):
+            if Path(self.directory) == tmp_path / "r" / "log" and len(written) > 4:
+                raise DiskFullError("binlog-000000.ibb: No space left on device")
+            written.append(arguments)
+            return made(self, *arguments)
+
+        with contextlib.suppress(AssertionError), recording(primary.port, tmp_path / "r") as recorder:
+            monkeypatch.setattr(RealDisk, "write", write_until_full)
+            table = primary.table("shop.orders")
+            for number in range(100, 140):
+                table.insert(id=number)
+                assert len(groups_of(recorder.port)) == number - 100 + 6
+                if recorder.recording.problem:
+                    break
+        assert recorder.recording.problem
+        monkeypatch.undo()
+    assert "the recording ends here" in caplog.text
+    assert "the recording ends here" in recorder.text
+    assert not (tmp_path / "r" / "reserve").exists()
+
+
+def test_a_recording_needs_a_directory_of_its_own(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ConfigurationError, match="is not empty"):
+        Recording(tmp_path, "somewhere")
+    with pytest.raises(ConfigurationError, match="file"):
+        Recording(tmp_path / "file" / "r", "somewhere")
+
+
+def test_many_live_groups_come_together(tmp_path, monkeypatch):
+    monkeypatch.setattr("ibbmaster.recorder.recording.TIMES_MAX", 10)
+    made = Recording(tmp_path / "r", "somewhere")
+    made.is_live = True
+    moments = iter(range(1, 1000))
+    monkeypatch.setattr(made, "now", lambda: next(moments) / 100)
+    with ibbmaster.create(tmp_path / "source") as source:
+        for number in range(1, 200):
+            gtid = Gtid.parse(f"0-1-{number}")
+            source.append(gtid, "INSERT INTO t VALUES (1)")
+        for group in source.groups():
+            copy = made.open_group(group.gtid, GtidState())
+            for event in list(group.events())[1:]:
+                copy.write(event.data)
+            made.commit(copy, group.gtid, next(group.events()).data)
+    made.close()
+    scenario = read_scenario(tmp_path / "r" / "scenario.toml")
+    assert 3 < len(scenario.groups) <= 11
+    assert scenario.groups[-1].what == "0-1-199"
+    with scenario.at_once().serving() as primary:
+        assert len(groups_of(primary.port)) == 199
+
+
+VERSIONS = {
+    ("10.5.8-MariaDB", "classic"): "10.6",
+    ("10.6.22-MariaDB-log", "classic"): "10.6",
+    ("10.11.14-MariaDB-0+deb12u2-log", "classic"): "10.11",
+    ("11.4.7-MariaDB", "classic"): "11.4",
+    ("11.8.6-MariaDB-log", ""): "11.8",
+    ("12.3.2-MariaDB", "classic"): "11.8",
+    ("12.3.2-MariaDB", ""): "12.3",
+    ("11.8.6-MariaDB", "engine"): "12.3",
+    ("10.11.1-MariaDB", "compat"): "compat",
+    ("nonsense", ""): "10.6",
+}
+
+
+@pytest.mark.parametrize(("seen", "profile"), VERSIONS.items())
+def test_a_profile_is_found_by_version_and_shape(seen, profile):
+    assert profile_of_stream(*seen) == profile
+
+
+def test_bytes_that_are_no_conversation_pass_and_are_said(tmp_path, caplog):
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        recorder = stack.enter_context(recording(listener.getsockname()[1], tmp_path / "r"))
+        for hello in (b"SSH-2.0-hello\r\n", random.randbytes(100_000), b"\x05\0\0\0\x0aabcd"):
+            client = stack.enter_context(socket.create_connection(("127.0.0.1", recorder.port), timeout=TIMEOUT_S))
+            server = stack.enter_context(listener.accept()[0])
+            for one in (server, client):
+                one.sendall(hello)
+                one.shutdown(socket.SHUT_WR)
+            assert read_to_end(client) == read_to_end(server) == hello
+    assert "from here on passed on unread" in caplog.text
+    read_scenario(tmp_path / "r" / "scenario.toml")
+
+
+def read_to_end(one):
+    return b"".join(iter(lambda: one.recv(1 << 16), b""))
