@@ -19,6 +19,7 @@ from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 CORPUS = Path(__file__).parent / "lanes" / "queries.sql"
+DOCUMENT = Path(__file__).parents[2] / "protocol" / "contents.md"
 SESSION = "SET time_zone = '+00:00', NAMES utf8mb4 COLLATE utf8mb4_general_ci"
 NOT_SUPPORTED = 1235
 REFUSED_MAX = 0.1
@@ -97,9 +98,13 @@ def test_the_queries_of_tools_and_analysts_are_answered_as_by_a_real_server(shop
             refused += [sql] if mine == NOT_SUPPORTED else []
             found = told_apart(mine, theirs, sql, is_ordered="order by" in sql.lower())
             wrong += [] if found is None else [found]
+        version = ".".join(ask(real, "SELECT VERSION()")[1][0][0].split(".")[:2])  # type: ignore[index, union-attr]
 
     assert not wrong, "\n".join(wrong)
     assert len(refused) <= REFUSED_MAX * len(corpus()), "\n".join(refused)
+    told = f"| {version} | {len(corpus()) - len(refused)} | {len(refused)} | 0 |"
+    assert told in DOCUMENT.read_text().splitlines(), f"{told}\n" + "\n".join(refused)
+    assert f"Of {len(corpus())} queries" in DOCUMENT.read_text()
     assert len(corpus()) >= 300
 
 

@@ -16,13 +16,13 @@ from ibbmaster.dialogue.log_tables import AnyQuery
 from ibbmaster.dialogue.refusal import unknown_table
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.sql_token import tokenize
 from ibbmaster.dialogue.statement import TableName
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.gtid import GtidState
 from ibbmaster.query.engine import QueryRun
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.sqltext.token import tokenize
 
 
 @pytest.fixture

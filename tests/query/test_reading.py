@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.dialogue.sql_token import SqlError, tokenize
 from ibbmaster.dialogue.statement import ColumnName
 from ibbmaster.query.reading import read_query
 from ibbmaster.query.tree import Aggregate, Compound, Join, NamedTable, SelectBlock, Window, WithQuery
+from ibbmaster.sqltext.token import SqlError, tokenize
 
 
 def test_a_join_has_two_sides_and_a_condition():

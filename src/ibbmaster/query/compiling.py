@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
-from ibbmaster.dialogue.sql_token import words
 from ibbmaster.dialogue.statement import Call, Literal, Operation, SystemVariable, UserVariable
 from ibbmaster.query import functions, kinds, moments, operators, values
 from ibbmaster.query.kinds import Kind, Type
@@ -30,6 +29,8 @@ from ibbmaster.query.scalars import (
     sort_key,
 )
 from ibbmaster.query.tree import Cast
+from ibbmaster.sqltext.operators import JOINED
+from ibbmaster.sqltext.token import words
 from ibbmaster.wire.response import FieldType
 
 SHIFTS = {"date_add": 1, "adddate": 1, "date_sub": -1, "subdate": -1}
@@ -180,6 +181,8 @@ class Compiler:
                 for other in given[1:]:
                     found = operators.arithmetic(operator, found, other, self.session.division_digits)
                 return found
+            case _ if operator == JOINED:
+                return functions.call("concat", "concat", given, self.session.collation)
             case "NEGATIVE":
                 return operators.negative(first)
             case "&" | "|" | "^" | "<<" | ">>":

@@ -7,7 +7,6 @@ import math
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from ibbmaster.dialogue.log_tables import AnyQuery
@@ -17,8 +16,8 @@ from ibbmaster.dialogue.statement import TableName
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.query import aggregates, values
 from ibbmaster.query.compiling import QuerySession
-from ibbmaster.query.kinds import Kind, Type, definition_of
-from ibbmaster.query.planning import Planner, SourceColumn, SourceTable
+from ibbmaster.query.kinds import REALS, Kind, Type, definition_of
+from ibbmaster.query.planning import Plan, Planner, SourceColumn, SourceTable
 from ibbmaster.query.reading import read_query
 from ibbmaster.query.scalars import Slot
 from ibbmaster.query.tables import LoadedTable
@@ -27,6 +26,15 @@ from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.sql.definitions import column_definition
 from ibbmaster.sql.select import FoundRows
 from ibbmaster.sql.value_texts import encoded
+from ibbmaster.sqltext.sql_mode import (
+    MSSQL,
+    NO_UNSIGNED_SUBTRACTION,
+    ONLY_FULL_GROUP_BY,
+    ORACLE,
+    PAD_CHAR_TO_FULL_LENGTH,
+    TIME_ROUND_FRACTIONAL,
+    sql_mode_text,
+)
 from ibbmaster.wire.response import ColumnDefinition
 from ibbmaster.work import BrokenOffError, check_wanted
 
@@ -36,6 +44,8 @@ CACHE_KIB = 8 << 10
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
 VALUE_MAX = 64 << 20  # bytes of one value
 FUNCTIONS_MAX = 2_000
+#: What of sql_mode changes values of expressions.
+OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
 NEGATIVE_ZERO_SINCE = 110_000  # 11.8 shows it, 10.11 does not
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: VALUE_MAX,
@@ -142,7 +152,7 @@ class QueryRun:
 
     def columns(self) -> tuple[ColumnDefinition, ...]:
         """The columns of the answer; no row is read."""
-        plan = Planner(self._session, self, self).plan(read_query(self._tokens))
+        plan = self._plan()
         return tuple(self._definition(column.name, column.type) for column in plan.columns)
 
     def answer(self) -> Relation:
@@ -150,7 +160,7 @@ class QueryRun:
         Raises:
             RefusedError: the query is not answered here as MariaDB does it, or its tables are not known.
         """
-        plan = Planner(self._session, self, self).plan(read_query(self._tokens))
+        plan = self._plan()
         definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
         database = self._open()
         try:
@@ -164,6 +174,13 @@ class QueryRun:
             raise
         is_all = len(first) < FIRST_ROWS
         return Relation(definitions, first if is_all else itertools.chain(first, rows), is_open=not is_all)
+
+    def _plan(self) -> Plan:
+        sql_mode = self._tokens.sql_mode
+        if sql_mode & OTHER_VALUES:
+            raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
+        planner = Planner(self._session, self, self, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
+        return planner.plan(read_query(self._tokens))
 
     def _definition(self, name: str, kind: Type) -> ColumnDefinition:
         return definition_of(kind, name, self._session.charset, self._session.collation_id)
@@ -278,8 +295,6 @@ class QueryRun:
             return None
         if kind.kind is Kind.OPAQUE:
             return lambda value: value if isinstance(value, bytes) else value.encode()
-        if self._session.is_binary and kind.kind in (Kind.DOUBLE, Kind.FLOAT):
-            return lambda value: repr(value).encode()
         if kind.kind is Kind.DOUBLE and kind.column is None and self._session.version < NEGATIVE_ZERO_SINCE:
             load = lambda value: value + 0.0  # noqa: E731 - as the other ways to load
         elif kind.kind is Kind.DOUBLE and kind.column is None:
@@ -287,7 +302,9 @@ class QueryRun:
         if kind.kind is Kind.DATETIME:
             decimals = kind.decimals
             return lambda value: values.fitted_moment(value, decimals).encode()
-        text = values.text_function(replace(kind, kind=kind.kind))
+        text = values.text_function(kind)
+        if self._session.is_binary and kind.kind in REALS:
+            text = repr
 
         def show(value: Any) -> bytes:
             shown = text(value if load is None else load(value))

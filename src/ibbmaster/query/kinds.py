@@ -307,6 +307,8 @@ def _number_of_all(kinds: Sequence[Type], is_nullable: bool) -> Type:
     if found & REALS:
         if found == {Kind.FLOAT}:
             return replace(kinds[0].computed(), is_nullable=is_nullable)
+        if Kind.FLOAT in found:
+            raise not_supported("FLOAT and other numbers in one column")
         decimals = max(kind.decimals for kind in kinds)
         return real(is_nullable=is_nullable, decimals=decimals)
     whole = max(kind.digits - kind.decimals for kind in kinds)

@@ -104,8 +104,12 @@ class _Scope:
 class Planner:
     """Plans one statement."""
 
-    def __init__(self, session: QuerySession, registry: SqlFunctions, tables: Tables) -> None:
+    def __init__(
+        self, session: QuerySession, registry: SqlFunctions, tables: Tables, *, has_full_groups: bool = False
+    ) -> None:
+        """`has_full_groups`: sql_mode has ONLY_FULL_GROUP_BY."""
         self._session = session
+        self.has_full_groups = has_full_groups
         self._tables = tables
         self._emitter = Emitter(session, registry)
         self._registry = registry
@@ -118,7 +122,10 @@ class Planner:
         """
         return self._query(query, None, {})
 
-    def _query(self, query: Query, parent: _Scope | None, definitions: dict[str, Any]) -> Plan:
+    def _query(
+        self, query: Query, parent: _Scope | None, definitions: dict[str, Any], *, is_value: bool = False
+    ) -> Plan:
+        """`is_value`: its only row is the value of an expression, which no table has kept in between."""
         match query:
             case WithQuery():
                 known = dict(definitions)
@@ -128,7 +135,7 @@ class Planner:
                 return self._query(query.query, parent, known)
             case Compound():
                 return self._compound(query, parent, definitions)
-        return self._block(query, parent, definitions)
+        return self._block(query, parent, definitions, is_value=is_value)
 
     def _next(self) -> int:
         self._count += 1
@@ -202,7 +209,9 @@ class Planner:
 
     # SELECT -----------------------------------------------------------------------------------
 
-    def _block(self, block: SelectBlock, parent: _Scope | None, definitions: dict[str, Any]) -> Plan:
+    def _block(
+        self, block: SelectBlock, parent: _Scope | None, definitions: dict[str, Any], *, is_value: bool
+    ) -> Plan:
         scope = _Scope([], parent, self._next(), definitions)
         equal: list[tuple[Any, Any]] = []
         from_sql = "" if block.source is None else f" FROM {self._source(block.source, scope, equal)}"
@@ -234,13 +243,18 @@ class Planner:
             having = None
         items = [dataclasses.replace(item, node=self._windows(item.node)) for item in items]
         order_by = [OrderKey(self._windows(key.node), key.is_descending) for key in order_by]
-        return self._written(block, scope, items, from_sql, where, where_sql, group_by, having, order_by, is_grouped)
+        show = self._emitter.value if is_value and not group_by and not block.is_distinct else self._shown_value
+        emitted = [show(item.node) for item in items]
+        return self._written(
+            block, scope, items, emitted, from_sql, where, where_sql, group_by, having, order_by, is_grouped
+        )
 
     def _written(
         self,
         block: SelectBlock,
         scope: _Scope,
         items: list[Item],
+        emitted: list[tuple[str, Type]],
         from_sql: str,
         where: Any,
         where_sql: list[str],
@@ -249,7 +263,6 @@ class Planner:
         order_by: list[OrderKey],
         is_grouped: bool,
     ) -> Plan:
-        emitted = [self._shown_value(item.node) for item in items]
         columns = tuple(PlannedColumn(item.name, kind) for item, (_, kind) in zip(items, emitted, strict=True))
         shown = ", ".join(f"{sql} AS o{no}" for no, (sql, _) in enumerate(emitted))
         sql = f"SELECT {shown}{from_sql}"
@@ -475,7 +488,7 @@ class Planner:
                     raise unknown_column(".".join(parts), clause)
                 return found
             case Nested(query=query):
-                plan = self._query(query, scope, scope.definitions)
+                plan = self._query(query, scope, scope.definitions, is_value=True)
                 return self._planned(plan, scope)
             case Operation(operator="EXISTS", operands=(Nested(query=query),)):
                 plan = self._query(query, scope, scope.definitions)
@@ -526,6 +539,7 @@ class _Grouping:
         self, planner: Planner, scope: _Scope, keys: list[Any], equal: list[tuple[Any, Any]], *, is_stable: bool
     ) -> None:
         self._is_stable = is_stable
+        self._has_full_groups = planner.has_full_groups
         self._emitter = planner._emitter
         self._scope = scope
         self._keys = keys
@@ -533,7 +547,7 @@ class _Grouping:
 
     def _determined(self, keys: list[Any], equal: list[tuple[Any, Any]]) -> set[Slot]:
         known = {key for key in keys if isinstance(key, Slot)}
-        while True:
+        while not self._has_full_groups:
             size = len(known)
             for one, other in equal:
                 if _is_exact(one) and _is_exact(other) and (one in known or other in known):
@@ -545,7 +559,8 @@ class _Grouping:
                 if table.key and all(slot in known for slot in table.key):
                     known |= {column.slot for column in table.columns}
             if len(known) == size:
-                return known
+                break
+        return known
 
     def of(self, node: Any) -> Any:
         """

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ibbmaster.dialogue.refusal import not_supported
-from ibbmaster.dialogue.sql_expression import RESERVED, ExpressionParser
-from ibbmaster.dialogue.sql_token import PLACEHOLDER, SqlTokens, words
+from ibbmaster.dialogue.sql_expression import BARE_FUNCTIONS, RESERVED, SPACELESS, ExpressionParser
 from ibbmaster.dialogue.statement import Call, ColumnName, Literal, Operation, Star
 from ibbmaster.query.tree import (
     Aggregate,
@@ -24,6 +23,9 @@ from ibbmaster.query.tree import (
     Window,
     WithQuery,
 )
+from ibbmaster.sqltext.operators import PREDICATE
+from ibbmaster.sqltext.sql_mode import IGNORE_SPACE
+from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, TokenKind, words
 
 AGGREGATES = words(
     "count sum avg min max group_concat std stddev stddev_pop stddev_samp variance var_pop var_samp bit_and bit_or "
@@ -133,7 +135,7 @@ class _QueryReader(ExpressionParser):
     def _block(self) -> SelectBlock:
         self.expect("SELECT")
         is_distinct = False
-        while (token := self._token()) is not None and token.kind == "word":
+        while (token := self._token()) is not None and token.kind is TokenKind.WORD:
             word = token.text.upper()
             if word == "SQL_CALC_FOUND_ROWS":
                 raise not_supported("SQL_CALC_FOUND_ROWS over tables of the log")
@@ -281,7 +283,7 @@ class _QueryReader(ExpressionParser):
             return self._take_name()
         token = self._token()
         is_alias = token is not None and (
-            token.kind == "quoted" or (token.kind == "word" and token.text.upper() not in _ENDS_ALIAS)
+            token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and token.word not in _ENDS_ALIAS)
         )
         return self._take_name() if is_alias else None
 
@@ -325,9 +327,9 @@ class _QueryReader(ExpressionParser):
     def _operand(self) -> Node:  # type: ignore[override]
         token = self._token()
         following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
-        if token is not None and token.kind == "word" and following is not None:
+        if token is not None and token.kind is TokenKind.WORD and following is not None:
             word = token.text.upper()
-            if following.kind == "text" and word in ("DATE", "TIME", "TIMESTAMP"):
+            if following.kind is TokenKind.TEXT and word in ("DATE", "TIME", "TIMESTAMP"):
                 self._index += 1
                 found: Node = Operation(f"LITERAL {word}", (Literal(self._take_texts()),))
                 return found
@@ -351,7 +353,7 @@ class _QueryReader(ExpressionParser):
         if self._is_call() and token.kind != "quoted":
             return self._call()
         parts = [self._take_name()]
-        if token.kind == "word" and token.text.lower() in _BARE:
+        if token.kind is TokenKind.WORD and token.text.lower() in BARE_FUNCTIONS:
             return Call(token.text.lower(), token.text)
         while len(parts) < 3 and self._accept("."):
             if self._accept("*"):
@@ -364,7 +366,11 @@ class _QueryReader(ExpressionParser):
     def _call(self, database: str | None = None) -> Node:  # type: ignore[override]
         written = self._take_name()
         name = written.lower()
+        is_spaced = not self.is_at_end and self._tokens[self._index].is_spaced
         self.expect("(")
+        if is_spaced and name in SPACELESS and not self._sql_mode & IGNORE_SPACE:
+            self._skip_brackets()
+            return Call(f"{name} ", written)  # which nobody has
         if name in AGGREGATES:
             function: Aggregate | Call = self._aggregate(name)
         else:
@@ -395,7 +401,7 @@ class _QueryReader(ExpressionParser):
             case "trim":
                 arguments = self._trimmed()
             case "position":
-                wanted = self._expression(6)
+                wanted = self._expression(PREDICATE + 1)
                 self.expect("IN")
                 arguments = (wanted, self._expression())
                 name = "locate"
@@ -509,12 +515,6 @@ class _QueryReader(ExpressionParser):
             charset = self._take_name().lower()
         self.expect(")")
         return Cast(value, kind, length, scale, is_unsigned, charset)
-
-
-_BARE = words(
-    "current_date current_time current_timestamp current_user current_role localtime localtimestamp utc_date utc_time "
-    "utc_timestamp"
-)
 
 
 def _without_end(block: SelectBlock) -> SelectBlock:
