@@ -73,7 +73,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("query/operators.py", "query/planning.py", "query/scalars.py", "query/tables.py", "query/values.py"),
     ),
     "sql/test_fast_rows.py": ("sql/answer_plan.py", "kernel/row_values.py"),
-    "sql/test_folding.py": ("sql/contents.py", "sql/row_events.py"),
+    "sql/test_folding.py": ("sql/contents.py", "sql/row_conversion.py", "sql/row_events.py"),
     "schema/test_describing.py": ("schema/system_tables.py",),
     # A session is one state: where it is, and what it can name there.
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server

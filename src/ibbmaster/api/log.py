@@ -36,10 +36,10 @@ from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LogPosition, NamedPosition
+from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.shape import SchemaMode
 from ibbmaster.schema.versions import TableState
 from ibbmaster.store.backup import BackupReport, back_up
 from ibbmaster.store.redo_check import RedoReport, check_redo

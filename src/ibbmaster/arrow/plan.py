@@ -32,11 +32,11 @@ from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.rows.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import NameRange, named_ranges, parse_table_name, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
-from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one

@@ -61,6 +61,7 @@ from ibbmaster.event.rows.charset import CODECS
 from ibbmaster.sqltext.token import SqlError, SqlTokens, tokenize
 from ibbmaster.wire.capability import StatusFlag
 from ibbmaster.wire.response import (
+    COLLATION_DEFAULT,
     ColumnDefinition,
     EndedRowsError,
     Err,
@@ -430,7 +431,20 @@ class Dialog:
         self._evaluator.warning_count = len(self._catalog.refused)
         result = relation.result(self.status, is_binary=self._is_binary, codec=self._codec("character_set_results"))
         return replace(
-            result, rows=self._counted(self._guarded_rows(result.rows)), warning_count=len(self._catalog.refused)
+            result,
+            columns=self._told(result.columns),
+            rows=self._counted(self._guarded_rows(result.rows)),
+            warning_count=len(self._catalog.refused),
+        )
+
+    def _told(self, columns: tuple[ColumnDefinition, ...]) -> tuple[ColumnDefinition, ...]:
+        """Columns with the collation of the session's results; texts are sent in utf8mb4, whatever it has set."""
+        number = self._settings.results_collation_number
+        if number == COLLATION_DEFAULT or self._settings.value("character_set_results") != "utf8mb4":
+            return columns
+        return tuple(
+            replace(column, collation_id=number) if column.collation_id == COLLATION_DEFAULT else column
+            for column in columns
         )
 
     def _counted(self, rows: Iterable[Row]) -> Iterator[Row]:
@@ -464,13 +478,13 @@ class Dialog:
     def _query_columns(self, query: Select | Unread) -> tuple[ColumnDefinition, ...]:
         found = self._tables.answer(query, is_binary=True)
         if isinstance(found, Relation):
-            return found.columns
+            return self._told(found.columns)
         try:
             return self._facts.tables.table_columns(found)
         except RefusedError as refused:
             if refused.err.code not in OF_THE_FORM:
                 raise
-            return self._tables.computed_columns(query)
+            return self._told(self._tables.computed_columns(query))
 
     def _shower(self) -> Shower:
         return Shower(

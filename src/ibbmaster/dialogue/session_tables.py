@@ -98,7 +98,7 @@ class SessionTables:
 
     def _any_query(self, query: Select | Unread, *, is_binary: bool) -> AnyQuery:
         from ibbmaster.dialogue.log_tables import AnyQuery
-        from ibbmaster.dialogue.table_queries import collation_number, results_charset
+        from ibbmaster.dialogue.table_queries import results_charset
 
         assert query.source is not None
         charset = results_charset(self._evaluator.settings)
@@ -108,7 +108,7 @@ class SessionTables:
             find=self.find,
             evaluator=self._evaluator,
             text_charset=charset,
-            text_collation_id=collation_number(charset),
+            text_collation_id=self._evaluator.settings.results_collation_number,
             is_binary=is_binary,
             version=version_number(self._facts),
         )

@@ -7,12 +7,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
-from ibbmaster.dialogue.statement import Call, Literal
 from ibbmaster.query import kinds, values
 from ibbmaster.query.kinds import REALS, Kind, Type
 from ibbmaster.query.scalars import Scalar, Slot, as_exact, as_real, as_text, is_ordered_by_sqlite, sort_key
 from ibbmaster.query.tree import Aggregate, Window
 from ibbmaster.query.weights import key_of
+from ibbmaster.sqltext.expression import Call, Literal
 from ibbmaster.wire.response import FieldType
 
 if TYPE_CHECKING:

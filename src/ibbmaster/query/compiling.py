@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
-from ibbmaster.dialogue.statement import Call, Literal, Operation, SystemVariable, UserVariable
 from ibbmaster.query import functions, kinds, moments, operators, values
 from ibbmaster.query.kinds import Kind, Type
 from ibbmaster.query.scalars import (
@@ -29,6 +28,7 @@ from ibbmaster.query.scalars import (
     sort_key,
 )
 from ibbmaster.query.tree import Cast
+from ibbmaster.sqltext.expression import Call, Literal, Operation, SystemVariable, UserVariable
 from ibbmaster.sqltext.operators import JOINED
 from ibbmaster.sqltext.token import words
 from ibbmaster.wire.response import FieldType

@@ -24,6 +24,7 @@ from ibbmaster.query.tables import LoadedTable
 from ibbmaster.query.tree import NamedTable
 from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.sql.definitions import column_definition
+from ibbmaster.sql.local_values import local_columns
 from ibbmaster.sql.select import FoundRows
 from ibbmaster.sql.value_texts import encoded
 from ibbmaster.sqltext.sql_mode import (
@@ -238,6 +239,12 @@ class QueryRun:
         assert self._database is not None
         for table in self._tables.values():
             used = table.used_columns(sql)
+            local = local_columns(table.table)
+            for _, column in used:
+                if column.id in local:
+                    raise not_supported(
+                        f"column {column.name}, which each reader's session computes anew, in such a query"
+                    )
             found = self._rows_of(table.table, [column.id for _, column in used])
             self._database.execute(table.create(used))
             self._database.execute("BEGIN")

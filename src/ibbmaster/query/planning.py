@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
-from ibbmaster.dialogue.statement import Call, ColumnName, Literal, Operation, Star
 from ibbmaster.query.aggregates import aggregate_slot, window_slot
 from ibbmaster.query.compiling import Emitter, PlannedQuery, QuerySession, SqlFunctions
 from ibbmaster.query.kinds import NOT_NULL, REALS, Kind, Type, of_all
@@ -29,6 +28,7 @@ from ibbmaster.query.tree import (
     Window,
     WithQuery,
 )
+from ibbmaster.sqltext.expression import Call, ColumnName, Literal, Operation, Star
 
 TABLES_MAX = 61
 ROWS_MAX = (1 << 63) - 1
@@ -209,9 +209,7 @@ class Planner:
 
     # SELECT -----------------------------------------------------------------------------------
 
-    def _block(
-        self, block: SelectBlock, parent: _Scope | None, definitions: dict[str, Any], *, is_value: bool
-    ) -> Plan:
+    def _block(self, block: SelectBlock, parent: _Scope | None, definitions: dict[str, Any], *, is_value: bool) -> Plan:
         scope = _Scope([], parent, self._next(), definitions)
         equal: list[tuple[Any, Any]] = []
         from_sql = "" if block.source is None else f" FROM {self._source(block.source, scope, equal)}"

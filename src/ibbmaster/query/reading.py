@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.dialogue.sql_expression import BARE_FUNCTIONS, RESERVED, SPACELESS, ExpressionParser
-from ibbmaster.dialogue.statement import Call, ColumnName, Literal, Operation, Star
 from ibbmaster.query.tree import (
     Aggregate,
     Cast,
@@ -23,6 +22,7 @@ from ibbmaster.query.tree import (
     Window,
     WithQuery,
 )
+from ibbmaster.sqltext.expression import Call, ColumnName, Literal, Operation, Star
 from ibbmaster.sqltext.operators import PREDICATE
 from ibbmaster.sqltext.sql_mode import IGNORE_SPACE
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, TokenKind, words

@@ -121,7 +121,7 @@ class LoadedTable:
     @property
     def row_key(self) -> list[int]:
         """The ids of the columns of the primary key."""
-        index = row_key(self.table.indexes, self.table.columns)
+        index = row_key(self.table)
         return [] if index is None else [part.column_id for part in index.parts]
 
     def used_columns(self, sql: str) -> list[tuple[int, TableColumn]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ibbmaster.dialogue.statement import (
+from ibbmaster.sqltext.expression import (
     Call,
     ColumnName,
     Default,

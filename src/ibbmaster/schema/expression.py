@@ -14,10 +14,10 @@ from decimal import Decimal
 from typing import NoReturn
 
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES
 from ibbmaster.event.rows.value import Value
-from ibbmaster.schema.collations import character_size
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
 Evaluate = Callable[[Mapping[str, Value]], Value]

@@ -7,6 +7,7 @@ rewritten here; an expression with anything else in it stays as it was written.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 EXPRESSION_SIZE_MAX = 4096  # characters; longer ones stay as they are
@@ -18,10 +19,15 @@ _TOKEN = re.compile(
   | (?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?![\w$]))
   | (?P<quoted>`(?:[^`]++|``)*+`)
   | (?P<word>[A-Za-z_$][\w$]*)
-  | (?P<sign><=>|<=|>=|<>|!=|<<|>>|\|\||&&|[-+*/%(),=<>&|^~!])
+  | (?P<sign><=>|<=|>=|<>|!=|<<|>>|\|\||&&|[-+*/%(),.=<>&|^~!])
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_PREDICATES = frozenset(("IS", "NOT", "IN", "BETWEEN", "LIKE", "REGEXP", "RLIKE"))
+_NOT = 4
+_PREDICATE = 6
+_UNARY = 13
+_PRIMARY = 20
 #: Between two operands: how tightly it binds, and how it is printed.
 _BINARY = {
     "OR": (1, "or"),
@@ -49,10 +55,8 @@ _BINARY = {
     "MOD": (11, "MOD"),
     "^": (12, "^"),
 }
-_NOT = 4
-_PREDICATE = 6
-_UNARY = 13
-_PRIMARY = 20
+_OPPOSITES = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_CONDITIONS = {"and": "or", "or": "and"}
 #: Functions that are printed by another name.
 _RENAMED = {
     "upper": "ucase",
@@ -68,13 +72,14 @@ _RENAMED = {
     "localtimestamp": "current_timestamp",
     "current_date": "curdate",
     "ceil": "ceiling",
+    "st_geomfromtext": "st_geometryfromtext",
 }
 _SAME = frozenset(
     """
     abs acos ascii asin atan bin bit_count ceiling char_length coalesce concat concat_ws conv cos crc32
     current_timestamp curdate current_user dayofmonth dayofweek dayofyear degrees elt exp field find_in_set
-    floor format from_unixtime greatest hex hour if ifnull inet6_aton inet6_ntoa inet_aton inet_ntoa instr
-    isnull json_array json_compact json_contains json_exists json_extract json_keys json_length json_object
+    floor format from_unixtime greatest hex hour if ifnull inet6_aton inet6_ntoa inet_aton inet_ntoa
+    isnull locate json_array json_compact json_contains json_exists json_extract json_keys json_length json_object
     json_query json_type json_unquote json_valid json_value last_day lcase least ln log log10 log2 lpad ltrim
     md5 microsecond minute month nullif oct ord pi pow quarter radians rand repeat reverse round rpad rtrim
     second sha sha1 sha2 sign sin space sqrt st_x st_y strcmp substr substring_index sys_guid tan to_base64
@@ -103,6 +108,8 @@ class _Printed:
     binds: int = _PRIMARY
     needs_brackets: bool = False  # as a whole DEFAULT
     opposite: str | None = None  # how its negation is printed, where NOT becomes a part of it
+    opposite_binds: int = _PREDICATE
+    is_column: bool = False
 
 
 def expression_text(written: str) -> str:
@@ -199,33 +206,41 @@ class _Parser:
                 return None
             self._index += 1
             right = self._expression(binds + 1)
-            return _Printed(f"{_bound(left, binds)} {sign} {_bound(right, binds + 1)}", binds, True)
-        return self._predicate(left) if least <= _PREDICATE and word in ("IS", "NOT", "IN", "BETWEEN", "LIKE") else None
+            return _joined(left, right, sign, binds)
+        return self._predicate(left) if least <= _PREDICATE and word in _PREDICATES else None
 
     def _negated(self) -> _Printed:
         """What follows NOT: predicates take it into themselves."""
-        operand = self._expression(_NOT)
-        opposite = operand.opposite
-        if opposite is None:
-            raise _UnprintableError
-        return _Printed(opposite, _PREDICATE, True, operand.text)
+        return _negation(self._expression(_NOT))
 
     def _predicate(self, left: _Printed) -> _Printed:
         operand = _bound(left, _PREDICATE + 1)
         if self._accept("IS"):
             is_negated = self._accept("NOT")
-            self._expect("NULL")
+            for word in ("TRUE", "FALSE"):
+                if self._accept(word):
+                    return _Printed(f"{operand} is {'not ' * is_negated}{word.lower()}", _PREDICATE, True)
+            if not self._accept("UNKNOWN"):
+                self._expect("NULL")
             return _either(f"{operand} is null", f"{operand} is not null", is_negated)
         is_negated = self._accept("NOT")
         if self._accept("IN"):
             self._expect("(")
-            values = f"in ({','.join(self._list())})"
+            found = self._items()
+            if len(found) == 1:
+                value = _bound(found[0], _PREDICATE + 1)
+                return _either(f"{operand} = {value}", f"{operand} <> {value}", is_negated)
+            values = f"in ({','.join(one.text for one in found)})"
             return _either(f"{operand} {values}", f"{operand} not {values}", is_negated)
         if self._accept("BETWEEN"):
             low = _bound(self._expression(_PREDICATE + 1), _PREDICATE + 1)
             self._expect("AND")
             limits = f"between {low} and {_bound(self._expression(_PREDICATE + 1), _PREDICATE + 1)}"
             return _either(f"{operand} {limits}", f"{operand} not {limits}", is_negated)
+        if self._accept("REGEXP") or self._accept("RLIKE"):
+            if is_negated:
+                raise _UnprintableError
+            return _Printed(f"{operand} regexp {_bound(self._expression(_UNARY), _UNARY)}", _PREDICATE, True)
         self._expect("LIKE")
         pattern = _bound(self._expression(_PREDICATE + 1), _PREDICATE + 1)
         return _either(f"{operand} like {pattern}", f"{operand}  not like {pattern}", is_negated)
@@ -235,6 +250,8 @@ class _Parser:
             kind = self._tokens[self._index][0] if self._index < len(self._tokens) else ""
             operand = self._expression(_UNARY)
             return _Printed(f"-{_bound(operand, _UNARY)}", _UNARY, kind != "number")
+        if self._accept("!"):
+            return _negation(self._expression(_UNARY))
         if self._accept("~"):
             return _Printed(f"~{_bound(self._expression(_UNARY), _UNARY)}", _UNARY, True)
         return self._primary()
@@ -259,7 +276,7 @@ class _Parser:
     def _column(self, quoted: str) -> _Printed:
         if self._peek() in ("(", "."):
             raise _UnprintableError
-        return _Printed(quoted, needs_brackets=True)
+        return _Printed(quoted, needs_brackets=True, is_column=True)
 
     def _word(self, word: str) -> _Printed:
         upper, lower = word.upper(), word.lower()
@@ -276,14 +293,92 @@ class _Parser:
         return self._column(f"`{word}`")
 
     def _call(self, name: str) -> _Printed:
+        if name in ("nextval", "lastval"):
+            return self._sequence(name)
         if name in _MOVES:
             return self._moved(_MOVES[name])
+        if name in _SPECIAL:
+            self._index += 1
+            return _SPECIAL[name](self)
         name = _RENAMED.get(name, name)
         if name not in _SAME and name not in _RENAMED.values():
             raise _UnprintableError
         self._index += 1
         arguments = [] if self._accept(")") else self._list()
         return _Printed(f"{name}({','.join(arguments)})")
+
+    def trim(self) -> _Printed:
+        """TRIM: from both ends where no end is named."""
+        ends = next((word for word in ("BOTH", "LEADING", "TRAILING") if self._accept(word)), None)
+        text = self._expression(1).text
+        if self._accept("FROM"):
+            text = f"{(ends or 'BOTH').lower()} {text} from {self._expression(1).text}"
+        elif ends is not None:
+            raise _UnprintableError
+        self._expect(")")
+        return _Printed(f"trim({text})")
+
+    def position(self) -> _Printed:
+        """POSITION: printed as LOCATE."""
+        part = self._expression(_PREDICATE + 1).text
+        self._expect("IN")
+        whole = self._expression(1).text
+        self._expect(")")
+        return _Printed(f"locate({part},{whole})")
+
+    def instr(self) -> _Printed:
+        """INSTR: printed as LOCATE, which has its arguments the other way round."""
+        arguments = self._list()
+        if len(arguments) != 2:
+            raise _UnprintableError
+        return _Printed(f"locate({arguments[1]},{arguments[0]})")
+
+    def extract(self) -> _Printed:
+        """EXTRACT."""
+        unit = self._take_word().lower()
+        self._expect("FROM")
+        moment = self._expression(1).text
+        self._expect(")")
+        return _Printed(f"extract({unit} from {moment})")
+
+    def date(self) -> _Printed:
+        """DATE: printed as CAST."""
+        moment = self._expression(1).text
+        self._expect(")")
+        return _Printed(f"cast({moment} as date)")
+
+    def cast(self) -> _Printed:
+        """CAST to what has no character set."""
+        value = self._expression(1).text
+        self._expect("AS")
+        kind = self._take_word().lower()
+        if kind in ("decimal", "datetime", "time"):
+            if self._accept("("):
+                kind += f"({','.join(self._list())})"
+            elif kind == "decimal":
+                raise _UnprintableError
+        elif kind in ("signed", "unsigned"):
+            self._accept("INTEGER")
+        elif kind not in ("date", "double"):
+            raise _UnprintableError
+        self._expect(")")
+        return _Printed(f"cast({value} as {kind})")
+
+    def _sequence(self, function: str) -> _Printed:
+        """A value of a sequence, whose name may have its database in front."""
+        self._index += 1
+        names = [self._take_name()]
+        while self._accept("."):
+            names.append(self._take_name())
+        self._expect(")")
+        return _Printed(f"{function}({'.'.join(names)})")
+
+    def _take_name(self) -> str:
+        """A name, in backquotes."""
+        if self._index < len(self._tokens) and self._tokens[self._index][0] == "quoted":
+            self._index += 1
+            return self._tokens[self._index - 1][1]
+        return f"`{self._take_word()}`"
 
     def _moved(self, sign: str) -> _Printed:
         """DATE_ADD and DATE_SUB: printed as a sum."""
@@ -303,10 +398,13 @@ class _Parser:
         return self._tokens[self._index - 1][1]
 
     def _list(self) -> list[str]:
-        """Expressions up to the bracket that ends them."""
-        values = [self._expression(1).text]
+        """Expressions up to the bracket that ends them, as they are printed."""
+        return [item.text for item in self._items()]
+
+    def _items(self) -> list[_Printed]:
+        values = [self._expression(1)]
         while self._accept(","):
-            values.append(self._expression(1).text)
+            values.append(self._expression(1))
         self._expect(")")
         return values
 
@@ -322,6 +420,44 @@ class _Parser:
             text += f" else {self._expression(1).text}"
         self._expect("END")
         return _Printed(f"{text} end", needs_brackets=True)
+
+
+_SPECIAL: dict[str, Callable[[_Parser], _Printed]] = {  # what stands between their brackets is no list
+    "trim": _Parser.trim,
+    "position": _Parser.position,
+    "instr": _Parser.instr,
+    "extract": _Parser.extract,
+    "date": _Parser.date,
+    "cast": _Parser.cast,
+}
+
+
+def _joined(left: _Printed, right: _Printed, sign: str, binds: int) -> _Printed:
+    """Two operands; AND and OR take a column as a condition, and what is compared has an opposite."""
+    opposite, opposite_binds = None, _PREDICATE
+    if sign in _CONDITIONS:
+        left, right = _condition(left), _condition(right)
+        if left.opposite is not None and right.opposite is not None:
+            other = _CONDITIONS[sign]
+            opposite_binds = _BINARY[other.upper()][0]
+            first, second = _negation(left), _negation(right)
+            opposite = f"{_bound(first, opposite_binds)} {other} {_bound(second, opposite_binds + 1)}"
+    elif sign in _OPPOSITES:
+        opposite = f"{_bound(left, binds)} {_OPPOSITES[sign]} {_bound(right, binds + 1)}"
+    return _Printed(f"{_bound(left, binds)} {sign} {_bound(right, binds + 1)}", binds, True, opposite, opposite_binds)
+
+
+def _condition(printed: _Printed) -> _Printed:
+    """A column on its own is compared with 0."""
+    return _either(f"{printed.text} <> 0", f"{printed.text} = 0", False) if printed.is_column else printed
+
+
+def _negation(printed: _Printed) -> _Printed:
+    """NOT of something, as a server prints it that has turned it round."""
+    printed = _condition(printed)
+    if printed.opposite is None:
+        raise _UnprintableError
+    return _Printed(printed.opposite, printed.opposite_binds, True, printed.text, printed.binds)
 
 
 def _either(text: str, opposite: str, is_negated: bool) -> _Printed:
