@@ -35,7 +35,7 @@ AS_WRITTEN = [
     "cast(a as char)",
     "my_own(a)",
     "a.b + 1",
-    "not a",
+    "not (a xor b)",
     "a = (SELECT 1)",
     "_utf8mb4'x'",
     "a +",

@@ -9,7 +9,7 @@ from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.moment import parse_time_zone
 from ibbmaster.dialogue.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
 from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY
-from ibbmaster.dialogue.statement import CharsetAssignment, SystemVariable, Value
+from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.dialogue.variables import (
     OF_THE_LOG,
     READ_ONLY,
@@ -22,6 +22,8 @@ from ibbmaster.dialogue.variables import (
 )
 from ibbmaster.gtid import GtidState
 from ibbmaster.schema.collations import character_sets, charset_of_collation, find_charset, find_collation
+from ibbmaster.sqltext.expression import SystemVariable
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.sql_mode import MODES, sql_mode_of, sql_mode_text
 
 SETTING_SIZE_MAX = 16_384  # characters of the text a variable is set to
