@@ -192,7 +192,7 @@ def many(scenario_count: int, consumer_count: int, seed: int = 1) -> Results:
         scenario(f"scenario-{n:03}", kinds[n * len(kinds) // scenario_count]) for n in range(scenario_count)
     )
     consumers = tuple(consumer(f"consumer-number-{n}") for n in range(consumer_count))
-    weights = (70, 8, 4, 6, 3, 3, 6)
+    weights = (70, 8, 4, 6, 3, 3, 2, 4)
     return Results(
         made="2026-11-22T14:00:00Z",
         ibbmaster="0.1.0",

@@ -6,7 +6,7 @@ import pytest
 
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.schema.shape import SchemaMode
+from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.spark.options import parse_options
 
 

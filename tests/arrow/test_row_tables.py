@@ -22,8 +22,8 @@ from ibbmaster.errors import EventError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import load
 from ibbmaster.position import LogPosition
+from ibbmaster.rows.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.model import SchemaPlace, SqlType, TableVersion, UnknownTable
-from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.versions import TableVersions
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter

@@ -23,7 +23,7 @@ from ibbmaster.arrow.shape import (
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.encoding import encode_table_map, written_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.schema.shape import TableShape
+from ibbmaster.rows.shape import TableShape
 
 COLUMNS = {  # a type as CREATE TABLE has it -> Spark's
     "bigint": "bigint",

@@ -9,6 +9,10 @@ import pytest
 
 import ibbmaster
 from ibbmaster.errors import ClassicFormatError
+from ibbmaster.event.header import encode_event
+from ibbmaster.event.rows.partial import encode_fragments
+from ibbmaster.event.types import EventType
+from tests.built_logs import ClassicFileBuilder
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 
@@ -49,3 +53,36 @@ def test_behind_damage_the_numbers_of_files_still_tell_of_a_gap(files):
     (files / "binlog.000003").unlink()
     _, gap = faults_of(files)
     assert gap.startswith("binlog.000004: files between binlog.000002 and binlog.000004 are missing")
+
+
+WRONG = {  # the fragments that stand in a file, by number, and what is said of them
+    "as they were written": ((0, 1, 2, 3), ""),
+    "one is lost": ((0, 2, 3), "row event fragment 3 of 4, expected 2"),
+    "the last is lost": ((0, 1, 2), "fragment 4 of 4 is missing"),
+    "one is repeated": ((0, 1, 1, 2, 3), "row event fragment 2 of 4, expected 3"),
+    "two changed places": ((0, 2, 1, 3), "row event fragment 3 of 4, expected 2"),
+}
+
+
+@pytest.mark.parametrize("with_checksums", [True, False])
+@pytest.mark.parametrize(("numbers", "problem"), WRONG.values(), ids=WRONG)
+def test_fragments_that_are_no_row_event_are_named_with_file_offset_and_group(
+    numbers, problem, with_checksums, tmp_path
+):
+    whole = encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(200), server_id=1)
+    fragments = list(encode_fragments(whole, 60))
+    file = ClassicFileBuilder(with_checksums=with_checksums)
+    file.add(EventType.GTID_LIST, bytes(4))
+    places = []
+    for seq_no in (1, 2, 3):
+        places.append(len(file.data))
+        file.begin_group(seq_no)
+        for number in numbers if seq_no == 2 else range(4):
+            file.add(EventType.PARTIAL_ROW_DATA, fragments[number][19:])
+        file.add(EventType.XID, bytes(8))
+    (tmp_path / "binlog.000001").write_bytes(file.data)
+    found = faults_of(tmp_path)
+    assert len(found) == bool(problem)
+    if problem:
+        assert found[0].startswith(f"binlog.000001 offset {places[1]}: group 0-1-2: ")
+        assert problem in found[0]

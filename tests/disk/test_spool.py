@@ -7,16 +7,19 @@ import itertools
 import os
 import random
 import tracemalloc
+import zlib
 
 import pytest
 
 from ibbmaster.disk.spool import Spool
-from ibbmaster.errors import StoreError
-from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, decode_event_header, encode_event
-from ibbmaster.event.rows.changes import ChangeKind, RowDecoder
+from ibbmaster.errors import EventError, StoreError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, TYPE_OFFSET, decode_event_header, encode_event
+from ibbmaster.event.rows.changes import ChangeKind, RowDecoder, rows_of
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
+from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.rows.partial import FIXED, FLAG_WHOLE_SIZE, WHOLE_SIZE, PartialRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 
 VALUE_BYTES = 64 << 20
@@ -62,6 +65,38 @@ class SparseSpool(Spool):
             self._size += len(data) - WRITTEN
 
 
+class ZeroSpool(Spool):
+    """Leaves holes for pieces that are all zero; knows the longest piece."""
+
+    def __init__(self):
+        super().__init__()
+        self.longest = 0
+
+    def write(self, data):
+        self.longest = max(self.longest, len(data))
+        if data.strip(b"\0"):
+            super().write(data)
+        elif len(data):
+            self._file.truncate(self._file.seek(len(data), os.SEEK_CUR))
+            self._size += len(data)
+
+
+def compressed_rows(table):
+    """A compressed row event of more than 1 GiB: the stream of one row of zeros, again and again."""
+    row = table.image((7, b""))[:-4] + VALUE_BYTES.to_bytes(4, "little")
+    packer = zlib.compressobj(1)
+    packed = packer.compress(row) + packer.compress(bytes(VALUE_BYTES)) + packer.flush(zlib.Z_FULL_FLUSH)
+    checksum = 1
+    for _ in range(ROWS):
+        checksum = zlib.adler32(bytes(VALUE_BYTES), zlib.adler32(row, checksum))
+    stream = packed[:2] + packed[2:] * ROWS + b"\x03\0" + checksum.to_bytes(4, "big")  # the last block is empty
+    size = ROWS * (len(row) + VALUE_BYTES)
+    (small,) = encode_rows(table, ChangeKind.INSERT, [(None, table.image((0, b"")))], server_id=1, is_compressed=True)
+    head = small[: decode_rows_header(small).rows_offset]
+    body = head[EVENT_HEADER_SIZE:] + b"\x84" + size.to_bytes(4, "big") + stream
+    return encode_event(event_type=EventType(small[TYPE_OFFSET]), body=body, server_id=1)
+
+
 def fragments(table):
     """A row event of more than 1 GiB, a row in each fragment, each in the same buffer."""
     empty = table.image((0, b""))
@@ -86,7 +121,7 @@ def fragments(table):
 def test_a_row_event_of_more_than_a_gigabyte_is_read_row_by_row():
     table = written_table("shop.files", {"id": "int not null", "body": "longblob"}, table_id=7)
     decoder = RowDecoder(decode_table_schema(encode_table_map(table, server_id=1)))
-    partial = PartialRows(SparseSpool)
+    partial = PartialRows(LargeRows(SparseSpool))
     tracemalloc.start()
     try:
         whole = next(filter(None, map(partial.take, fragments(table))))
@@ -99,3 +134,27 @@ def test_a_row_event_of_more_than_a_gigabyte_is_read_row_by_row():
     finally:
         tracemalloc.stop()
     assert peak < 6 * VALUE_BYTES
+
+
+def test_compressed_rows_of_more_than_a_gigabyte_are_unpacked_on_the_disk_piece_by_piece():
+    table = written_table("shop.files", {"id": "int not null", "body": "longblob"}, table_id=7)
+    event = compressed_rows(table)
+    header = decode_rows_header(event)
+    spools = []
+    rows, start = rows_of(event, header, LargeRows(lambda: spools.append(ZeroSpool()) or spools[-1]))
+    assert (len(spools), spools[0].longest, start) == (1, 1 << 20, 0)
+    assert len(rows) > 1 << 30
+    each = len(rows) // ROWS
+    assert [rows[row * each + 1] for row in range(ROWS)] == [7] * ROWS  # behind the NULL bits
+    with pytest.raises(EventError, match=r"a row event of 11408\d{5} bytes, put together or unpacked, and at most 107"):
+        rows_of(event, header, LargeRows(ZeroSpool, size_max=1 << 30))
+
+
+def test_a_decoder_reads_compressed_rows_from_the_disk():
+    table = written_table("shop.files", {"id": "int not null", "body": "longblob"}, table_id=7)
+    images = [(None, table.image((number, bytes(100)))) for number in range(50)]
+    (event,) = encode_rows(table, ChangeKind.INSERT, images, server_id=1, is_compressed=True)
+    decoder = RowDecoder(
+        decode_table_schema(encode_table_map(table, server_id=1)), large=LargeRows(ZeroSpool, kept_max=1000)
+    )
+    assert [change.after for change in decoder.changes(event)] == [(number, bytes(100)) for number in range(50)]

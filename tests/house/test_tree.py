@@ -68,7 +68,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("sql/row_values.py", "sql/value_texts.py"),
     ),
     "sql/test_fast_rows.py": ("sql/answer_plan.py", "kernel/row_values.py"),
-    "sql/test_folding.py": ("sql/contents.py", "sql/row_events.py"),
+    "sql/test_folding.py": ("sql/contents.py", "sql/row_conversion.py", "sql/row_events.py"),
     "schema/test_describing.py": ("schema/system_tables.py",),
     # A session is one state: where it is, and what it can name there.
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server

@@ -3,25 +3,79 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import json
 import random
+import re
 import shutil
 import struct
 import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pymysql
 import pytest
+from lanes import python_follower
 from lanes.capture import Capture
+from lanes.drivers import DriverMissingError, driver_command
+from lanes.pair import Pair
 from lanes.primary import IbbPrimary, Primary
 from lanes.replica import Replica
 
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.scorecard.adapter import build, read_adapters
 from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
 
 VERSIONS = ["10.11", "11.8"]
 FORMS = {"with checksums": ["--binlog-checksum=CRC32"], "without": ["--binlog-checksum=NONE"]}
+Answer = TypeVar("Answer")
+RunTool = Callable[..., subprocess.CompletedProcess[str]]
+Place = tuple[str, int]
+PATIENCE_S = 300.0
 OFFSETS = 8  # of each file, where events begin
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def version(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def form(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture(scope="module")
+def pair(
+    version: str,
+    form: str,
+    template_of: Callable[[str], ServerTemplate],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+) -> Iterator[Pair]:
+    """A real primary that has written five files and is in a sixth, and ours that serves its index.
+
+    Tests write behind each other. The last file has checksums if the others have none.
+    """
+    directory = servers_directory / f"w{next(server_numbers)}"
+    options = [*FORMS[form], "--binlog-format=ROW", "--binlog-row-metadata=FULL"]
+    with RealPrimary(template_of(version), directory, [], *options) as real:
+        real.sql("CREATE DATABASE shop")
+        real.sql("CREATE TABLE shop.orders (id INT PRIMARY KEY, text LONGTEXT)")
+        for first in (0, 4, 8):
+            write(real, first)
+        real.sql("SET GLOBAL binlog_checksum = IF(@@GLOBAL.binlog_checksum = 'NONE', 'CRC32', 'NONE')")
+        write(real, 12, ends_file=False)
+        ours = IbbPrimary(real.data / "binlog.index", "--tls", "off")
+        ours.start()
+        yield Pair(real, ours)
+        ours.stop()
+        assert "Traceback" not in ours.log_text()
 
 
 @pytest.fixture
@@ -65,12 +119,27 @@ def dumped(primary: Primary, name: str, position: int, *, checksum: str = "CRC32
         return payloads
 
 
-def expect_the_same(ours: Primary, real: Primary, name: str, position: int, **options: Any) -> None:
-    """Dumps of both are equal; the server may log a checkpoint between two of its own."""
+def of_both(pair: Pair, ask: Callable[[Primary], Answer]) -> tuple[Answer, Answer]:
+    """What we and the server answer while it logs nothing: it may log a checkpoint between two questions."""
     theirs = None
-    while theirs != (now := dumped(real, name, position, **options)):
-        theirs, mine = now, dumped(ours, name, position, **options)
+    while theirs != (now := ask(pair.real)):
+        theirs, mine = now, ask(pair.ours)
+    return mine, theirs
+
+
+def expect_the_same(pair: Pair, name: str, position: int, **options: Any) -> None:
+    mine, theirs = of_both(pair, lambda primary: dumped(primary, name, position, **options))
     assert mine == theirs, (name, position)
+
+
+def answered(primary: Primary, sql: str) -> Any:
+    with contextlib.closing(connected(primary)) as connection, connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchall()
+
+
+def binlogs(real: RealPrimary) -> list[Path]:
+    return sorted(real.data.glob("binlog.0*[0-9]"))
 
 
 def event_offsets(path: Path) -> list[int]:
@@ -82,37 +151,176 @@ def event_offsets(path: Path) -> list[int]:
     return offsets
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("form", FORMS)
-def test_dumps_by_file_and_position_are_those_of_the_primary_itself(
-    version: str, form: str, new_writer: Callable[..., RealPrimary], new_ibb_primary: Callable[..., IbbPrimary]
-) -> None:
-    real = new_writer(version, *FORMS[form], "--binlog-format=ROW")
-    real.sql("CREATE DATABASE shop")
-    real.sql("CREATE TABLE shop.orders (id INT PRIMARY KEY, text LONGTEXT)")
-    for first in (0, 4, 8):
-        write(real, first)
-    real.sql("SET GLOBAL binlog_checksum = IF(@@GLOBAL.binlog_checksum = 'NONE', 'CRC32', 'NONE')")
-    write(real, 12, ends_file=False)
-    ours = new_ibb_primary(real.data / "binlog.index", "--tls", "off")
+def test_dumps_by_file_and_position_are_those_of_the_primary_itself(pair: Pair) -> None:
     rng = random.Random(1)
 
     for statement in ("SHOW BINARY LOGS", "SHOW MASTER STATUS", "SHOW BINLOG EVENTS IN 'binlog.000002'"):
-        with contextlib.closing(connected(ours)) as connection:
-            cursor = connection.cursor()
-            theirs = None
-            while theirs != (now := real.sql(statement)):
-                cursor.execute(statement)
-                theirs, mine = now, cursor.fetchall()
-            assert mine == theirs
-    for path in sorted(real.data.glob("binlog.0*[0-9]")):
+        mine, theirs = of_both(pair, lambda primary, sql=statement: answered(primary, sql))
+        assert mine == theirs
+    for path in binlogs(pair.real):
         offsets, size = event_offsets(path), path.stat().st_size
         for offset in {*rng.sample(offsets, min(OFFSETS, len(offsets))), 4, offsets[-1], size, size + 1, 2, 300}:
-            expect_the_same(ours, real, path.name, offset)
+            expect_the_same(pair, path.name, offset)
         for capability in (0, 2, 3):
-            kept = {"checksum": "NONE", "capability": capability}
-            expect_the_same(ours, real, path.name, 4, **kept)
-    expect_the_same(ours, real, "nothing", 4)
+            expect_the_same(pair, path.name, 4, checksum="NONE", capability=capability)
+    expect_the_same(pair, "nothing", 4)
+
+
+def raw_files(
+    run_tool: RunTool, version: str, primary: Primary, *, directory: Path, options: list[str]
+) -> dict[str, bytes]:
+    """What `mariadb-binlog --raw` makes of a primary's files from the one that is named last on, and what it says."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
+    account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}"]
+    done = run_tool(
+        version,
+        "mariadb-binlog",
+        *("--read-from-remote-server", *account, f"--password={primary.password}", "--skip-ssl"),
+        *("--raw", f"--result-file={directory}/", "--to-last-log", *options),
+    )
+    return {"": done.stderr.encode(), **{path.name: path.read_bytes() for path in directory.iterdir()}}
+
+
+def test_raw_files_of_us_are_those_of_the_primary_itself(pair: Pair, run_tool: RunTool, tmp_path: Path) -> None:
+    version = pair.real.programs.version
+    second = event_offsets(pair.real.data / "binlog.000002")
+    starts = [
+        ["binlog.000001"],
+        ["binlog.000004"],
+        ["--start-position=4", "binlog.000003"],
+        [f"--start-position={second[-3]}", "binlog.000002"],  # in a group
+        [f"--start-position={second[0] + 1}", "binlog.000002"],  # in an event
+        [f"--stop-position={second[-2]}", "binlog.000002"],
+        ["binlog.000009"],
+    ]
+    if version == "10.11":  # later ones begin inside the file, where their index finds the GTID
+        starts.append(["--start-position=0-1-6", "binlog.000001"])
+    for number, start in enumerate(starts):
+        fetch = functools.partial(raw_files, run_tool, version, directory=tmp_path / str(number), options=start)
+        mine, theirs = of_both(pair, fetch)
+        assert mine == theirs, start
+        if number == 0:
+            assert sorted(theirs) == ["", *(path.name for path in binlogs(pair.real))]
+
+
+def follower_command(name: str, primary: Primary, place: Place | None) -> tuple[list[str], str]:
+    """How a consumer is started that follows from a place, or from where the primary is now; and its first line."""
+    account = [primary.host, str(primary.port), primary.user, primary.password]
+    file, position = place or ("", 0)
+    match name:
+        case "zongji":
+            request = {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
+            start = {"filename": file, "position": position} if file else {"startAtEnd": True}
+            request |= {"server_id": 7005, "tls": False, "start": "", "resume": start, "delay_ms": 0}
+            try:
+                return list(build(read_adapters()["zongji-by-file"])), json.dumps(request)
+            except ConfigurationError as error:
+                pytest.skip(str(error))
+        case "canal":
+            try:
+                return [*driver_command("go", "canal-at"), *account, file, str(position)], ""
+            except DriverMissingError as error:
+                pytest.skip(str(error))
+        case _:
+            program = str(Path(python_follower.__file__))
+            return [sys.executable, program, *account, *([file, str(position)] if file else [])], ""
+
+
+@contextlib.contextmanager
+def following(name: str, primary: Primary, place: Place | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A consumer that has begun to follow a primary."""
+    command, first_line = follower_command(name, primary, place)
+    newest = max(row[0] for row in answered(primary, "SHOW PROCESSLIST"))
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        guard = threading.Timer(PATIENCE_S, process.kill)
+        guard.start()
+        try:
+            assert process.stdin is not None
+            process.stdin.write(f"{first_line}\n")
+            process.stdin.flush()
+            while process.poll() is None and not any(
+                row[0] > newest and row[4] == "Binlog Dump" for row in answered(primary, "SHOW PROCESSLIST")
+            ):
+                pass
+            yield process
+        finally:
+            guard.cancel()
+            process.kill()
+
+
+def told_until(process: subprocess.Popen[str], last: int) -> list[int | Place]:
+    """Keys of rows, and the places that could be kept, up to the one behind a row."""
+    told: list[int | Place] = []
+    assert process.stdout is not None
+    for line in process.stdout:
+        words = line.rstrip().split("\t")
+        if words[0].startswith("{"):  # zongji
+            found = json.loads(line)
+            if found["event"] == "change":
+                told.append(found["after"]["id"])
+            elif found["event"] == "position":
+                told.append((found["position"]["filename"], found["position"]["position"]))
+        elif words[0] == "insert":
+            told.append(int(words[1]))
+        elif words[0] == "position":
+            told.append((words[1], int(words[2])))
+        if last in told[:-1] and isinstance(told[-1], tuple):
+            return told
+    raise AssertionError(f"it ended, or took {PATIENCE_S:.0f} s: {told}")
+
+
+@pytest.mark.parametrize("version", ["11.8"], indirect=True)
+@pytest.mark.parametrize("form", ["with checksums"], indirect=True)
+@pytest.mark.parametrize("name", ["zongji", "canal", "python-mysql-replication"])
+def test_a_consumer_follows_from_the_end_and_from_a_place_it_kept_as_at_the_primary(name: str, pair: Pair) -> None:
+    first = pair.real.sql("SELECT COUNT(*) FROM shop.orders")[0][0]
+    with contextlib.ExitStack() as stack:
+        followers = [stack.enter_context(following(name, primary)) for primary in (pair.ours, pair.real)]
+        write(pair.real, first)
+        write(pair.real, first + 4, ends_file=False)
+        mine, theirs = [told_until(process, first + 7) for process in followers]
+    assert mine == theirs
+    assert [row for row in mine if isinstance(row, int)] == list(range(first, first + 8))
+    place = mine[mine.index(first + 1) + 1]
+    assert isinstance(place, tuple)
+
+    with following(name, pair.ours, place) as process:
+        again = told_until(process, first + 7)
+
+    assert again == mine[mine.index(place) + 1 :]
+
+
+def dumped_tables(name: str, primary: Primary, directory: Path, run_tool: RunTool) -> str:
+    """What a program writes that dumps a database with the place to follow on from."""
+    account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}"]
+    account.append(f"--password={primary.password}")
+    if name == "mariadb-dump":
+        options = ["--skip-ssl", "--single-transaction", "--master-data", "--skip-dump-date", "--databases", "shop"]
+        done = run_tool("11.8", name, *account, *options)
+        assert done.returncode == 0, done.stderr
+        return "\n".join(line for line in done.stdout.splitlines() if not line.startswith("-- "))
+    shutil.rmtree(directory, ignore_errors=True)
+    command = [name, *account, "--database=shop", f"--outputdir={directory}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE_S)
+    texts = [f"{path.name}\n{path.read_text()}" for path in sorted(directory.iterdir())]
+    return re.sub(r"(Started|Finished) dump at: .*", "", "".join(texts))
+
+
+@pytest.mark.parametrize("version", ["11.8"], indirect=True)
+@pytest.mark.parametrize("form", ["with checksums"], indirect=True)
+@pytest.mark.parametrize("name", ["mariadb-dump", "mydumper"])
+def test_a_dump_of_tables_names_the_place_that_the_primary_names(
+    name: str, pair: Pair, run_tool: RunTool, tmp_path: Path
+) -> None:
+    if name == "mydumper" and shutil.which(name) is None:
+        pytest.skip("mydumper is not installed")
+
+    mine, theirs = of_both(pair, lambda primary: dumped_tables(name, primary, tmp_path / "dump", run_tool))
+
+    assert mine == theirs
+    file, position = pair.real.sql("SHOW MASTER STATUS")[0][:2]
+    assert re.search(rf"\b{file}\b.*\b{position}\b", mine, re.DOTALL)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -24,7 +24,7 @@ from ibbmaster.arrow.reading import batches, rows_of
 from ibbmaster.arrow.shape import table_fields
 from ibbmaster.event.rows.column import Column, ColumnType
 from ibbmaster.kernel.loading import load
-from ibbmaster.schema.shape import version_shape
+from ibbmaster.rows.shape import version_shape
 from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit.mariadb_server import RealPrimary
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+from dataclasses import replace
+
 import pytest
 
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import FormatError, PositionError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.locating import locate
+from ibbmaster.log.locating import locate, resume
 from ibbmaster.log.strictness import LenientDirectory, StrictDirectory, open_directory
 
 CAPTURE = "11.8/domains"
@@ -60,3 +64,51 @@ def test_around_damage_the_rest_is_looked_through(new_log, event):
 
     assert found == before
     assert [position.page_no for position in problems] == [1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_who_resumes_lacks_what_a_walk_over_the_whole_log_says(new_log, event, seed):
+    """Domains of two servers each, with numbers that none of them has logged."""
+    rng = random.Random(seed)
+    log, last = new_log(size_pages=4), Counter()
+    for _ in range(100):
+        domain_id = rng.randrange(3)
+        last[domain_id] += rng.choice((1, 1, 1, 2, 4))
+        log.commit(f"{domain_id}-{rng.randint(1, 2)}-{last[domain_id]}", event(rng.choice((50, 50, 4000))))
+    directory = StrictDirectory(log.disk)
+    groups = groups_of(directory)
+    for _ in range(40):
+        position = GtidPosition(
+            replace(gtid, seq_no=gtid.seq_no - rng.choice((0, 0, 1)))  # which may be a number that was passed over
+            for gtid, _ in (rng.choice([group for group in groups if group[0].domain_id == n]) for n in range(3))
+            if gtid.seq_no > 1 and rng.random() < 0.8
+        )
+        found = resume(directory, position)
+        reader = directory.groups(directory.start_of_file())
+        lacking = []
+        while (group := reader.next_group()) is not None:
+            if found.lacks(group):
+                assert group.start >= found.begin
+                lacking.append(group.gtid)
+        reader.close()
+        assert lacking == lacked(groups, position), position
+
+
+def lacked(groups, position):
+    """The GTIDs behind a position: of each domain those behind the number that its server had there, logged or not."""
+    found = []
+    for gtid, start in groups:
+        wanted = position.get(gtid.domain_id)
+        same = (
+            []
+            if wanted is None
+            else [
+                (one.seq_no, place)
+                for one, place in groups
+                if (one.domain_id, one.server_id) == (wanted.domain_id, wanted.server_id)
+            ]
+        )
+        behind = [place for seq_no, place in same if seq_no > wanted.seq_no]
+        if wanted is None or (start > dict(same)[wanted.seq_no] if wanted.seq_no in dict(same) else start >= behind[0]):
+            found.append(gtid)
+    return found

@@ -20,6 +20,7 @@ from ibbmaster.log.history_cache import CACHE_FILE, HistoryCache
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
 
 CREATE, ADD = "CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT"
 
@@ -251,3 +252,37 @@ def test_traditional_files_have_one_too_and_it_grows_by_files(tmp_path, fixtures
     assert grown.end == anew.end > before.end
     assert 0 < folded < len(count_folds)
     assert sorted(file.name for file in path.iterdir()) == [file.name for file in files]
+
+
+def test_folding_that_is_broken_off_keeps_what_was_folded_and_the_next_goes_on_there(log, count_folds):
+    log.append(CREATE, *["INSERT INTO t VALUES (1)"] * 5, ADD)
+    schema = log.schema()
+
+    for number in (2, 2, 1):
+        work, left = Work(lambda: 0.0), len(count_folds) + number
+        work.check = lambda work=work, left=left: len(count_folds) < left or Work.check(work)  # the last is folded
+        work.break_off(BreakReason.KILLED)
+        with doing(work), pytest.raises(BrokenOffError):
+            schema.history()
+        assert len(count_folds) == left
+
+    assert columns(schema) == ["a", "b"]
+    assert len(count_folds) == 7
+    assert [str(version) for version in schema.history().versions("d", "t")] == [
+        str(version) for version in log.schema(is_written=False).history().versions("d", "t")
+    ]
+
+
+def test_to_look_for_how_names_are_compared_can_be_broken_off(tmp_path):
+    """The statements are folded then, and are not once more."""
+    with ibbmaster.create(tmp_path / "log", durability="sync", has_background=False) as writable:
+        writable.append("0-1-1", "CREATE TABLE Tt (a INT)", database="d")
+        writable.append("0-1-2", "INSERT INTO Tt VALUES (1)", database="d")
+        schema, work = LoggedSchema(writable.engine), Work(lambda: 0.0)
+        checks = iter([True] * 3)  # of two groups that are folded, and of the first that is looked at
+        work.check = lambda: next(checks, False) or Work.check(work)
+        work.break_off(BreakReason.STOPPED)
+        with doing(work), pytest.raises(BrokenOffError):
+            schema.history()
+        assert schema._looked._bytes == 0  # who breaks off takes nothing from those who come later
+        assert schema.history().end == writable.engine.end()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
+import re
 
 import pytest
 
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.event.header import encode_event
+from ibbmaster.event.rows.partial import encode_fragments
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.chunk import RecordType, encode_chunk
 from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
+from ibbmaster.ibb.oob import OobForest
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.kernel import loading
 from ibbmaster.log import verify as verifying
@@ -149,6 +154,39 @@ def test_long_state_records_inside_other_records_are_no_fault(new_log, event):
     for seq_no in range(1, 30):
         log.commit(f"0-1-{seq_no}", event(7000))
     assert faults(log.disk) == []
+
+
+FRAGMENTS = list(encode_fragments(encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(200), server_id=1), 60))
+WRONG_FRAGMENTS = {  # what stands in the log, and what is said of it
+    "as they were written": (FRAGMENTS, ""),
+    "one is lost": ([FRAGMENTS[0], *FRAGMENTS[2:]], "row event fragment 3 of 4, expected 2"),
+    "the last is lost": (FRAGMENTS[:-1], "ends inside the fragments of a row event: fragment 4 of 4 is missing"),
+    "one is repeated": ([FRAGMENTS[0], *FRAGMENTS[:]], "row event fragment 1 of 4, expected 2"),
+    "two changed places": ([FRAGMENTS[at] for at in (0, 2, 1, 3)], "row event fragment 3 of 4, expected 2"),
+    "another size": (
+        [FRAGMENTS[0][:28] + b"\xdc" + FRAGMENTS[0][29:], *FRAGMENTS[1:]],
+        "row event fragments of 219 bytes, expected 220",
+    ),
+}
+
+
+@pytest.mark.parametrize("is_out_of_band", [False, True])
+@pytest.mark.parametrize(("events", "problem"), WRONG_FRAGMENTS.values(), ids=WRONG_FRAGMENTS)
+def test_fragments_that_are_no_row_event_are_named_with_their_group(new_log, event, events, problem, is_out_of_band):
+    log = new_log()
+    log.commit("0-1-1", event(100))
+    if is_out_of_band:
+        forest = OobForest()
+        log.out_of_band(forest, [b"".join(events)[:150], b"".join(events)[150:]])
+        log.commit("0-1-2", forest=forest, oob=b"".join(events))
+    else:
+        log.commit("0-1-2", b"".join(events))
+    log.commit("0-1-3", event(100))
+    found = faults(log.disk)
+    assert len(found) == bool(problem)
+    if problem:
+        assert re.match(r"binlog-000000.ibb page \d+ offset \d+: commit record of group 0-1-2: ", found[0])
+        assert problem in found[0]
 
 
 def test_all_ways_to_check_find_the_same(monkeypatch):

@@ -352,6 +352,7 @@ class Life:
             item.is_durable |= durability is Durability.SYNC
             item.is_written |= durability is not Durability.LATER
         if durability is Durability.SYNC:
+            self._expect_shown(items)
             self.judge.recover(self.disk.durable_files(), "acknowledged; only what was synced is left")
         elif durability is Durability.WRITE:
             self.judge.recover(self.disk.files(), "acknowledged as written; killed", is_kill=True)
@@ -368,4 +369,12 @@ class Life:
         for item, stage in zip(items, stages, strict=True):
             if stage is None or (isinstance(item, Prepared) and item.stage is stage):
                 item.is_durable = item.is_written = True
+        self._expect_shown(items)
         self.judge.recover(self.disk.durable_files(), "synced; only what was synced is left")
+
+    def _expect_shown(self, items: list[Fed | Prepared]) -> None:
+        """What is acknowledged as durable is there for readers, too, from this moment on."""
+        end = self.store.end()
+        for item in items if self.ledger.doomed is None else ():
+            if isinstance(item, Fed) and item.order is not None and not item.is_gone and item.order >= end:
+                raise CheckError(f"group {item.key} at {item.order} is acknowledged, and readers see the log to {end}")

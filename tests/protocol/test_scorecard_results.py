@@ -50,11 +50,14 @@ KNOWN = {
         *("python-mysql-replication", "short-names-12.3", {Grade.LOSES_SILENTLY}),
     ),
     "the key of a table is lost where there are no checksums": (
-        *("python-mysql-replication", "table-metadata-12.3", {Grade.LOSES_SILENTLY}),
+        *("python-mysql-replication", "table-metadata-12.3", {Grade.METADATA_WRONG}),
     ),
     "the key of a table is told where there are checksums": (
         *("python-mysql-replication", "table-metadata", {Grade.EXACT}),
     ),
+    "a fragment stops a connector that does not know it": ("debezium", "fragments", {Grade.CRASHES}),
+    "compressed rows of a wrong size are passed over in silence": ("debezium", "huge-rows", {Grade.LOSES_SILENTLY}),
+    "a reader of this project stops at a lost fragment": ("ibbmaster-spark", "fragment-lost", {Grade.LOSES_LOUDLY}),
     "row events in fragments are unknown to it": ("go-mysql", "fragments", {Grade.LOSES_SILENTLY}),
     "a replica of before 12.3 stops at a fragment": ("mariadb-11.8", "fragments", {Grade.LOSES_LOUDLY}),
     "an opening without a time stops it": ("debezium", "plain-12.3", {Grade.CRASHES}),
@@ -82,6 +85,17 @@ def test_real_replicas_are_as_good_as_can_be(version: str) -> None:
     worse = {cell.scenario: cell.summary for cell in cells if cell.grade.rank > best[cell.scenario].rank}
     assert len(cells) > 100
     assert worse == {}
+
+
+def test_every_consumer_has_a_cell_of_every_scenario() -> None:
+    asked = {(consumer.name, scenario.name) for consumer in RESULTS.consumers for scenario in RESULTS.scenarios}
+    assert asked == set(CELLS)
+
+
+@pytest.mark.parametrize("consumer", ["go-mysql", "connector-java", "mysql-cdc", "canal", "zongji", "debezium"])
+def test_what_consumers_say_of_tables_is_what_the_primary_has(consumer: str) -> None:
+    cell = CELLS[consumer, "table-metadata"]
+    assert (cell.grade, cell.metadata) == (Grade.EXACT, ())
 
 
 def test_they_are_of_the_consumers_and_scenarios_that_there_are() -> None:

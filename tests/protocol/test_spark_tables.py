@@ -71,6 +71,7 @@ READ_SAMPLES = {  # a value that is not what holds without the option
     "zeroDates": "text",
     "onUndecodable": "binary",
     "lowerCaseTableNames": "1",
+    "maxRowEventBytes": "64m",
     "failOnDataLoss": "false",
     "partitionBytes": "1m",
     "startingOffsets": "latest",

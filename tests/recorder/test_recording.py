@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import random
 import socket
 import threading
@@ -19,12 +20,19 @@ import ibbmaster
 from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_position
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, DiskFullError
+from ibbmaster.event.format_description import ChecksumAlgorithm, FormatDescription, encode_format_description
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.header import append_checksum, resized
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.recorder.conversation import DumpPiece
 from ibbmaster.recorder.recorded_connection import LIVE_S, RecordedConnection
+from ibbmaster.recorder.recorded_dump import RecordedDump
 from ibbmaster.recorder.recording import Recording, profile_of_stream
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.scenario import read_scenario
+from ibbmaster.wire.command import BinlogDump
+from tests.machinery.events import make_event
 from tests.recorded import recording
 from tests.tap import STARTED_AT, Tapped, listen_in
 
@@ -32,6 +40,15 @@ PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
 ALL = 1 << 40  # wait for the end, or for silence
 HEARTBEAT = "SET @master_heartbeat_period = 50000000"  # 50 ms
 TIMEOUT_S = 60.0
+FORMAT = encode_format_description(
+    FormatDescription(
+        server_version="11.8.2-MariaDB",
+        created=0,
+        post_header_sizes=bytes(171),
+        checksum_algorithm=ChecksumAlgorithm.CRC32,
+    ),
+    server_id=3,
+)
 
 
 def write(primary, count=5):
@@ -185,6 +202,55 @@ def test_an_event_in_pieces_is_logged_whole(tmp_path, monkeypatch):
             assert found == expected
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_came_wrong_the_log_has_each_group_once_as_it_came_right(tmp_path, seed):
+    """Servers that share a domain, events in pieces, wrong bytes anywhere, and a consumer that then comes again."""
+    rng, state, groups = random.Random(seed), GtidState(), []
+    for _ in range(30):
+        domain_id, server_id = rng.randrange(2), rng.choice((1, 2))
+        seq_no = (state.seq_no(domain_id, server_id) or (0 if server_id == 1 else 50)) + 1
+        gtid = Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
+        bodies = [rng.randbytes(rng.choice((30, 700, 2500, 6000))) for _ in range(rng.randrange(1, 5))]
+        head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
+        groups.append(
+            (gtid, state.copy(), [head, *(make_event(160, 3, body) for body in bodies), make_event(16, 3, bytes(8))])
+        )
+        state.log(gtid)
+    recording = Recording(tmp_path / "r", "nowhere")
+    begun, wrong_ones = 0, 0
+    while begun < len(groups):
+        dump = RecordedDump(recording, BinlogDump(position=4, flags=0, server_id=9, file_name=""), groups[begun][1])
+        wrong = begun + rng.randrange(8)
+        dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
+        for number, (_, _, events) in enumerate(groups[begun:], start=begun):
+            spoilt = rng.randrange(1, len(events)) if number == wrong else -1
+            for place, event in enumerate(events):
+                for piece in pieces_of(rng, event, is_spoilt=place == spoilt):
+                    dump.take(piece)
+            if number == wrong:
+                wrong_ones += 1
+                break
+        begun = number + (number != wrong)
+        dump.drop()
+    recording.close()
+    assert not recording.problem
+    assert wrong_ones
+    with ibbmaster.open(tmp_path / "r" / "log") as log:
+        found = [(group.gtid, b"".join(event.data for event in group.events())) for group in log.groups()]
+    assert found == [(gtid, b"".join(events)) for gtid, _, events in groups]
+
+
+def pieces_of(rng, event, *, is_spoilt):
+    """An event as a dump has it, with its checksum; a long one in pieces."""
+    data = bytearray(append_checksum(resized(event + bytes(4))[:-4]))
+    if is_spoilt:
+        data[rng.randrange(19, len(data))] ^= 4  # behind the header
+    cuts = [] if len(data) < 2000 else sorted(rng.sample(range(60, len(data)), rng.randint(1, 3)))
+    for first, end in itertools.pairwise([0, *cuts, len(data)]):
+        prefix = b"" if first else b"\0"
+        yield DumpPiece(data=prefix + bytes(data[first:end]), is_first=not first, is_last=end == len(data))
+
+
 def test_live_groups_come_again_at_their_time_and_not_before(tmp_path):
     with FixturePrimary(server_id=3) as primary:
         table = write(primary)
@@ -230,7 +296,7 @@ def test_silence_is_a_stall_only_where_heartbeats_were_due(tmp_path):
                 heard(recorder.port, statements=statements)
             faults = read_scenario(tmp_path / str(number) / "scenario.toml").faults
             assert [str(fault) for fault in faults] == ["stall after rows 1 of 0-3-3"][: len(statements)]
-    assert 0.9 < faults[0].action.seconds < 60
+    assert LIVE_S < faults[0].action.seconds < 60  # a busy recorder begins to count late
     assert read_scenario(tmp_path / "1" / "scenario.toml").at_once().faults == ()
 
 

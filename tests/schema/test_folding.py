@@ -418,3 +418,115 @@ def test_a_comment_for_older_servers_is_read_by_the_version_that_wrote_it(folded
 def test_a_json_arrow_is_kept_in_an_expression(folded):
     folded.run("CREATE TABLE t (a JSON, b INT AS (a->'$.x') VIRTUAL)")
     assert folded.known().columns[1].expression == "a->'$.x'"
+
+
+def test_a_column_that_the_same_statement_adds_is_changed_like_any_other(folded):
+    folded.run("CREATE TABLE t (a INT, b INT)")
+    folded.run(
+        "ALTER TABLE t ADD x INT, ALTER x SET DEFAULT 5, ADD y INT, MODIFY y BIGINT FIRST, ALTER b SET DEFAULT 6"
+    )
+    folded.run("ALTER TABLE t DROP b, ADD b VARCHAR(3), ALTER b SET DEFAULT 'z', ADD u INT, ALTER u DROP DEFAULT")
+
+    assert [(one.name, one.type.word, one.default, one.first_value) for one in folded.known("t").columns] == [
+        ("y", "bigint", "NULL", "NULL"),
+        ("a", "int", "NULL", None),
+        ("x", "int", "5", "5"),
+        ("b", "varchar", "'z'", "'z'"),
+        ("u", "int", None, "NULL"),
+    ]
+
+
+@pytest.mark.parametrize("clauses", ["ADD z INT, CHANGE z zz INT", "MODIFY z INT", "ADD z INT, DROP w"])
+def test_a_column_that_is_not_there_makes_an_alter_table_unknown(folded, clauses):
+    folded.run("CREATE TABLE t (a INT)", f"ALTER TABLE t {clauses}")
+
+    assert "which there is not" in folded.at().table("d", "t").reason
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_columns_stand_and_hold_for_old_rows_what_a_model_says_of_them(folded, number):
+    """The model is a list of names, each with what rows from before the column have in it."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    folded.run("CREATE TABLE t (k INT, j INT)")
+    columns = [("k", None), ("j", None)]
+    for step in range(15):
+        verb = rng.choice(
+            ("ADD", "ADD", "MODIFY", "MODIFY", "CHANGE", "RENAME COLUMN", "DROP", "SET DEFAULT", "CONVERT")
+        )
+        at = rng.randrange(len(columns))
+        name, value = columns[at]
+        new, default = f"c{step}", rng.randrange(100)
+        if verb == "DROP" and len(columns) > 2:
+            folded.run(f"ALTER TABLE t DROP {name}")
+            del columns[at]
+        elif verb == "SET DEFAULT":
+            folded.run(
+                rng.choice(
+                    (f"ALTER TABLE t ALTER {name} SET DEFAULT {default}", f"ALTER TABLE t ALTER {name} DROP DEFAULT")
+                )
+            )
+        elif verb == "RENAME COLUMN":
+            folded.run(f"ALTER TABLE t RENAME COLUMN {name} TO {new}")
+            columns[at] = (new, value)
+        elif verb == "CONVERT":
+            folded.run(
+                rng.choice(("ALTER TABLE t CONVERT TO CHARACTER SET latin1", "ALTER TABLE t ENGINE=Aria, COMMENT 'x'"))
+            )
+        elif verb in ("ADD", "MODIFY", "CHANGE"):
+            others = [one for one, _ in columns if verb == "ADD" or one != name]
+            behind = rng.choice(("", "FIRST", *others))
+            where = behind if behind in ("", "FIRST") else f"AFTER {behind}"
+            word = {"ADD": f"ADD {new}", "MODIFY": f"MODIFY {name}", "CHANGE": f"CHANGE {name} {new}"}[verb]
+            folded.run(f"ALTER TABLE t {word} BIGINT DEFAULT {default} {where}")
+            moved = (new, f"{default}") if verb == "ADD" else (name if verb == "MODIFY" else new, value)
+            if verb != "ADD":
+                del columns[at]
+            place = {"": len(columns) if verb == "ADD" else at, "FIRST": 0}.get(behind)
+            if place is None:
+                place = next(n for n, (one, _) in enumerate(columns) if one == behind) + 1
+            columns.insert(place, moved)
+        assert [(one.name, one.first_value) for one in folded.known().columns] == columns, verb
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_what_happens_to_temporary_tables_and_to_others_of_their_names_is_what_a_model_says(folded, number):
+    """Two sessions, one name: the model has what each of them, and everybody, calls so, and its columns."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    shared, own = [None], {1: [None], 2: [None]}
+    for step in range(25):
+        thread = rng.choice((1, 2))
+        seen = own[thread] if own[thread][0] is not None else shared
+        verb = rng.choice(
+            ("CREATE", "CREATE TEMPORARY", "DROP", "DROP TEMPORARY", "DROP TEMPORARY", "ALTER", "TRUNCATE", "RESTART")
+        )
+        if verb == "CREATE" and shared[0] is None:
+            shared[0] = [f"a{step}"]
+            folded.run(f"CREATE TABLE t (a{step} INT)", thread_id=thread)
+        elif verb == "CREATE TEMPORARY" and own[thread][0] is None:
+            own[thread][0] = [f"t{step}"]
+            folded.run(f"CREATE TEMPORARY TABLE t (t{step} INT)", thread_id=thread)
+        elif verb == "DROP":
+            folded.run("DROP TABLE IF EXISTS t", thread_id=thread)
+            seen[0] = None
+        elif verb == "DROP TEMPORARY":  # logged also where the session has none
+            folded.run("DROP TEMPORARY TABLE IF EXISTS t", thread_id=thread)
+            own[thread][0] = None
+        elif verb == "ALTER" and seen[0] is not None:
+            folded.run(f"ALTER TABLE t ADD b{step} INT", thread_id=thread)
+            seen[0] = [*seen[0], f"b{step}"]
+        elif verb == "TRUNCATE" and seen[0] is not None:
+            folded.run("TRUNCATE TABLE t", thread_id=thread)
+        elif verb == "RESTART" and step % 5 == 0:
+            folded.add_restart()
+            own[1][0] = own[2][0] = None
+        for like, ours in (("x", own[1]), ("y", own[2])):  # what a session sees is what it copies
+            copied = ours[0] or shared[0]
+            if copied is not None:
+                folded.run(f"CREATE OR REPLACE TABLE {like} LIKE t", thread_id=1 if like == "x" else 2)
+                assert [one.name for one in folded.known(like).columns] == copied, (step, verb)
+        table = folded.table_at("d", "t")
+        assert (table if table is None else [one.name for one in table.columns]) == shared[0], (step, verb)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+from itertools import count
+
 import pytest
 
 from ibbmaster.position import LogPosition
@@ -80,3 +83,60 @@ def test_a_name_means_what_it_means_at_a_place() -> None:
     history = folded([T, U, "RENAME TABLE t TO v, u TO t"])
     assert found_in(history, at=2) == {"t": (1, 3), "v": (3, None)}
     assert found_in(history, at=3) == {"u": (2, None), "t": (3, None)}
+
+
+def test_whatever_happens_to_names_a_table_has_those_that_a_model_of_them_says() -> None:
+    """The model knows nothing of columns and generations: it moves tokens from name to name.
+
+    A name that no table has at a place is in no event there.
+    """
+    seeds = random.sample(range(1 << 32), 40)
+    for seed in seeds:
+        print(f"seed {seed}")
+        rng, tokens = random.Random(seed), count()
+        now: dict[str, int] = {}
+        states, statements = [], []
+        for _ in range(14):
+            statements.append(next_statement(rng, now, tokens))
+            states.append(dict(now))
+        history = folded(statements)
+        for name, token in now.items():
+            ranges = ranges_of(history, ("db", name))
+            for number, state in enumerate(states, start=1):
+                behind = place(number)._replace(event_no=9)
+                means = {one for one in state if any(called.holds(("db", one), behind) for called in ranges)}
+                assert means == {one for one in state if state[one] == token}, (seed, name, number, statements)
+
+
+def next_statement(rng: random.Random, now: dict[str, int], tokens) -> str:
+    """A statement that a server takes; `now` has by its name what tells each table from the others."""
+    there, free = sorted(now), sorted({"t", "u", "v"} - now.keys())
+    verbs = ["TRUNCATE", "TRUNCATE", "ALTER", "REPLACE", "DROP"] * bool(there) + ["CREATE"] * bool(free)
+    verbs += ["RENAME", "LIKE"] * bool(there and free) + ["SWAP"] * (len(there) == 2)
+    verb = rng.choice(verbs)
+    if verb == "CREATE":
+        name = rng.choice(free)
+        now[name] = next(tokens)
+        return f"CREATE TABLE {name} (id INT, a INT)"
+    old = rng.choice(there)
+    if verb == "RENAME":
+        new = rng.choice(free)
+        now[new] = now.pop(old)
+        return rng.choice((f"RENAME TABLE {old} TO {new}", f"ALTER TABLE {old} ADD a{next(tokens)} INT, RENAME {new}"))
+    if verb == "LIKE":
+        now[free[0]] = next(tokens)
+        return f"CREATE TABLE {free[0]} LIKE {old}"
+    if verb == "SWAP":
+        one, other = there
+        now[one], now[other] = now[other], now[one]
+        return f"RENAME TABLE {one} TO {free[0]}, {other} TO {one}, {free[0]} TO {other}"
+    if verb == "DROP":
+        del now[old]
+    elif verb == "REPLACE":
+        now[old] = next(tokens)
+    return {
+        "TRUNCATE": f"TRUNCATE TABLE {old}",
+        "ALTER": f"ALTER TABLE {old} ADD b{next(tokens)} INT",
+        "REPLACE": f"CREATE OR REPLACE TABLE {old} (id INT)",
+        "DROP": f"DROP TABLE {old}",
+    }[verb]

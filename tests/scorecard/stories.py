@@ -41,6 +41,8 @@ def told(story: str) -> list[ToldEvent]:
                 number, _, total = rest.partition(" ")
                 image = {"id": int(number), "total": total or f"{number}.0"}
                 keys |= {"table": "shop.orders", "kind": "insert", "after": image}
+            case "table":
+                keys |= {"table": "shop.orders", "columns": tuple(rest.split())}
             case "statement":
                 keys["text"] = rest
             case "fatal" | "retried" | "internal" | "error":

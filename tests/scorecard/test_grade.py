@@ -227,6 +227,32 @@ STORIES: dict[str, tuple[str, RunEnd, Grade, str]] = {
         Grade.LOSES_SILENTLY,
         "0-3-1 insert shop.orders id=1 total=1.00 is missing and 1 more, and nobody was told",
     ),
+    "a table with another column, and every change": (
+        "table id sum\n" + ALL,
+        ALIVE,
+        Grade.METADATA_WRONG,
+        "shop.orders was told with columns ['id', 'sum'] instead of ['id', 'total'], and nobody was told",
+    ),
+    "a table with its columns": ("table id total\n" + ALL, ALIVE, Grade.EXACT, "every change once, in order"),
+    "a table with another column, and an error behind it": (
+        "table id sum\nerror no such column\n" + ALL,
+        ALIVE,
+        Grade.EXACT,
+        "every change once, in order",
+    ),
+    "a table with another column, and a change twice": (
+        "table id sum\nbegin 1\nchange 1\n" + ALL,
+        ALIVE,
+        Grade.METADATA_WRONG,
+        "shop.orders was told with columns ['id', 'sum'] instead of ['id', 'total'], and nobody was told; "
+        "besides, 0-3-1 insert shop.orders id=1 total=1.00 came twice",
+    ),
+    "a table with another column, and a loss that nobody was told": (
+        "table id sum\nbegin 2\nchange 3\nchange 4\ncommit 2",
+        ALIVE,
+        Grade.LOSES_SILENTLY,
+        "0-3-1 insert shop.orders id=1 total=1.00 is missing and 1 more, and nobody was told",
+    ),
     "a loss that is told, and then a crash": (
         "begin 2\nchange 3\nchange 4\ncommit 2\ninternal KeyError",
         RunEnd(exit_code=1),
@@ -247,12 +273,12 @@ def test_every_grade_is_told_in_a_story() -> None:
 
 
 def test_grades_go_from_the_best_to_the_worst_and_each_has_a_meaning() -> None:
-    assert [grade.rank for grade in Grade] == list(range(7))
+    assert [grade.rank for grade in Grade] == list(range(8))
     assert (min(Grade, key=lambda grade: grade.rank), max(Grade, key=lambda grade: grade.rank)) == (
         Grade.EXACT,
         Grade.LOSES_SILENTLY,
     )
-    assert len({grade.meaning for grade in Grade}) == 7
+    assert len({grade.meaning for grade in Grade}) == 8
 
 
 def test_a_judgement_lists_what_is_missing_repeated_and_wrong() -> None:

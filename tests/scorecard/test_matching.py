@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from ibbmaster.event.rows.encoding import encode_table_map, written_table
+from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.scorecard.journal import ToldEvent
 from ibbmaster.scorecard.matching import LoggedChange, LoggedGroup, Matching
 
@@ -156,17 +158,23 @@ def test_a_group_that_was_begun_again_and_not_committed_has_no_commit() -> None:
 
 TABLES = {  # what a library tells of a table, and what is wrong with it
     "all of it": ({"columns": COLUMNS, "key": ("id",), "types": (3, 246, 15)}, ""),
+    "all of it in the words of SQL": ({"types": ("int(11)", "DECIMAL(10,2)", "varchar(40)")}, ""),
     "nothing": ({}, ""),
     "a name that it made up": ({"columns": ("id", "total", "UNKNOWN_COL2")}, "was told with columns"),
     "no key": ({"key": ()}, r"was told with the key \[\] instead of \['id'\]"),
     "another key": ({"key": ("total",)}, "was told with the key"),
-    "another type": ({"types": (3, 246, 252)}, r"was told with the types \[3, 246, 252\]"),
+    "another type": ({"types": (3, 246, 252)}, r"was told with the types \[3, 246, 252\] instead of LONG, NEWDECIMAL"),
+    "another type in the words of SQL": ({"types": ("int", "decimal(10,3)", "varchar(40)")}, "was told with the types"),
+    "a type too few": ({"types": (3, 246)}, "was told with the types"),
 }
 
 
 @pytest.mark.parametrize(("keys", "flaw"), TABLES.values(), ids=TABLES)
 def test_what_is_told_of_a_table_is_compared_with_the_log(keys: dict[str, Any], flaw: str) -> None:
-    wanted = replace(change(1), columns=COLUMNS, key=("id",), types=(3, 246, 15))
+    declared = dict(zip(COLUMNS, ("int", "decimal(10,2)", "varchar(40)"), strict=True))
+    table = encode_table_map(written_table("shop.orders", declared, table_id=1), server_id=1)
+    wanted = replace(change(1), columns=COLUMNS, key=("id",), types=decode_table_schema(table).columns)
     told_table = ToldEvent(what="table", table=wanted.table, **keys)
-    matching = matched([LoggedGroup(gtid="0-3-1", changes=(wanted,))], [told_table, *told("change 1")])
-    assert [re.search(flaw, one.text) is not None for one in matching.flaws()] == [True] * bool(flaw)
+    matching = matched([LoggedGroup(gtid="0-3-1", changes=(wanted,))], [told_table, told_table, *told("change 1")])
+    assert matching.flaws() == []
+    assert [re.search(flaw, one.text) is not None for one in matching.metadata_flaws()] == [True] * bool(flaw)

@@ -70,6 +70,7 @@ def test_each_cell_is_a_square_of_its_grade_and_the_best_that_can_be_is_as_good_
         "loses-loudly": 1,
         "crashes": 1,
         "hangs": 1,
+        "metadata-wrong": 0,
         "loses-silently": 2,
         "not-run": 9,
     }

@@ -49,10 +49,10 @@ def test_each_consumer_has_a_line_with_its_counts_and_its_version() -> None:
     text = table(scorecard_results.every_kind())
 
     good, bad, none = (rows(text, f"{name}")[0] for name in ("good-client", "bad-client", "no-client"))
-    assert good[1:-1] == ["2", "1", "", "2", "", "", "", "3 of 5"]
+    assert good[1:-1] == ["2", "1", "", "2", "", "", "", "", "3 of 5"]
     assert good[-1] == "good-client 1.2.3, Python 3.11.2 (PyPI); 2 scenarios not run"
-    assert bad[1:-1] == ["2", "", "1", "", "1", "1", "2", "2 of 7"]
-    assert none[1:-1] == [""] * 8
+    assert bad[1:-1] == ["2", "", "1", "", "1", "1", "", "2", "2 of 7"]
+    assert none[1:-1] == [""] * 9
     assert none[-1] == "not run: zig is not on PATH"
 
 

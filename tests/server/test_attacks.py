@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -15,6 +17,8 @@ from pathlib import Path
 
 import pymysql
 import pytest
+
+import ibbmaster
 
 DOMAINS = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "domains"
 JOINED = (
@@ -25,10 +29,38 @@ SORTED = f"{JOINED} ORDER BY a.column_name, b.column_name, UPPER(c.column_name)"
 MIB = 1 << 20
 
 
+class Growing:
+    """A log that a primary still writes: its last groups come one by one."""
+
+    def __init__(self, directory: Path) -> None:
+        with ibbmaster.open(directory) as log:
+            with contextlib.closing(log.engine.groups(log.engine.start_of_file())) as reader:
+                groups = list(iter(reader.next_group, None))
+            last = groups[-1].start.file_no
+            self._path = directory / log.engine.file_name(last)
+            for file in log.engine.files()[last + 1 :]:
+                (directory / file.name).unlink()
+        data = self._path.read_bytes()
+        borders = [group.start.offset for group in groups if group.start.file_no == last]
+        self.name, self.end = self._path.name, borders[0]
+        self.to_come = [data[start:end] for start, end in itertools.pairwise(borders)]
+        self._path.write_bytes(data[: self.end])
+
+    def commit(self) -> bytes | None:
+        """One group more; its bytes, None if there is no other."""
+        if not self.to_come:
+            return None
+        group = self.to_come.pop(0)
+        with self._path.open("ab") as file:
+            file.write(group)
+        return group
+
+
 class Server:
     """`ibbmaster serve` in a process of its own, with one account that may do nothing, and one that may dump."""
 
     def __init__(self, directory: Path, home: Path) -> None:
+        self.growing = Growing(directory)
         accounts = home / "accounts"
         accounts.write_text("[nobody]\npassword = pw\ngrant = USAGE\n")
         accounts.chmod(0o600)
@@ -173,9 +205,12 @@ def test_a_statement_that_wants_much_gets_an_answer_or_an_error_at_little_cost(s
 
 
 def test_costly_statements_fill_neither_memory_nor_disk_and_keep_nobody_waiting(server):
-    replica = server.connect("repl")
+    replica, growing = server.connect("repl", read_timeout=120), server.growing
     with replica.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM information_schema.columns")
+        cursor.execute("SET @master_binlog_checksum = 'CRC32', @mariadb_slave_capability = 4")
+    send(replica, struct.pack("<IHI", growing.end, 2, 5) + growing.name.encode(), b"\x12")
+    replica._next_seq_id = 1
     before = server.resident()
     attackers = [server.connect() for _ in range(24)]
     for number, attacker in enumerate(attackers):
@@ -184,9 +219,18 @@ def test_costly_statements_fill_neither_memory_nor_disk_and_keep_nobody_waiting(
     for _ in range(30):
         with server.connect("repl") as other, other.cursor() as cursor:
             cursor.execute("SHOW MASTER STATUS")  # in a thread, as the statements of others
+        group = growing.commit()
+        while group:
+            event = replica._read_packet().get_all_data()[1:]
+            group = group[len(event) :] if group.startswith(event) else group
         peak, spilled = max(peak, server.resident()), max(spilled, server.temporary_bytes())
     assert peak - before < 300 * MIB
     assert spilled < 4096 * MIB
+    assert not growing.to_come
+    with server.connect("repl") as other, other.cursor() as cursor:  # it was all while they were at it, and they are
+        cursor.execute("SHOW PROCESSLIST")
+        at_work = {row[0] for row in cursor.fetchall() if row[4] == "Query"}
+    assert at_work & {attacker.thread_id() for attacker in attackers[1::3]}
     server.process.send_signal(signal.SIGTERM)  # the last that is done to it
     begun = time.monotonic()
     assert server.process.wait(60) == 0

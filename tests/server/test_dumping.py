@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import json
 import os
@@ -25,15 +26,17 @@ from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.event.control import decode_heartbeat, decode_rotate, encode_xid
+from ibbmaster.event.control import decode_gtid_list, decode_heartbeat, decode_rotate, encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel import loading
+from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.server.registry import EndReason
 from ibbmaster.server.sending import Sender
 from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.store_reader import StoreReader
 from ibbmaster.store.writer import BinlogWriter
@@ -232,6 +235,45 @@ async def test_what_was_logged_while_no_replica_was_there_comes_to_one_that_come
             while (event_type := (await back.packet())[5]) not in (EventType.GTID, EventType.HEARTBEAT):
                 pass
             assert event_type == EventType.GTID
+
+
+@pytest.mark.parametrize("reader", ["the store", "a directory", "a directory that is followed"])
+async def test_a_dump_by_file_of_one_that_is_ready_but_not_begun_gets_what_it_will_hold(
+    serving, connect, tmp_path, reader
+):
+    profile = dataclasses.replace(PROFILES["engine"], requires_gtid=False, opens_with_gtid_list=True)
+    options = StoreOptions(max_file_bytes=1 << 17, state_interval_bytes=1 << 15, redo_bytes=1 << 20)
+    with BinlogStore(RealDisk(tmp_path), options) as store:
+
+        def commit(*seq_nos):
+            for seq_no in seq_nos:
+                gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+                store.write_direct(gtid, make_gtid_event(gtid), [make_event(EventType.XID, 1, bytes(8))])
+            store.checkpoint()
+
+        commit(1, 2)
+        store.prepare_next_file()
+        assert (store.end().file_no, len(store.files())) == (0, 2)
+        log = {
+            "the store": lambda: store,
+            "a directory": lambda: BinlogDirectory(RealDisk(tmp_path)),
+            "a directory that is followed": lambda: FollowedDirectory(RealDisk(tmp_path)),
+        }[reader]()
+        async with serving(log, profile=profile) as (_, port):
+            replica = await connect(port)
+            await replica.query("SET @mariadb_slave_capability=4")
+            await replica.send(b"\x12" + struct.pack("<IHI", 4, 0, 2) + b"binlog-000001.ibb")
+            with trio.fail_after(600):
+                await replica.packet()  # FORMAT_DESCRIPTION
+                assert decode_gtid_list((await replica.packet())[1:]).gtids == (
+                    Gtid(domain_id=0, server_id=1, seq_no=2),
+                )
+                await trio.to_thread.run_sync(commit, 3, 4)  # to the file before, so to those who read that
+                await trio.to_thread.run_sync(store.flush)
+                await trio.to_thread.run_sync(commit, 5, 6)
+                events = [await replica.packet() for _ in range(4)]
+        assert [event[5] for event in events] == 2 * GROUP
+        assert [int.from_bytes(event[20:28], "little") for event in events[::2]] == [5, 6]
 
 
 # As mysql-test/suite/binlog_in_engine/rpl_heartbeat.test

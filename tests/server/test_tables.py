@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import random
 import struct
+import threading
 from contextlib import closing
 from pathlib import Path
 
+import pymysql
 import pytest
 import trio
 
@@ -15,7 +18,9 @@ import ibbmaster
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log import schema_history
 from ibbmaster.server.tables import PrimaryTables
+from ibbmaster.work import BrokenOffError
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 DDL = CLASSIC / "10.11" / "ddl-trx-xa"
@@ -128,6 +133,48 @@ async def test_a_session_sees_the_tables_over_the_wire(serving, ask):
     assert len(shown) > 3
     assert first == (("0-1-1",),) != ((position,),)
     assert tables[0][0] > 1
+
+
+@pytest.mark.parametrize("way", ["KILL QUERY", "max_statement_time", "the server stops"])
+async def test_a_session_that_asks_for_the_schema_of_a_long_log_can_be_broken_off(serving, ask, monkeypatch, way):
+    """The log is as long as it takes to break it off: the folding of each group waits for that."""
+    folds, fold = [], schema_history.fold_group
+    has_begun, is_broken_off = threading.Event(), threading.Event()
+
+    def slow(history, group, version=None):
+        folds.append(group.gtid)
+        has_begun.set()
+        is_broken_off.wait()
+        fold(history, group, version)
+
+    monkeypatch.setattr(schema_history, "fold_group", slow)
+    answers = []
+
+    async def ask_for_tables(port):
+        limit = "0.001" if way == "max_statement_time" else "0"
+        with pytest.raises(pymysql.MySQLError) as caught:
+            await ask(port, f"SET max_statement_time = {limit}", "SELECT COUNT(*) FROM information_schema.tables")
+        answers.append(caught.value.args[0])
+
+    with ibbmaster.open(DDL) as log, contextlib.ExitStack() as stack:
+        stack.callback(is_broken_off.set)
+        async with serving(log.engine, profile="classic-10.11") as (primary, port), trio.open_nursery() as nursery:
+            nursery.start_soon(ask_for_tables, port)
+            await trio.to_thread.run_sync(has_begun.wait)
+            (session,) = primary.registry
+            work = session.work
+            match way:
+                case "KILL QUERY":
+                    await ask(port, f"KILL QUERY {session.connection_id}")
+                case "the server stops":
+                    primary.stop()
+            while work.reason is None:
+                await trio.sleep(0)
+                with contextlib.suppress(BrokenOffError):
+                    work.check()
+            is_broken_off.set()
+    assert len(folds) == 1
+    assert answers in ([1317], [1969], [2013], [1053])
 
 
 async def test_a_statement_is_prepared_carried_out_and_closed_over_the_wire(serving):

@@ -15,6 +15,7 @@ from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.errors import FormatError
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE, seal_page
+from ibbmaster.ibb.scan import page_chunks
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
@@ -158,3 +159,32 @@ def test_a_directory_without_a_readable_page_is_an_error_or_an_empty_log(sound) 
     except FormatError as error:
         pytest.fail(f"{error}")
     assert found == []
+
+
+def chunks_of(files: Files) -> Iterator[tuple[str, int, int]]:
+    """File, page and offset of every chunk."""
+    for name, data in files.items():
+        for page_no in range(1, len(data) // PAGE_SIZE):
+            page = memoryview(data)[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE]
+            for chunk in page_chunks(page, file_no=0, page_no=page_no):
+                yield name, page_no, chunk.page_offset
+
+
+def test_a_changed_flag_byte_costs_the_group_that_has_the_chunk_and_no_other(sound, request) -> None:
+    rng = random.Random(request.config.getoption("--seed"))
+    files = without_redo(sound)
+    places = list(chunks_of(files))
+    count = request.config.getoption("--salvages")
+    for name, page_no, offset in places if not count else rng.sample(places, min(count, len(places))):
+        start = page_no * PAGE_SIZE
+        was = files[name][start + offset]
+        for value in (was ^ 1 << rng.randrange(8), was ^ 0x40, was ^ 0x80, 0):
+            data = bytearray(files[name])
+            data[start + offset] = value
+            page = data[start : start + PAGE_SIZE]
+            seal_page(page)
+            data[start : start + PAGE_SIZE] = page
+            found, _ = saved({**files, name: bytes(data)})
+            wanted = [(gtid, event + body) for gtid, event, body in map(group, range(1, 71))]
+            assert len(found) >= 69, (name, page_no, offset, was, value)
+            assert [one for one in wanted if one in found] == found, (name, page_no, offset, was, value)

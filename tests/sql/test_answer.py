@@ -12,9 +12,11 @@ from lanes.capture import CLASSIC
 
 import ibbmaster
 from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.sql import answer
 from ibbmaster.sql.definitions import column_definition
+from tests.written_log import inserted, write_log
 
 RECORDED = ("tables", "types-full-crc32", "vectors")
 
@@ -71,6 +73,59 @@ def test_a_text_of_the_key_is_found_by_its_bytes(tables_of: Callable[[str], OurT
     assert len(tables.answer("SELECT * FROM cond.q WHERE s = 'ab'").rows) == 1
     assert len(tables.answer("SELECT * FROM cond.q WHERE s = 'ab  '").rows) == 1  # spaces at the end count for nothing
     assert len(tables.answer("SELECT * FROM cond.q WHERE s = 'AB'").rows) == 0
+
+
+@pytest.mark.parametrize(
+    ("declared", "values"),
+    [
+        ("int", [3, -7, 0, 40]),
+        ("bigint unsigned", [1 << 63, 5, 0]),
+        ("decimal(12,3)", ["-1.5", "10.25", "9.75"]),
+        ("double", [-2.5, -11.0, 0.25, 3.0]),
+        ("float", [0.1, -2.5, 3.0]),
+        ("enum('b','c','a')", ["c", "a", "b"]),
+        ("set('b','a','c')", ["a", "b,a", "c", ""]),
+        ("bit(11)", [1025, 3, 256]),
+        ("year", [2001, 1999, 2024]),
+        ("date", ["2024-02-29", "1999-12-31", "2024-01-30"]),
+        ("datetime(3)", ["2024-02-29 01:02:03.004", "2024-02-29 01:02:03.040", "1999-12-31 23:59:59.999"]),
+        ("time(2)", ["-01:00:00.50", "100:00:00.00", "00:00:00.01", "-00:59:59.99"]),
+        ("varbinary(5)", [b"\x00", b"\xff", b"a", b"a\x00"]),
+        ("varchar(5) COLLATE utf8mb4_bin", ["b", "B", "a", "ab"]),
+    ],
+)
+def test_what_is_found_does_not_depend_on_whether_the_key_finds_it(tmp_path: Path, declared: str, values: list) -> None:
+    """The same rows in a table with a key, and in one without, where each row is looked at."""
+    written = declared.partition(" COLLATE")[0]
+    keyed = written_table("d.k", {"c": written}, table_id=1, primary_key=["c"])
+    plain = written_table("d.n", {"c": written}, table_id=2)
+    rows = [[value] for value in values]
+    statements = (f"CREATE TABLE k (c {declared} NOT NULL PRIMARY KEY)", f"CREATE TABLE n (c {declared})")
+    tables = OurTables(
+        ibbmaster.open(
+            write_log(tmp_path / "log", *statements, [inserted(keyed, *rows)], [inserted(plain, *rows)])
+        ).engine
+    )
+    aggregates = ("MIN(c)", "MAX(c)", "MIN(c), MAX(c), COUNT(c)")
+    asked = [f"SELECT {call} FROM d.{{}}" for call in aggregates]
+    for value in values:
+        text = f"x'{value.hex()}'" if isinstance(value, bytes) else f"'{value}'" if isinstance(value, str) else value
+        for sign in ("=", "!=", "<", "<=", ">", ">="):
+            asked += [
+                f"SELECT COUNT(*), MIN(c) FROM d.{{}} WHERE c {sign} {text}",
+                f"SELECT MAX(c) FROM d.{{}} WHERE NOT {text} {sign} c",
+            ]
+    answered = 0
+    for sql in asked:
+        found = []
+        for table in "kn":
+            try:
+                found.append(tables.answer(sql.format(table)).rows)
+            except RefusedError as refused:
+                found.append(refused.err.text.replace(f"d.{table}", "d.t"))
+        assert found[0] == found[1], sql
+        answered += isinstance(found[0], list)
+    assert answered == len(asked) or declared.startswith(("enum", "set"))
 
 
 def test_a_limit_may_be_larger_than_any_table(tables_of: Callable[[str], OurTables]) -> None:

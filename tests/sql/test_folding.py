@@ -211,6 +211,64 @@ def test_select_and_the_snapshots_of_archives_know_and_refuse_the_same_tables(tm
             assert story.doubts == []
 
 
+OLD_ROWS = ("1", "11")
+CHANGED_TYPES = {  # ALTER TABLE of a table with rows 1 and 11, then the values of its column a; or why they are unknown
+    "a wider number": (["MODIFY a DECIMAL(20,2)"], ("1.00", "11.00")),
+    "a number and then text": (["MODIFY a BIGINT", "MODIFY a VARCHAR(5)", "MODIFY a TEXT"], OLD_ROWS),
+    "zeros before a number": (["MODIFY a INT(3) UNSIGNED ZEROFILL", "MODIFY a CHAR(3)"], ("001", "011")),
+    "text and a number again": (["MODIFY a VARCHAR(5)", "MODIFY a SMALLINT"], OLD_ROWS),
+    "room for each value": (["MODIFY a TINYINT UNSIGNED NOT NULL"], OLD_ROWS),
+    "room for some values": (
+        ["MODIFY a BIT(1)"],
+        "column a may change its values: 11 is none of 0",
+    ),
+    "what depends on a moment": (["MODIFY a TIME"], "MODIFY or CHANGE of column a may change its values"),
+    "a key of another type": (["MODIFY id VARCHAR(9)", "MODIFY a DOUBLE"], OLD_ROWS),
+    "another key": (["MODIFY a CHAR(2), DROP PRIMARY KEY, ADD PRIMARY KEY (a)"], OLD_ROWS),
+    "labels in another order": (
+        ["MODIFY a VARCHAR(2)", "MODIFY a ENUM('1','2','11')", "MODIFY a ENUM('11','1')", "MODIFY a TEXT"],
+        OLD_ROWS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "expected"), CHANGED_TYPES.values(), ids=CHANGED_TYPES)
+def test_values_are_what_alter_table_makes_of_them(tmp_path, changes, expected) -> None:
+    rows = [inserted(T, [1, 1], [11, 11])]
+    steps = [f"ALTER TABLE t {change}" for change in changes]
+    ours = OurTables(ibbmaster.open(write_log(tmp_path / "log", CREATE.format("t", ""), rows, *steps)).engine)
+
+    found = rows_of(ours, "t")
+
+    assert (tuple(row[1] for row in found) if isinstance(found, list) else expected) == expected
+    assert isinstance(found, list) or expected in found
+
+
+def test_null_becomes_zero_where_it_may_not_be_any_more(tmp_path) -> None:
+    rows = [inserted(T, [1, None], [2, 7])]
+    create = CREATE.format("t", "")
+    number = write_log(tmp_path / "1", create, rows, "ALTER TABLE t MODIFY a INT NOT NULL")
+    text = write_log(
+        tmp_path / "2", create, rows, "ALTER TABLE t MODIFY a TEXT", "ALTER TABLE t MODIFY a TEXT NOT NULL"
+    )
+    counted = write_log(tmp_path / "3", create, rows, "ALTER TABLE t MODIFY a INT NOT NULL AUTO_INCREMENT, ADD KEY (a)")
+
+    assert rows_of(OurTables(ibbmaster.open(number).engine), "t") == [("1", "0"), ("2", "7")]
+    assert rows_of(OurTables(ibbmaster.open(text).engine), "t") == [("1", ""), ("2", "7")]
+    assert "column a may change its values: it was NULL" in rows_of(OurTables(ibbmaster.open(counted).engine), "t")
+
+
+def test_a_generated_column_is_not_known_once_what_it_is_made_of_is_converted(tmp_path) -> None:
+    wide = written_table("d.t", {"id": "int", "a": "int", "g": "int"}, table_id=1, primary_key=["id"])
+    create = "CREATE TABLE t (id INT PRIMARY KEY, a INT, g INT AS (length(a)) STORED)"
+    path = write_log(tmp_path / "log", create, [inserted(wide, [1, 2, 1])], "ALTER TABLE t MODIFY a DOUBLE(5,1)")
+    ours = OurTables(ibbmaster.open(path).engine)
+
+    assert values_of(ours.answer("SELECT id, a FROM d.t").rows[0], 2) == [b"1", b"2.0"]
+    with pytest.raises(RefusedError, match="what column g is made of changes"):
+        ours.answer("SELECT g FROM d.t")
+
+
 SAVEPOINTS = {  # statements around the rows 1, 2, 3, 4 of one group -> what is left of them
     "a name with a blank": (["SAVEPOINT `a b`", None, "ROLLBACK TO `a b`"], "14"),
     "a name like a comment": (["SAVEPOINT `/* x */ -- y`", None, "ROLLBACK TO `/* x */ -- y`"], "14"),

@@ -92,3 +92,44 @@ def test_a_dropped_table_has_no_rows(kept: KeptRows) -> None:
     assert kept.numbers() == []
     kept.add(1, [b"x"], [2])
     assert list(kept.places(1)) == [2]
+
+
+def test_whatever_happens_to_rows_every_question_about_them_has_the_answer_of_a_model(kept: KeptRows) -> None:
+    """The model is one dictionary for each table; questions come between the changes, and may be kept answers."""
+    tables: dict[int, dict[bytes, int]] = {1: {}, 2: {}}
+    undone: list[dict[int, dict[bytes, int]]] = []
+    for step in range(400):
+        number = random.choice((1, 1, 2))
+        rows = tables[number]
+        some = random.sample(sorted(rows), min(len(rows), random.randint(1, 3)))
+        new = [key for key in {random.randbytes(1) for _ in range(3)} if key not in rows]
+        match random.choice(("insert", "insert", "move", "delete", "drop", "savepoint", "undo", "ask", "ask", "ask")):
+            case "insert":
+                assert kept.insert(number, new, range(step * 10, step * 10 + len(new)))
+                rows |= dict(zip(new, range(step * 10, step * 10 + len(new)), strict=True))
+            case "move":
+                assert kept.move(number, some, range(step * 10, step * 10 + len(some)))
+                rows |= dict(zip(some, range(step * 10, step * 10 + len(some)), strict=True))
+            case "delete":
+                assert kept.delete(number, some)
+                for key in some:
+                    del rows[key]
+            case "drop" if random.random() < 0.1:
+                kept.drop(number)
+                rows.clear()
+            case "savepoint" if not undone:
+                kept.savepoint("s")
+                undone.append({one: dict(other) for one, other in tables.items()})
+            case "undo" if undone:
+                kept.undo("s")
+                kept.release("s")
+                tables = undone.pop()
+            case "ask":
+                in_order = [rows[key] for key in sorted(rows)]
+                first, end = sorted((random.randbytes(1), random.randbytes(1)))
+                assert list(kept.all_places(number)) == list(kept.places(number)) == in_order
+                assert list(kept.places(number, is_descending=True)) == in_order[::-1]
+                between = [rows[key] for key in sorted(rows) if first <= key < end]
+                assert list(kept.places(number, (first, end))) == between
+                assert (kept.count(number), kept.count_in(number, (first, end))) == (len(rows), len(between))
+                assert [kept.place(number, key) for key in some] == [rows[key] for key in some]

@@ -74,6 +74,15 @@ def test_a_frozen_position_keeps_what_was_known_of_columns_that_change_later(tmp
     assert ours.answer("SELECT a FROM d.t", snapshot=frozen).rows == before == [b"\x03300"]
 
 
+def test_keys_are_made_anew_where_spaces_at_the_end_of_a_text_begin_to_count(tmp_path: Path) -> None:
+    table = written_table("d.t", {"k": "varchar(5)"}, table_id=1, primary_key=["k"])
+    create = "CREATE TABLE t (k VARCHAR(5) COLLATE utf8mb4_bin PRIMARY KEY)"
+    alter = "ALTER TABLE t MODIFY k VARCHAR(5) COLLATE utf8mb4_nopad_bin"
+    log = write_log(tmp_path / "log", create, [inserted(table, ["a "])], alter, [inserted(table, ["a"])])
+
+    assert OurTables(ibbmaster.open(log).engine).answer("SELECT k FROM d.t").rows == [b"\x01a", b"\x02a "]
+
+
 def test_a_position_between_the_halves_of_an_xa_transaction_is_read_on_from() -> None:
     directory = FIXTURES / "ddl-trx-xa"
     ours = OurTables(ibbmaster.open(directory).engine)

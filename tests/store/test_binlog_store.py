@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.errors import BusyError, ConfigurationError, FailedError, PositionPurgedError, StoreError
+from ibbmaster.errors import BusyError, ConfigurationError, DiskFullError, FailedError, PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
@@ -20,6 +20,7 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.redo_log import scan_redo
 from ibbmaster.store.store_options import Durability, StoreOptions
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.life import SIMULATED
@@ -354,6 +355,38 @@ class Engine:
         self.held[xid] = "rolled back"
 
 
+def test_the_next_start_knows_what_is_prepared_wherever_the_redo_log_goes_on_in_its_other_segment():
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    disk = SimulatedDisk()
+    options = replace(OPTIONS, redo_bytes=1 << 18)
+    store, prepared, segments = BinlogStore(disk, options), [], set()
+    for number in range(1, 120):
+        verb = rng.choice(("feed", "feed", "feed", "feed", "prepare", "finish", "checkpoint"))
+        if verb == "prepare" or (verb == "finish" and not prepared):
+            prepared.append(Xid(format_id=1, gtrid=b"%d" % number, bqual=b""))
+            group = store.open_group()
+            group.write(make_event(160, 1, bytes(3000)))
+            group.prepare(prepared[-1])
+        elif verb == "finish":
+            xid = prepared.pop(rng.randrange(len(prepared)))
+            if rng.random() < 0.5:
+                store.xa_rollback(xid)
+            else:
+                store.xa_commit(xid, gtid(number), make_gtid_event(gtid(number)))
+        elif verb == "feed":
+            feed(store, number, 9000)
+        else:
+            store.checkpoint()
+            store.sync()
+        segments.add(scan_redo(disk).segment_lsn)
+        with BinlogStore(crashed(disk), options) as again:
+            assert set(again.xa_recover()) == set(prepared), (number, verb)
+    assert len(segments) > 3
+    store.close()
+
+
 # As mysql-test/suite/binlog_in_engine/rocksdb_internal_2pc.test
 def test_what_was_prepared_internally_is_decided_by_what_the_log_holds(disk):
     store = BinlogStore(disk, OPTIONS)
@@ -640,6 +673,35 @@ def test_a_purge_that_was_interrupted_is_finished_by_the_next_start(disk):
         assert again.files()[0].name == "binlog-000003.ibb"
 
 
+@pytest.mark.parametrize("error", [DiskFullError, StoreError])
+def test_whichever_call_of_a_purge_fails_who_begins_to_read_then_finds_what_the_next_start_has(error):
+    kept = 0
+    for wrong in range(100):
+        disk = SimulatedDisk()
+        store = BinlogStore(disk, OPTIONS)
+        for seq_no in range(1, 4):
+            feed(store, seq_no)
+            store.flush()
+        changes = iter(range(100))
+
+        def fail(verb, name, changes=changes, wrong=wrong):
+            if verb != "read" and next(changes) == wrong:
+                raise error(f"{verb} {name}: planted")
+
+        disk.fail = fail
+        try:
+            store.purge(PurgeRequest(to_file_no=3))
+        except StoreError:
+            disk.fail = lambda verb, name: None
+        else:
+            break  # it has made fewer changes
+        with BinlogStore(crashed(disk), OPTIONS) as again:
+            if again.files()[0].file_no == 0:  # nothing was purged
+                assert take(store.groups(store.start_of_file())) == take(again.groups(again.start_of_file()))
+                kept += 1
+    assert 0 < kept < wrong
+
+
 @pytest.mark.parametrize("is_refused_for_ever", [True, False])
 def test_a_purge_that_could_not_remove_a_file_is_finished_though_checkpoints_follow(disk, is_refused_for_ever):
     """What is left of a purge has groups that need files that are gone."""
@@ -706,6 +768,34 @@ def test_who_waits_for_more_goes_on_reading_when_the_disk_fails(disk):
     store.wait_for_growth(0.0)
     assert store.status().state == "failed"
     assert [str(group.gtid) for group in iter(reader.next_group, None)] == ["0-1-1"]
+
+
+def test_who_waits_for_more_beside_a_disk_that_has_failed_waits_as_long_as_it_said():
+    """What was appended before the failure never gets durable: to look for it again and again helps nobody."""
+    scheduler = Scheduler(random.Random(1))
+    waited = []
+
+    def wait():
+        disk = SimulatedDisk()
+        store = BinlogStore(disk, OPTIONS)
+        number = gtid(1)
+        store.wait_for_growth(0)  # what comes from here on is growth
+        store.write_direct_ordered(number, make_gtid_event(number), [make_event(160, 1, b"x")])
+        disk.fail = refuse_to_sync
+        with pytest.raises(StoreError, match="planted"):
+            store.sync()
+        begun = scheduler.now
+        assert not store.wait_for_growth(3.0)
+        waited.append(scheduler.now - begun)
+
+    def refuse_to_sync(verb, name):
+        if verb == "sync":
+            raise StoreError("planted")
+
+    with installed(scheduler, [importlib.import_module(f"ibbmaster.{name}") for name in SIMULATED]):
+        scheduler.start("wait", wait)
+        scheduler.run()
+    assert 3 <= waited[0] < 4
 
 
 def test_a_reader_that_looks_again_at_a_page_which_a_flush_has_cut_off_goes_on_in_the_next_file(disk, monkeypatch):

@@ -48,11 +48,12 @@ class Transaction:
 
 @dataclass
 class Reader:
-    """`next` counts the groups of the log before its place; `body` is what is left to read of the last group."""
+    """`count` groups were read from the file `first` on; `body` is what is left to read of the last group."""
 
     reader: object
-    next: int
+    first: int
     file_no: int
+    count: int = 0
     body: object = None
 
 
@@ -251,10 +252,9 @@ class Life:
 
     def read_from_a_file(self):
         if len(self.readers) < self.readers_max:
-            file_no = self.rng.choice([number for number in self.numbers() if self.references(number)])
+            file_no = self.rng.choice(self.numbers())
             reader = self.store.groups(self.store.start_of_file(file_no))
-            before = sum(at < file_no for _, at in self.groups)
-            self.readers.append(Reader(reader, before, file_no))
+            self.readers.append(Reader(reader, file_no, file_no))
 
     def read(self):
         if self.readers:
@@ -276,14 +276,18 @@ class Life:
     def read_body(self, found):
         if found.body is not None:
             event, body = found.body
-            assert event + b"".join(map(bytes, body)) == self.groups[found.next][0]
+            assert event + b"".join(map(bytes, body)) == self.groups[self.number_of_next(found)][0]
             found.body = None
-            found.next += 1
+            found.count += 1
+
+    def number_of_next(self, found):
+        """How many groups the log has before its place; the file where it began may not be the active one yet."""
+        return sum(at < found.first for _, at in self.groups) + found.count
 
     def read_to_the_end(self, found):
         while self.read_group(found):
             pass
-        assert found.next == len(self.groups)
+        assert self.number_of_next(found) == len(self.groups)
 
     def stop_reading(self):
         if self.readers:
@@ -369,8 +373,7 @@ class Life:
         for group, transaction in [*self.open.items(), *self.internal.values()]:
             self.log(group.commit, transaction.body)
         first = self.store.files()[0].file_no
-        before = sum(at < first for _, at in self.groups)
-        self.readers.append(Reader(self.store.groups(self.store.start_of_file(first)), before, first))
+        self.readers.append(Reader(self.store.groups(self.store.start_of_file(first)), first, first))
         for found in self.readers:
             self.read_to_the_end(found)
         self.store.close()

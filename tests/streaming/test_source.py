@@ -648,6 +648,28 @@ def test_dumps_that_share_what_they_found_are_those_that_stand_alone_wherever_ea
         assert (fast.data, fast.error) == (careful.data, careful.error), (seed, position, options)
 
 
+def test_dumps_that_share_what_they_found_know_nothing_of_the_log_before_a_reset(dump_of, tmp_path):
+    """The new log has other groups of the same sizes: each is at the place of an old one that is kept still."""
+    options = StoreOptions(spill_bytes=20_000, oob_piece_bytes=9000, state_interval_bytes=1 << 20)
+    store, shared = BinlogStore(RealDisk(tmp_path), options), SharedBlocks()
+    for content in (b"o", b"n", b"m"):
+        for seq_no, size in enumerate((100, 60_000, 100, 300_000, 100), start=1):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+            store.write_direct(
+                gtid, make_gtid_event(gtid), [make_event(23, 1, content * size), make_event(16, 1, bytes(8))]
+            )
+        store.checkpoint()
+        for position in ("", "0-1-3", "0-1-1", "", "0-1-3"):
+            careful = dump_of(store, is_fast=False, position=position)
+            for is_pumped in (False, True):
+                fast = dump_of(
+                    store, is_fast=True, is_pumped=is_pumped, position=position, shared=shared, stays=not is_pumped
+                )
+                assert (fast.data, fast.error) == (careful.data, careful.error), (content, position, is_pumped)
+        store.reset()
+    store.close()
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_is_in_memory_the_dump_is_the_same(dump_of, tmp_path, monkeypatch, seed):
     store, rng = random_log(seed, RealDisk(tmp_path)), random.Random(seed)

@@ -45,10 +45,17 @@ def test_groups_and_statements_belong_to_places_that_have_them():
         Place.parse("before dump", sql="SET")
 
 
+def test_a_rotate_that_is_in_no_file_ends_none():
+    opening, later = (
+        landmark_of(EventType.ROTATE, is_opening=is_opening, is_artificial=True) for is_opening in (True, False)
+    )
+    assert (opening, later) == (Landmark.OPENING_ROTATE, Landmark.EVENT)
+
+
 @pytest.mark.parametrize(
     ("event_type", "is_opening", "ends_group", "landmark"),
     [
-        (EventType.ROTATE, True, False, Landmark.OPENING_ROTATE),
+        (EventType.ROTATE, True, False, Landmark.FILE_END),
         (EventType.ROTATE, False, False, Landmark.FILE_END),
         (EventType.STOP, False, False, Landmark.FILE_END),
         (EventType.FORMAT_DESCRIPTION, True, False, Landmark.OPENING_FORMAT),

@@ -10,8 +10,9 @@ import pymysql
 import pytest
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 
+import ibbmaster
 from ibbmaster.capture.client import PrimaryAddress, groups_between
-from ibbmaster.errors import ConfigurationError
+from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.group_content import RowReader, group_events
 from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage, RowMetadata
@@ -506,8 +507,7 @@ def test_fragments_of_row_events_are_read_by_everybody_as_the_rows_they_are(
     fragment_bytes, kept_max, is_compressed, monkeypatch
 ):
     if kept_max is not None:  # larger ones are put together on the disk
-        monkeypatch.setattr("ibbmaster.event.rows.partial.KEPT_SIZE_MAX", kept_max)
-        monkeypatch.setattr("ibbmaster.arrow.plain_events.KEPT_SIZE_MAX", kept_max)
+        monkeypatch.setattr("ibbmaster.log.large_rows.KEPT_SIZE_MAX", kept_max)
     found = []
     for fragments in (None, fragment_bytes):
         with FixturePrimary() as primary:
@@ -518,6 +518,38 @@ def test_fragments_of_row_events_are_read_by_everybody_as_the_rows_they_are(
             found.append(read_in_each_room(primary, monkeypatch))
     assert found[0] == found[1]
     assert len(found[0]["SELECT orders"]) == 19
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_each_room_refuses_row_events_over_the_limit_of_its_user_and_says_where(is_compressed, monkeypatch):
+    with FixturePrimary() as primary:
+        primary.format = RowFormat(fragment_bytes=60, is_compressed=is_compressed)
+        primary.table("shop.notes", id="int primary key", note="text").insert({"id": 1, "note": "n" * 2000})
+        path, gtid = primary.log.path, primary.log.position
+        refusal = rf"group {gtid} at binlog-000000.ibb offset \d+: a row event of 20\d\d bytes, .* at most 2000 "
+        primary.log.row_event_max = 2000
+        with pytest.raises(EventError, match=r"a row event of 20.*at most 2000 are taken; max_row_event_bytes"):
+            [list(group.rows()) for group in primary.log.groups()]
+        with pytest.raises(EventError, match=refusal):
+            primary.log.to_arrow(table="shop.notes")
+        with monkeypatch.context() as without:
+            without.setattr("ibbmaster.arrow.reading.load_kernels", lambda options: None)
+            with pytest.raises(EventError, match=refusal):
+                primary.log.to_arrow()
+        with (
+            ibbmaster.open(path, max_row_event_bytes="1999") as log,
+            ibbmaster.serve(log) as served,
+            pymysql.connect(host=served.host, port=served.port, user="repl", ssl_disabled=True) as connection,
+            connection.cursor() as cursor,
+            pytest.raises(pymysql.MySQLError, match="at most 1999"),
+        ):
+            cursor.execute("SELECT * FROM shop.notes")
+        with (
+            ibbmaster.serve(path, max_row_event_bytes="1M") as served,
+            pymysql.connect(host=served.host, port=served.port, user="repl", ssl_disabled=True) as connection,
+            connection.cursor() as cursor,
+        ):
+            assert cursor.execute("SELECT * FROM shop.notes") == 1
 
 
 def test_fragments_have_at_least_one_byte():

@@ -17,8 +17,9 @@ from ibbmaster.event.types import type_name
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import DECODERS_MAX, RowReader, TableDecoder, group_events
 from ibbmaster.position import LogPosition
+from ibbmaster.rows.keeps import has_every_value
+from ibbmaster.rows.shape import ColumnOrigin, TableShape, version_shape
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.schema.shape import ColumnOrigin, TableShape, is_wider, version_shape
 from ibbmaster.schema.versions import TableState
 
 KEPT_BYTES_MAX = 1 << 20  # of a group's events: so few are kept once they are read, more are read again
@@ -163,7 +164,7 @@ class RowShapes:
 
 
 def _expect_readable(schema: TableSchema, found: Column, wanted: Column) -> None:
-    if found.kind is not wanted.kind and not is_wider(found, wanted):
+    if found.kind is not wanted.kind and not has_every_value(found, wanted):
         raise EventError(
             f"{schema.name} column {wanted.name} is {found.type_name} here, {wanted.type_name} where its shape is taken"
         )

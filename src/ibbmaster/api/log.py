@@ -30,15 +30,16 @@ from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
+from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import locate
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LogPosition, NamedPosition
+from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.shape import SchemaMode
 from ibbmaster.schema.versions import TableState
 from ibbmaster.store.backup import BackupReport, back_up
 from ibbmaster.store.redo_check import RedoReport, check_redo
@@ -154,8 +155,10 @@ class Log:
         *,
         schema: Mapping[str, Declaration] | None = None,
         name_case: NameCase | None = None,
+        row_event_max: int | None = None,
     ) -> None:
         self.path = path
+        self.row_event_max = row_event_max  # bytes of one, put together and unpacked; None: what a log can have
         self.name_case = name_case  # how its server compares names of tables; None: what the log says
         self._engine = engine
         key = (name_case or NameCase.EXACT).key
@@ -264,7 +267,11 @@ class Log:
 
     def _read(self, plan: ReadPlan, judge: Skipping, shapes: RowShapes | None) -> Iterator[Group]:
         rows = RowReader(
-            declarations=self._schema, keeps_bytes=True, find_version=self._table_at, asks_seldom=shapes is None
+            declarations=self._schema,
+            keeps_bytes=True,
+            find_version=self._table_at,
+            asks_seldom=shapes is None,
+            large=large_rows(self.row_event_max),
         )
         with closing(self._engine.groups(plan)) as reader:
             while not judge.is_until_reached:
@@ -371,6 +378,7 @@ class Log:
             schema_at=schema_at,
             uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
             name_case=self.name_case,
+            row_event_max=self.row_event_max,
         )
         options = with_keys(options)
         fields = find_fields(options)

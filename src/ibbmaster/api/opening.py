@@ -17,6 +17,7 @@ from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import holds_log
@@ -28,7 +29,12 @@ PathLike = str | os.PathLike[str]
 
 @overload
 def open(
-    path: PathLike, *, schema: str = "", lower_case_table_names: int | None = None, writable: Literal[False] = False
+    path: PathLike,
+    *,
+    schema: str = "",
+    lower_case_table_names: int | None = None,
+    max_row_event_bytes: int | str | None = None,
+    writable: Literal[False] = False,
 ) -> Log: ...
 @overload
 def open(
@@ -36,6 +42,7 @@ def open(
     *,
     schema: str = "",
     lower_case_table_names: int | None = None,
+    max_row_event_bytes: int | str | None = None,
     writable: Literal[True],
     has_background: bool = True,
     **options: Unpack[WritingOptions],
@@ -45,6 +52,7 @@ def open(
     *,
     schema: str = "",
     lower_case_table_names: int | None = None,
+    max_row_event_bytes: int | str | None = None,
     writable: bool = False,
     has_background: bool = True,
     **options: Unpack[WritingOptions],
@@ -58,7 +66,9 @@ def open(
 
     `schema` has CREATE TABLE statements for tables of which the log has no column names.
     `lower_case_table_names` is what the server that wrote the log has: 0, 1 or 2; without it that is
-    found out, as far as the log says it.
+    found out, as far as the log says it. `max_row_event_bytes`, also as text like "512M", is of the largest row
+    event that is read as rows, put together of its fragments and unpacked: what is more than 64 MiB of one is in a
+    temporary file meanwhile (4 GiB, the most that a log can have).
 
     Raises:
         BusyError: it is to be written, and another process writes there.
@@ -69,16 +79,17 @@ def open(
     where = _directory(path)
     declared = _declarations(schema)
     case = parse_name_case("lower_case_table_names", lower_case_table_names)
+    row_event_max = parse_row_event_max(max_row_event_bytes)
     if not writable:
         if options:
             raise TypeError(f"{', '.join(options)}: for a log that is written, with writable=True")
-        return _open_to_read(where, declared, case)
+        return _open_to_read(where, declared, case, row_event_max)
     disk = RealDisk(where)
     if holds_classic_files(disk.list()):
         raise StoreError(f"{where} holds traditional binlog files, which are only read; `ibbmaster import` copies them")
     if not holds_log(disk):
         raise StoreError(f"{where}: no binlog files (binlog-000000.ibb and so on)")
-    return _open_store(where, options, None, declared, has_background, case)
+    return _open_store(where, options, None, declared, has_background, case, row_event_max)
 
 
 def create(
@@ -145,7 +156,9 @@ def _directory(path: PathLike) -> Path:
     return where
 
 
-def _open_to_read(path: Path, schema: Mapping[str, Declaration], case: NameCase | None) -> Log:
+def _open_to_read(
+    path: Path, schema: Mapping[str, Declaration], case: NameCase | None, row_event_max: int | None
+) -> Log:
     is_file = path.exists() and not path.is_dir()
     if is_file and parse_file_name(path.name) is not None:
         raise StoreError(f"{path} is one file of a log: open the directory it is in")
@@ -155,10 +168,10 @@ def _open_to_read(path: Path, schema: Mapping[str, Declaration], case: NameCase 
 
         engine = ClassicBinlog([path])
         engine.start_of_file()  # looks at each head, so that what is no binlog is refused at once
-        return Log(path, engine, schema=schema, name_case=case)
+        return Log(path, engine, schema=schema, name_case=case, row_event_max=row_event_max)
     from ibbmaster.store.followed import FollowedDirectory
 
-    return Log(path, FollowedDirectory(disk), schema=schema, name_case=case)
+    return Log(path, FollowedDirectory(disk), schema=schema, name_case=case, row_event_max=row_event_max)
 
 
 def _open_store(
@@ -168,6 +181,7 @@ def _open_store(
     schema: dict[str, Declaration],
     has_background: bool,
     case: NameCase | None = None,
+    row_event_max: int | None = None,
 ) -> WritableLog:
     store = BinlogStore(RealDisk(path), store_options(options), initial_state=state)
     try:
@@ -176,7 +190,9 @@ def _open_store(
         store.close()
         raise
     log.info("%d redo records applied, %d transactions rolled back", store.replayed_records, store.rolled_back)
-    return WritableLog(path, store, schema=schema, name_case=case, has_background=has_background)
+    return WritableLog(
+        path, store, schema=schema, name_case=case, row_event_max=row_event_max, has_background=has_background
+    )
 
 
 def _declarations(schema: str) -> dict[str, Declaration]:

@@ -25,6 +25,7 @@ from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
+from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.name_case import parse_name_case
 from ibbmaster.server.certificate import Certificate, load_certificate, make_certificate
 from ibbmaster.server.options import PrimaryOptions
@@ -51,7 +52,9 @@ class CheckedOptions:
     def for_log(self, log: Log) -> PrimaryOptions:
         """Traditional files are served as the server did that wrote them, where no profile is given."""
         case = self.primary.name_case if self.primary.name_case is not None else log.name_case
-        primary = replace(self.primary, name_case=case)
+        given = self.primary.row_event_max
+        row_event_max = given if given is not None else log.row_event_max
+        primary = replace(self.primary, name_case=case, row_event_max=row_event_max)
         written = log.classic
         if written is None:
             return primary
@@ -106,6 +109,7 @@ def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
         connections_max=given["max_connections"],
         base=None if base is None else Path(base),
         name_case=parse_name_case("lower_case_table_names", given["lower_case_table_names"]),
+        row_event_max=parse_row_event_max(given["max_row_event_bytes"]),
     )
     return CheckedOptions(
         primary=primary,
@@ -284,7 +288,8 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
     server to emulate ("engine"; for traditional files the server that wrote them),
     `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151);
     `base`, a dump that the log goes on from; `lower_case_table_names`, as the server that
-    wrote the log has it (what the log says).
+    wrote the log has it (what the log says); `max_row_event_bytes`, as "512M", of the largest row
+    event that SELECT reads (4 GiB).
 
     Raises:
         ConfigurationError: an option cannot be used, or the address cannot be listened on.

@@ -104,6 +104,15 @@ class PlainServingOptions(TypedDict, total=False):
             group=SHAPE,
         ),
     ]
+    max_row_event_bytes: Annotated[
+        str | None,
+        Option(
+            None,
+            help="largest row event that SELECT reads, put together of fragments and unpacked (default: 4G)",
+            metavar="SIZE",
+            group=SHAPE,
+        ),
+    ]
 
 
 class ServingOptions(PlainServingOptions, total=False):

@@ -199,9 +199,10 @@ class WritableLog(Log):
         *,
         schema: Mapping[str, Declaration] | None = None,
         name_case: NameCase | None = None,
+        row_event_max: int | None = None,
         has_background: bool = True,
     ) -> None:
-        super().__init__(path, store, schema=schema, name_case=name_case)
+        super().__init__(path, store, schema=schema, name_case=name_case, row_event_max=row_event_max)
         self._store = store
         self._replica_counts: list[Callable[[], int]] = []
         store.connected_replicas = lambda: sum(count() for count in self._replica_counts)

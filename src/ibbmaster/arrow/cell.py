@@ -13,7 +13,7 @@ from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import moment_reader
 from ibbmaster.event.rows.moment import Moment
 from ibbmaster.event.rows.value import Reader, Value, fixed
-from ibbmaster.schema.shape import Convert
+from ibbmaster.rows.casting import Convert
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 SECOND_US = 1_000_000

@@ -9,11 +9,11 @@ import numpy as np
 
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.spool import Spool
 from ibbmaster.event.header import SIZE_OFFSET, TYPE_OFFSET
-from ibbmaster.event.rows.changes import rows_of
-from ibbmaster.event.rows.partial import KEPT_SIZE_MAX, PartialRows
-from ibbmaster.event.table_map import decode_rows_header
+from ibbmaster.event.query import unpack, unpacked_size
+from ibbmaster.event.rows.large import LargeRows
+from ibbmaster.event.rows.partial import PartialRows
+from ibbmaster.event.table_map import RowsHeader, decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import EventColumn
 
@@ -27,8 +27,9 @@ NOT_PLAIN = (*COMPRESSED_V1, *COMPRESSED_V2, int(EventType.PARTIAL_ROW_DATA))
 class PlainEvents:
     """Makes the events of batch after batch plain; holds the fragments of a row event that continues in the next."""
 
-    def __init__(self) -> None:
-        self._partial = PartialRows(Spool)
+    def __init__(self, large: LargeRows) -> None:
+        self._large = large
+        self._partial = PartialRows(large)
 
     def of(self, batch: EventBatch) -> Iterator[EventBatch]:
         """The same events, compressed ones unpacked and fragments put together: a large one is a batch by itself."""
@@ -41,7 +42,7 @@ class PlainEvents:
         for number, row in enumerate(batch.events.tolist()):
             with batch.naming_group(number):
                 event = self._event(batch.event(number))
-            if event is not None and len(event) > KEPT_SIZE_MAX:
+            if event is not None and len(event) > self._large.kept_max:
                 yield _batch_of(batch, data, rows)
                 yield _batch_of(batch, event, [[0, len(event), *row[2:]]])
                 data, rows = bytearray(), []
@@ -57,11 +58,23 @@ class PlainEvents:
         step = COMPRESSED_STEP_V1 if whole[TYPE_OFFSET] in COMPRESSED_V1 else COMPRESSED_STEP_V2
         if whole[TYPE_OFFSET] not in COMPRESSED_V1 and whole[TYPE_OFFSET] not in COMPRESSED_V2:
             return whole
-        header = decode_rows_header(whole)
-        plain = bytearray(whole[: header.rows_offset] + rows_of(whole, header)[0])
-        plain[TYPE_OFFSET] -= step
-        plain[SIZE_OFFSET : SIZE_OFFSET + 4] = len(plain).to_bytes(4, "little")
-        return bytes(plain)
+        return self._unpacked(whole, decode_rows_header(whole), whole[TYPE_OFFSET] - step)
+
+    def _unpacked(self, event: Buffer, header: RowsHeader, event_type: int) -> bytes:
+        """A row event with its rows unpacked, which then is of another type."""
+        packed = memoryview(event)[header.rows_offset :]
+        size = header.rows_offset + unpacked_size(packed)[0]
+        self._large.check(size)
+        head = bytearray(event[: header.rows_offset])
+        head[TYPE_OFFSET] = event_type
+        head[SIZE_OFFSET : SIZE_OFFSET + 4] = size.to_bytes(4, "little")
+        if self._large.hold is None or size <= self._large.kept_max:
+            return b"".join((head, *unpack(packed)))
+        sink = self._large.hold()
+        sink.write(head)
+        for unpacked in unpack(packed):
+            sink.write(unpacked)
+        return sink.whole()  # type: ignore[return-value]
 
     def finish(self) -> None:
         """The log ends here.

@@ -26,16 +26,17 @@ from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter, group_events
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import GroupSource, LogEngine
+from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import ReadStart, locate, resume
 from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.rows.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import NameRange, named_ranges, parse_table_name, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
-from ibbmaster.schema.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
@@ -84,6 +85,7 @@ def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowRe
         find_version=task.versions.at,
         make_readers=make_readers,
         means=task.versions.means if task.versions.are_of_one else None,
+        large=large_rows(task.options.row_event_max),
     )
 
 

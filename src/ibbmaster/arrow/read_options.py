@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.shape import SchemaMode
 
 SERVER_ID = 4_000_000_001  # as a replica of a primary
 PARTITION_BYTES = 256 << 20  # smaller ones waste the machine: each task costs 0.1 s of a core
@@ -73,6 +73,7 @@ class ReadOptions:
     undecodable: Undecodable = Undecodable.FAIL
     uses_kernels: bool = True
     name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: what the log says
+    row_event_max: int | None = None  # bytes of one, put together and unpacked; None: what a log can have
 
 
 def with_keys(options: ReadOptions) -> ReadOptions:

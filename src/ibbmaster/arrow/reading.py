@@ -40,8 +40,8 @@ from ibbmaster.log.group_content import TableFilter, group_events, query_texts, 
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.rows.shape import ColumnOrigin
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.schema.shape import ColumnOrigin
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -27,8 +27,8 @@ from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, RowOp, StepColumn, VariantColumn
 from ibbmaster.log.group_content import RowReader, TableDecoder
+from ibbmaster.rows.shape import ColumnOrigin, TableShape
 from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.schema.shape import ColumnOrigin, TableShape
 
 Step = tuple[int, int, int, int, int]  # the columns of StepColumn
 

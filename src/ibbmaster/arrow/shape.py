@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from ibbmaster.arrow.read_options import Granularity, ZeroDates
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.schema.shape import TableShape, is_wider
+from ibbmaster.rows.keeps import has_every_value
+from ibbmaster.rows.shape import TableShape
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -184,7 +185,7 @@ def expect_readable(table: str, column: Column, wanted: Column, field: ShapeFiel
         EventError: the column has another type than the DataFrame was made with.
     """
     found = column_type(column, zero_dates)
-    if found != field.type and not is_wider(column, wanted):
+    if found != field.type and not has_every_value(column, wanted):
         raise EventError(f"{table} column {field.name} is {found} here, the DataFrame has {field.type}")
     return found
 

@@ -133,9 +133,9 @@ class ClassicBinlog(FileEngine):
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         for file in reversed(self._series.from_file(0)):
-            head = self._head(file)
-            if head.state.is_before(position):
-                return head
+            state = self._series.head(file).state
+            if state is None or state.is_before(position):
+                return self._head(file)
         first = self._series.first
         raise PositionPurgedError(explain_purged(position, first.name, self._head(first).state))
 

@@ -9,9 +9,13 @@ from ibbmaster.classic.continuing import continued, missing_between
 from ibbmaster.classic.following import FollowedFiles
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.series import ClassicFile
-from ibbmaster.errors import GapError, IbbMasterError
+from ibbmaster.errors import EventError, GapError, IbbMasterError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.rows.partial import FragmentChecks
+from ibbmaster.event.split import EventSplitter
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.fault import Fault, Severity, Totals
+from ibbmaster.position import NamedPosition
 
 
 def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
@@ -39,13 +43,35 @@ def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int]
                     assert group.gtid is not None
                     state.log(group.gtid)
                     totals.groups += 1
-                    for piece in group.body:
-                        on_bytes(len(piece))
+                    problem = _wrong_fragments(group, on_bytes)
+                    if problem is not None:
+                        place = NamedPosition.in_file(group.start, file.name)
+                        yield Fault(problem=f"{place}: group {group.gtid}: {problem}")
         except IbbMasterError as error:
             yield Fault(problem=str(error))
             state = None
         totals.files += 1
         before = file
+
+
+def _wrong_fragments(group: EventGroup, on_bytes: Callable[[int], object]) -> str | None:
+    """Read a group to its end; what is wrong with row events in fragments there."""
+    events, fragments, problem = EventSplitter(), FragmentChecks(), None
+    for piece in group.body:
+        on_bytes(len(piece))
+        if problem is not None:
+            continue
+        try:
+            for part in events.feed(piece):
+                fragments.take(part)
+        except EventError as error:
+            problem = str(error)
+    if problem is None:
+        try:
+            fragments.finish()
+        except EventError as error:
+            problem = str(error)
+    return problem
 
 
 def _missing(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:

@@ -17,6 +17,7 @@ FIXED = struct.Struct("<IIBHH")  # thread id, seconds, database size, error code
 COMPRESSED_FLAG = 0x80  # first byte of a compressed text: flag, algorithm, size of the size
 COMPRESSED_SIZE_MASK = 0x07
 TEXT_SIZE_MAX = 1 << 30
+PIECE_SIZE = 1 << 20  # bytes that are unpacked at a time
 
 # Status variables: code -> size of the value; the sizes of the others follow from their first bytes.
 STATUS_SIZES = {0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 128: 3, 129: 8}
@@ -120,27 +121,58 @@ def compress(data: bytes) -> bytes:
 
 
 def decompress(data: bytes) -> bytes:
-    """Unpack a compressed text or row image.
+    """Unpack a compressed text.
+
+    Raises:
+        EventError: the head is wrong, the stream is broken, or it unpacks to another size, or to more than 1 GiB.
+    """
+    size, _ = unpacked_size(data)
+    if size > TEXT_SIZE_MAX:
+        raise EventError(f"compressed data that claims {size} bytes")
+    return b"".join(unpack(data))
+
+
+def unpacked_size(data: Buffer) -> tuple[int, int]:
+    """The size that compressed data say they unpack to, and where their stream begins.
+
+    Raises:
+        EventError: the head is wrong.
+    """
+    if not data or not data[0] & COMPRESSED_FLAG:
+        raise EventError("compressed data without its head")
+    size_size = data[0] & COMPRESSED_SIZE_MASK
+    size = int.from_bytes(data[1 : 1 + size_size], "big")
+    if not 1 <= size_size <= 4:
+        raise EventError(f"compressed data that claims {size} bytes")
+    return size, 1 + size_size
+
+
+def unpack(data: Buffer) -> Iterator[bytes]:
+    """Unpack a compressed text or row images, a piece of at most 1 MiB after the other.
 
     Raises:
         EventError: the head is wrong, the stream is broken, or it unpacks to another size.
 
     Source: MariaDB 12.3, log_event.cc, binlog_buf_uncompress().
     """
-    if not data or not data[0] & COMPRESSED_FLAG:
-        raise EventError("compressed data without its head")
-    size_size = data[0] & COMPRESSED_SIZE_MASK
-    size = int.from_bytes(data[1 : 1 + size_size], "big")
-    if not 1 <= size_size <= 4 or size > TEXT_SIZE_MAX:
-        raise EventError(f"compressed data that claims {size} bytes")
+    size, start = unpacked_size(data)
+    packed = memoryview(data)[start:]
     unpacker = zlib.decompressobj()
+    left = size + 1  # bytes that are looked at: one more than there may be
     try:
-        unpacked = unpacker.decompress(data[1 + size_size :], size + 1)
+        for offset in range(0, len(packed), PIECE_SIZE):
+            rest: Buffer = packed[offset : offset + PIECE_SIZE]
+            is_full = True
+            while left and not unpacker.eof and (len(rest) or is_full):
+                piece = unpacker.decompress(rest, min(left, PIECE_SIZE))
+                rest = unpacker.unconsumed_tail
+                is_full = len(piece) == min(left, PIECE_SIZE)  # then there may be more without another byte
+                left -= len(piece)
+                yield piece
     except zlib.error as error:
         raise EventError(f"compressed data that does not unpack: {error}") from None
-    if len(unpacked) != size or not unpacker.eof:
-        raise EventError(f"compressed data of {len(unpacked)} bytes or more, expected {size}")
-    return unpacked
+    if left != 1 or not unpacker.eof:
+        raise EventError(f"compressed data of {size + 1 - left} bytes or more, expected {size}")
 
 
 def _byte(data: bytes, offset: int) -> int:

@@ -15,6 +15,7 @@ from ibbmaster.kernel.fields import (
     FILLER,
     LAST,
     OOB_DATA,
+    PARTIAL_ROW_DATA,
     TYPE_MASK,
     ChunkColumn,
     Field,
@@ -45,9 +46,10 @@ def is_filled(pages, behind, start):
 def note_commit(source, start, size, pairs, state, place):
     """Note the group in a commit record, which begins at a place of the pages.
 
-    False if it has a part out of band, is not whole events, or its number is not above the last of its pair.
+    False if it has a part out of band, is not whole events, has fragments of row events, or its number is not
+    above the last of its pair.
     """
-    if source[start] != 0 or not is_group(source, start + 1, start + size):
+    if source[start] != 0 or not is_group(source, start + 1, start + size, PARTIAL_ROW_DATA):
         return False
     known = state[Field.PAIRS]
     if is_step_back(source, start + 1, pairs, state):

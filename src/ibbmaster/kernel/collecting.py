@@ -13,6 +13,7 @@ from ibbmaster.kernel.fields import (
     CONT,
     EVENT_HEADER,
     LAST,
+    NO_EVENT,
     TYPE_MASK,
     ChunkColumn,
     EventColumn,
@@ -79,7 +80,7 @@ def collect_table(pages, count, collecting, file_range):
         held += size
         if not type_byte & LAST:
             continue
-        if data[position] != 0 or not is_group(data, position + 1, position + held):
+        if data[position] != 0 or not is_group(data, position + 1, position + held, NO_EVENT):
             status = Status.FALLBACK
             break
         behind = base + start + CHUNK_HEADER + size

@@ -31,6 +31,7 @@ KNOWN_TYPES = sum(1 << int(record_type) for record_type in RecordType)
 CHUNK_HEADER = int(CHUNK_HEADER_SIZE)
 CHUNKS_PER_PAGE_MAX = int(DATA_SIZE) // int(CHUNK_SIZE_MIN)
 GTID_EVENT, ANNOTATE_ROWS = int(EventType.GTID), int(EventType.ANNOTATE_ROWS)
+PARTIAL_ROW_DATA, NO_EVENT = int(EventType.PARTIAL_ROW_DATA), -1
 EVENT_HEADER = int(EVENT_HEADER_SIZE)
 GTID_EVENT_MIN = int(GTID_EVENT_SIZE_MIN)
 GROUP_BEGIN = int(GTID_FLAGS_OFFSET) + 1  # bytes of a GTID event that identify its group

@@ -28,14 +28,14 @@ def is_group_begin(source, start, end):
 
 
 @jit
-def is_group(source, start, end):
-    """Whether the bytes begin with a GTID event and are events to their end."""
+def is_group(source, start, end, stopper):
+    """Whether the bytes begin with a GTID event and are events to their end, none of the type `stopper`."""
     if not is_group_begin(source, start, end):
         return False
     offset = start
     while end - offset >= EVENT_HEADER:
         size = size_of(source, offset)
-        if size < EVENT_HEADER or size > end - offset:
+        if size < EVENT_HEADER or size > end - offset or source[uint64(offset + TYPE_OFFSET)] == stopper:
             return False
         offset += size
     return offset == end

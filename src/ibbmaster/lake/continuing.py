@@ -12,11 +12,11 @@ from ibbmaster.arrow.plan import end_of, history_of, open_log, selected_versions
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import column_type
 from ibbmaster.errors import StoreError
+from ibbmaster.rows.shape import added
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import column_of
-from ibbmaster.schema.shape import added
 from ibbmaster.spark.options import parse_options
 
 

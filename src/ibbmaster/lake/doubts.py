@@ -13,8 +13,8 @@ from ibbmaster.arrow.shape import field_name, own_name
 from ibbmaster.event.rows.column import TableSchema, ValueKind
 from ibbmaster.lake.stories import START, Cascade, Doubt, Place, Stories, Story
 from ibbmaster.lake.text import array_of, named, struct_of, text_literal
+from ibbmaster.rows.shape import TableShape, changed_columns
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.schema.shape import TableShape, changed_columns
 from ibbmaster.schema.versions import TableState
 
 if TYPE_CHECKING:

@@ -1,7 +1,9 @@
 """The groups of a log that is damaged: everything that can be read, and a list of what cannot.
 
-Behind damage reading begins again at the next page with data. So a group is left out only
-if a page of its own is damaged, or what it has out of band.
+Behind damage reading begins again at the next place that is a record's beginning for sure: on the
+same page, if its checksum is right and the lengths of its chunks lead to the end of its data, else
+on the next page with data. So a group is left out only if a chunk or page of its own is damaged, or
+what it has out of band.
 """
 
 from __future__ import annotations
@@ -15,10 +17,10 @@ from ibbmaster.disk.overlay import OverlayDisk
 from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, RecordError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidState
-from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, ChunkEnd
+from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, CHUNK_SIZE_MIN, FILLER, HEADER, Chunk, ChunkEnd, next_chunk
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
-from ibbmaster.ibb.scan import last_chunk
+from ibbmaster.ibb.scan import last_chunk, page_chunks
 from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.pages import PageReader
@@ -26,6 +28,7 @@ from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state
 from ibbmaster.position import LogPosition
 
 PAGES_PER_LOOK = 64  # read at once where data is looked for
+PAGE_TRIES_MAX = 4  # a page on which more is wrong was not damaged by chance, and each try reads all of it
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,6 +69,7 @@ class DamagedLog:
         self._disk = disk
         self._lost = lost
         self._noted: set[tuple[int, int, str]] = set()
+        self._tries = (-1, -1, 0)  # of a page: how often reading began again on it
         self._state: GtidState | None = None  # what was logged so far, where nothing is missing
         self._base = GtidState()  # with which the file before began
         self.numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
@@ -103,10 +107,12 @@ class DamagedLog:
         else:
             self._state = None
         disk = self._disk if self._is_full(file_no) else _Until(self._disk, file_no)
-        page_no: int | None = first_page
+        began: LogPosition | None = LogPosition.on_page(file_no, first_page)
         given = -1  # offset of the last group that was yielded
-        while page_no is not None and (file_no, page_no * PAGE_SIZE) < end:
-            reader = EventGroupReader(disk, file_no=file_no, page_no=page_no, end=end)
+        while began is not None and began < end:
+            reader = EventGroupReader(disk, file_no=file_no, page_no=began.page_no, end=end)
+            if began.page_offset:
+                reader.pass_over(began, (), is_inside_record=False)
             problem: IbbMasterError | None = None
             while True:
                 try:
@@ -126,7 +132,7 @@ class DamagedLog:
                     if self._state is not None and group.gtid is not None:
                         self._state.log(group.gtid)
                     yield group
-            page_no = self._resume(file_no, page_no, reader.position, problem, end)
+            began = self._resume(began, reader, problem, end)
 
     def _is_full(self, file_no: int) -> bool:
         """Whether every page has data up to its end: only then may a record continue in the next file."""
@@ -175,46 +181,79 @@ class DamagedLog:
         return True
 
     def _resume(
-        self, file_no: int, began: int, at: LogPosition, problem: IbbMasterError | None, end: LogPosition
-    ) -> int | None:
-        """The page of this file where reading begins again, None if nothing follows; what is between is lost."""
+        self, began: LogPosition, reader: EventGroupReader, problem: IbbMasterError | None, end: LogPosition
+    ) -> LogPosition | None:
+        """Where reading of this file begins again, None if nothing follows; what is between is lost."""
+        file_no, at = began.file_no, reader.position
         if at.file_no != file_no:
             return None
         if problem is None:
-            return self._behind_the_end(at, end)
-        location = Location(file_no=file_no, page_no=max(at.page_no, began))
+            return self._behind_the_end(at, reader.stopped_at, end)
+        location = Location(file_no=file_no, page_no=max(at.page_no, began.page_no))
         if isinstance(problem, FormatError) and (problem.location.file_no, problem.location.page_no) >= (
             file_no,
-            began,
+            began.page_no,
         ):
             location = problem.location
         reason = problem.problem if isinstance(problem, FormatError) else str(problem)
-        following: int | None = None
+        following: LogPosition | None = None
         if location.file_no == file_no:
-            if location.page_no > began and isinstance(problem, ChunkError):
-                following = location.page_no  # its own bytes are right: it is what was before that is missing
-            else:
-                following = self._next_data(file_no, max(location.page_no, began))
-        self._note(location, location.page_no if following is None else following - 1, reason)
+            is_chunk = isinstance(problem, ChunkError)
+            following = self._next_record(location, began) if is_chunk else None
+            if following is None and is_chunk and location.page_no > began.page_no:
+                following = LogPosition.on_page(file_no, location.page_no)  # what was before it is missing
+            if following is None:
+                following = self._next_page(file_no, max(location.page_no, began.page_no))
+        self._note(location, _last_lost(location, following), reason)
         return following
 
-    def _behind_the_end(self, at: LogPosition, end: LogPosition) -> int | None:
-        """Where there is data behind zeros, if there is."""
-        file_no, page_no = at.file_no, at.page_no
-        if at >= end:
+    def _behind_the_end(self, at: LogPosition, stopped_at: Location | None, end: LogPosition) -> LogPosition | None:
+        """Where there is data behind zeros, if there is; `at` is before a record that has no end, or the zeros."""
+        if at >= end or stopped_at is None:
             return None
-        is_inside = self._has_record(at)
-        if is_inside:  # a record that has no end: all the pages with data behind its beginning are its own
-            while not self._is_blank(file_no, page_no + 1):
-                page_no += 1
-        following = self._next_data(file_no, page_no)
-        if following is not None and (file_no, following * PAGE_SIZE) >= end:
+        following: LogPosition | None = None
+        if stopped_at.file_no == at.file_no:
+            following = self._next_record(stopped_at, at) or self._next_page(at.file_no, stopped_at.page_no)
+        if following is not None and following >= end:
             following = None
+        is_inside = self._has_record(at)
         if following is not None or is_inside:
             reason = "a record without its end" if is_inside else "zeros, and the log goes on behind them"
-            first = Location(file_no=file_no, page_no=at.page_no)
-            self._note(first, page_no if following is None else following - 1, reason)
+            first = Location(file_no=at.file_no, page_no=at.page_no)
+            last = stopped_at.page_no if following is None and stopped_at.file_no == at.file_no else at.page_no
+            self._note(first, max(last, _last_lost(first, following)), reason)
         return following
+
+    def _next_record(self, damaged: Location, behind: LogPosition) -> LogPosition | None:
+        """Where a record begins on the page of a chunk that is damaged or does not belong there, behind a place.
+
+        Only where all that the page says of its chunks, that one included, comes out at the end of its data.
+        """
+        file_no, page_no, tries = self._tries
+        tries = tries + 1 if (file_no, page_no) == (damaged.file_no, damaged.page_no) else 1
+        self._tries = (damaged.file_no, damaged.page_no, tries)
+        if tries > PAGE_TRIES_MAX:
+            return None
+        page_of = {"file_no": damaged.file_no, "page_no": damaged.page_no}
+        try:
+            page = PageReader(self._disk).page(**page_of)
+            offset = damaged.page_offset
+            if page is None or offset > DATA_SIZE - CHUNK_SIZE_MIN:
+                return None
+            if not _is_chunk(page, offset):
+                size = HEADER.unpack_from(page, offset)[1]
+                offset += CHUNK_HEADER_SIZE + size
+                if not size or offset > DATA_SIZE:
+                    return None
+            chunks = list(page_chunks(page, offset, **page_of))
+        except FormatError:
+            return None
+        rest = page[chunks[-1].end_offset if chunks else offset : DATA_SIZE]
+        if len(rest) >= CHUNK_SIZE_MIN and rest[0] != FILLER and not is_zero(rest):
+            return None
+        start = damaged.page_no * PAGE_SIZE
+        places = (LogPosition(damaged.file_no, start + chunk.page_offset) for chunk in chunks if chunk.is_first)
+        return next((place for place in places if place > behind), None)
 
     def _has_record(self, at: LogPosition) -> bool:
         """Whether a chunk begins at a position."""
@@ -222,8 +261,10 @@ class DamagedLog:
             return False
         return self._disk.read(format_file_name(at.file_no), at.offset, 1) not in (b"", b"\0", b"\xff")
 
-    def _is_blank(self, file_no: int, page_no: int) -> bool:
-        return is_zero(self._disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE))
+    def _next_page(self, file_no: int, behind: int) -> LogPosition | None:
+        """The next page of a file with data, behind a page."""
+        page_no = self._next_data(file_no, behind)
+        return None if page_no is None else LogPosition.on_page(file_no, page_no)
 
     def _next_data(self, file_no: int, behind: int) -> int | None:
         """The next page of a file that is not blank, behind a page."""
@@ -248,6 +289,20 @@ class DamagedLog:
             self._noted.add(key)
             name, last_page = format_file_name(location.file_no), max(last_page, location.page_no)
             self._lost(Loss(reason=reason, file_name=name, first_page=location.page_no, last_page=last_page))
+
+
+def _last_lost(first: Location, following: LogPosition | None) -> int:
+    """The last page of which something is lost, from a place on up to where reading begins again."""
+    if following is None:
+        return first.page_no
+    return following.page_no if following.page_offset else following.page_no - 1
+
+
+def _is_chunk(page: memoryview, offset: int) -> bool:
+    try:
+        return isinstance(next_chunk(page, offset, file_no=0, page_no=0), Chunk)
+    except ChunkError:
+        return False
 
 
 def _is_full(page: memoryview, file_no: int, page_no: int) -> bool:

@@ -152,7 +152,7 @@ class BinlogDirectory(LogEngine):
     def groups(self, plan: ReadPlan) -> EventGroupReader:
         page_no = plan.position.page_no
         # A differential state may lack pairs after a restart of MariaDB, so only full ones are sure.
-        state = plan.state if page_no == FULL_STATE_PAGE else None
+        state = plan.state if page_no == FULL_STATE_PAGE and plan.is_begun else None
         return EventGroupReader(
             self._disk,
             file_no=plan.position.file_no,
@@ -163,6 +163,10 @@ class BinlogDirectory(LogEngine):
         )
 
     def start_of_file(self, file_no: int | None = None) -> SeekPlan:
+        return self.plan_of_file(file_no, self.state)
+
+    def plan_of_file(self, file_no: int | None, current_state: Callable[[], GtidState]) -> SeekPlan:
+        """As `start_of_file`, for who knows the log's state by another way."""
         numbers = self.file_numbers()
         if file_no is None:
             file_no = numbers[0]
@@ -170,12 +174,17 @@ class BinlogDirectory(LogEngine):
             raise KeyError(file_no)
         pages = PageReader(self._disk, readahead_pages_max=1)
         full = read_state_record(pages, file_no, FULL_STATE_PAGE)
+        state = GtidState()
+        if full is None:
+            state = current_state()
+            full = read_state_record(pages, file_no, FULL_STATE_PAGE)  # if it has begun meanwhile, that was too late
         return SeekPlan(
             wanted=GtidPosition(),
             position=LogPosition.on_page(file_no, FULL_STATE_PAGE),
-            state=GtidState(() if full is None else full.gtids),
+            state=state if full is None else GtidState(full.gtids),
             steps=(),
             page_reads=pages.page_reads,
+            is_begun=full is not None,
         )
 
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:

@@ -6,7 +6,6 @@ import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ibbmaster.disk.spool import Spool
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
@@ -16,13 +15,15 @@ from ibbmaster.event.rows.changes import RowChange, RowDecoder
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.declared import Declaration, declare
 from ibbmaster.event.rows.kinds.registry import value_reader
-from ibbmaster.event.rows.partial import PartialRows
+from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.split import EventSplitter
-from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
+from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType
+from ibbmaster.log.large_rows import large_rows
 from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.rows.walk import walk
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.names import named, unknown_names
 from ibbmaster.schema.versions import TableState
@@ -32,7 +33,6 @@ DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dr
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096  # characters of a statement
 UNPLACED = SchemaPlace(NOWHERE, 0)
-_TABLE_ID_END = EVENT_HEADER_SIZE + TABLE_ID_SIZE
 
 
 def group_events(group: EventGroup) -> Iterator[bytes]:
@@ -120,8 +120,9 @@ class TableDecoder(RowDecoder):
         *,
         keeps_bytes: bool = False,
         reader_of: Callable[[Column], Reader] = value_reader,
+        large: LargeRows = ALL_ROWS,
     ) -> None:
-        super().__init__(schema, keeps_bytes=keeps_bytes, reader_of=reader_of)
+        super().__init__(schema, keeps_bytes=keeps_bytes, reader_of=reader_of, large=large)
         self.version = version
         self.reader_of = reader_of
 
@@ -153,7 +154,8 @@ class RowReader:
     TABLE_MAP has no names; `declarations` tell what the binlog does not say, by table (`db.t`).
     With `keeps_bytes` a value that cannot be read is given as its bytes. `make_readers` gives, for
     a table and its version, what the values of its columns are read as. `means` tells whether a name at
-    a place is that of the one table that is wanted, whatever `tables` are.
+    a place is that of the one table that is wanted, whatever `tables` are. `large` is what is done with row
+    events that are larger than the memory.
     """
 
     def __init__(
@@ -166,7 +168,9 @@ class RowReader:
         asks_seldom: bool = False,
         make_readers: MakeReaders | None = None,
         means: Callable[[str, str, SchemaPlace], bool] | None = None,
+        large: LargeRows | None = None,
     ) -> None:
+        self.large = large_rows() if large is None else large
         self._means = means
         self._make_readers = make_readers
         self._asks_seldom = asks_seldom
@@ -192,25 +196,11 @@ class RowReader:
         self, events: Iterable[bytes], start: LogPosition = NOWHERE
     ) -> Iterator[tuple[TableDecoder, RowChange]]:
         """As `changes`, with what reads the table."""
-        mapped: dict[int, TableDecoder | None] = {}  # None: a table that is not wanted
-        partial = PartialRows(Spool)
-        for number, part in enumerate(events):
-            event = partial.whole_event(part)
-            if event is None:
-                continue
-            event_type = event[TYPE_OFFSET]
-            if event_type == EventType.TABLE_MAP:
-                table_id = int.from_bytes(event[EVENT_HEADER_SIZE:_TABLE_ID_END], "little")
-                mapped[table_id] = self.decoder(event, SchemaPlace(start, number))
-                continue
-            if event_type in ROW_EVENT_TYPES:
-                table_id = int.from_bytes(event[EVENT_HEADER_SIZE:_TABLE_ID_END], "little")
-                if table_id not in mapped:
-                    raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
-                decoder = mapped[table_id]
-                for change in decoder.changes(event) if decoder is not None else ():
-                    yield decoder, change  # type: ignore[misc]
-        partial.finish()
+        table_of = lambda event, number: self.decoder(event, SchemaPlace(start, number))  # noqa: E731 - as a callback
+        for _, event, decoder in walk(events, self.large, table_of):
+            if decoder is not None:
+                for change in decoder.changes(event):
+                    yield decoder, change
 
     def decoders(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[TableDecoder]:
         """What reads the tables that the events of a group name."""
@@ -238,7 +228,9 @@ class RowReader:
                 del self._decoders[next(iter(self._decoders))]
             known = version if isinstance(version, TableVersion) else None
             reader_of = value_reader if self._make_readers is None else self._make_readers(schema, known)
-            decoder = TableDecoder(schema, version, keeps_bytes=self._keeps_bytes, reader_of=reader_of)
+            decoder = TableDecoder(
+                schema, version, keeps_bytes=self._keeps_bytes, reader_of=reader_of, large=self.large
+            )
             self._decoders[key] = decoder
         return decoder
 

@@ -38,12 +38,15 @@ class ReadPlan:
 
     `resets` counts how often the log was reset before: the position is one of that log only.
     `is_restart`: a start of the server began the file; in `.ibb` files a group without GTID says so.
+    Unless it `is_begun`, the file is ready and not used yet: `state` is what was logged when that was seen,
+    and more may be before the file begins.
     """
 
     position: LogPosition
     state: GtidState
     resets: int = 0
     is_restart: bool = False
+    is_begun: bool = True
 
 
 class EventGroups(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import EventError, FormatError, Location
+from ibbmaster.event.rows.partial import FragmentChecks
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.chunk import FILLER, Chunk, ChunkEnd, RecordType
@@ -38,6 +39,8 @@ class _Record:
         self.head = bytearray()
         self.is_open = False  # the head was judged
         self.events: EventSplitter | None = None
+        self.fragments = FragmentChecks()
+        self.gtid: Gtid | None = None
 
 
 class RecordChecks:
@@ -117,16 +120,18 @@ class RecordChecks:
                     yield from self._open(record, is_whole=chunk.is_last)
             if chunk.is_last and record.events is not None:
                 record.events.finish()
+                record.fragments.finish()
         except FormatError as error:
             yield Fault(location=error.location, problem=error.problem)
         except EventError as error:
-            yield Fault(location=record.ref.location, problem=f"commit record: {error}")
+            of_group = "" if record.gtid is None else f" of group {record.gtid}"
+            yield Fault(location=record.ref.location, problem=f"commit record{of_group}: {error}")
             record.events = None
 
     def _pass_events(self, record: _Record, data: memoryview) -> None:
         if record.events is not None:
-            for _ in record.events.feed(data):
-                pass
+            for part in record.events.feed(data):
+                record.fragments.take(part)
 
     def _open(self, record: _Record, *, is_whole: bool) -> Iterator[Fault]:
         head, location = record.head, record.ref.location
@@ -161,6 +166,7 @@ class RecordChecks:
         header, size = decode_commit_header(head, ref.location)
         gtid, event_end = decode_first_event(head, size, ref)
         self._totals.groups += 1
+        record.gtid = gtid
         if gtid is not None:
             self.log(gtid, ref.location)
         for state_ref, data in self._waiting_states:
@@ -172,8 +178,8 @@ class RecordChecks:
                 yield _too_old(ref, stream.first, self.header)
             try:
                 for piece in self._out_of_band.data(stream, ref):
-                    for _ in events.feed(piece):
-                        pass
+                    for part in events.feed(piece):
+                        record.fragments.take(part)
             except FormatError as error:
                 yield Fault(location=ref.location, problem=f"the out-of-band data of group {gtid}: {error}")
                 return

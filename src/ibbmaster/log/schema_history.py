@@ -42,6 +42,7 @@ from ibbmaster.schema.saved_history import (
     decode_history,
     encode_history,
 )
+from ibbmaster.work import BrokenOffError, check_wanted
 
 MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
 QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)
@@ -129,6 +130,7 @@ class LoggedSchema:
         """All that is durable now, folded.
 
         Raises:
+            BrokenOffError: it is not wanted any more; whoever asks next continues behind what was folded.
             EventError: a statement is damaged; it names the group.
             FormatError, ClassicFormatError: a file is damaged.
         """
@@ -140,6 +142,8 @@ class LoggedSchema:
                     self._looked = NamesInRows()
                     self._begin_anew()
                 self._settle_case()
+            except BrokenOffError:
+                raise  # between two groups: what was folded is good
             except BaseException:
                 self._history = self._last = None  # a part may be folded
                 raise
@@ -168,14 +172,13 @@ class LoggedSchema:
     def _begin_anew(self) -> None:
         if self._scan is not None and self._scanned(self._scan):
             return
-        history = self._new_history()
+        history = self._history = self._new_history()
         self._last, self._state = None, GtidState()
         plan = self._log.start_of_file()
         for gtid in plan.state:
             self._state.log(gtid)
         with closing(self._log.groups(plan)) as groups:
             self._fold(history, groups)
-        self._history = history
         self._save(history)
 
     def _scanned(self, scan: Scan) -> bool:
@@ -183,6 +186,7 @@ class LoggedSchema:
         history = self._new_history()
 
         def take(place: SchemaPlace, gtid: Gtid, timestamp: int, event: bytes) -> None:
+            check_wanted()
             if self._is_passed_over(gtid):
                 return
             try:
@@ -217,6 +221,7 @@ class LoggedSchema:
             with closing(self._groups_from(last)) as groups:
                 group = groups.next_group()
                 while group is not None and group.start < last.start:
+                    check_wanted()
                     group = groups.next_group()
                 if group is None or group.start != last.start or _digest(group) != last.digest:
                     return False
@@ -251,7 +256,18 @@ class LoggedSchema:
             return last if group is None else last._replace(digest=_digest(group))
 
     def _fold(self, history: SchemaHistory, groups: EventGroups) -> None:
+        """Fold what comes. Who breaks that off does it between two groups: `_last` is the one before."""
         last: EventGroup | None = None
+        try:
+            for group in self._folded(history, groups):
+                last = group
+                check_wanted()
+        except BrokenOffError:
+            self._end_with(last)
+            raise
+        self._end_with(last)
+
+    def _folded(self, history: SchemaHistory, groups: EventGroups) -> Iterator[EventGroup]:
         before = None if self._last is None else Gtid.parse(self._last.gtid)
         file_no = -1 if self._last is None else self._last.start.file_no
         while (group := groups.next_group()) is not None:
@@ -264,11 +280,15 @@ class LoggedSchema:
                     history.add_restart()
             if before is not None:
                 self._state.log(before)
-            last, before = group, group.gtid
+            before = group.gtid
             if not self._is_passed_over(group.gtid):
                 fold_group(history, group, self._version_of(SchemaPlace(group.start, 0)))
             history.end = group.end
-        if last is not None:
+            yield group
+
+    def _end_with(self, last: EventGroup | None) -> None:
+        """Note which group was folded last, None if there was no new one."""
+        if last is not None and last.gtid is not None:
             self._last = self._identified(LastFolded(last.start, str(last.gtid), "", str(self._state), self._rules))
 
     def _version_of(self, place: SchemaPlace) -> int | None:
@@ -341,6 +361,7 @@ class NamesInRows:
             plan = self._log_plan(log, start)
             with closing(log.groups(plan)) as groups:
                 while self._bytes <= LOOKED_BYTES and (group := groups.next_group()) is not None:
+                    check_wanted()
                     if group.start < start:
                         continue
                     found = self._named_in(group, wanted, history)
@@ -356,8 +377,10 @@ class NamesInRows:
     def _named_in(
         self, group: EventGroup, wanted: dict[FullName, set[FullName]], history: SchemaHistory
     ) -> NameCase | None:
+        size = 0
         for event in group_events(group):
-            self._bytes += len(event)
+            check_wanted()
+            size += len(event)
             if event[TYPE_OFFSET] != EventType.TABLE_MAP:
                 continue
             head = decode_table_map(event)
@@ -368,6 +391,7 @@ class NamesInRows:
             is_there = any(history.table_at(*one, place) is not None for one in wanted.get(name, ()))
             if is_there and history.is_whole and name not in history.lines[TABLE]:
                 return NameCase.LOWER
+        self._bytes += size  # a group whose reading is broken off is read again
         return None
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ibbmaster.event.rows.charset import decode_label, encode_text, label_in
+from ibbmaster.event.rows.charset import character_size, decode_label, encode_text, label_in
 from ibbmaster.schema.clause import NotUnderstoodError, TypeClause
-from ibbmaster.schema.collations import character_sets, character_size, charset_of_collation
+from ibbmaster.schema.collations import character_sets, charset_of_collation
 from ibbmaster.schema.model import SqlType
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.type_clause import BINARY_OF, INTEGERS, TEMPORAL, TEXTS

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES
 from ibbmaster.event.rows.value import Value
-from ibbmaster.schema.collations import character_size
 from ibbmaster.schema.expression_text import definition_expression
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
 from ibbmaster.sqltext.token import SqlError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ibbmaster.sqltext.expression import Expression, ExpressionParser
+from ibbmaster.sqltext.expression import Expression, ExpressionParser, Literal
+from ibbmaster.sqltext.operators import PREDICATE
 from ibbmaster.sqltext.printing import ExpressionText, UnknownTextError, printed
 from ibbmaster.sqltext.sql_mode import IGNORE_SPACE
 from ibbmaster.sqltext.token import SqlError, tokenize, tokens
@@ -24,6 +25,53 @@ class _DefinitionParser(ExpressionParser):
 
     def _query(self) -> NoReturn:
         raise self._error()
+
+    def _arguments(self, name: str) -> tuple[Expression, ...]:
+        match name:
+            case "trim":
+                return self._trimmed()
+            case "position":
+                part = self._expression(PREDICATE + 1)
+                self.expect("IN")
+                return part, self._expression()
+            case "extract":
+                unit = Literal(self._take_word())
+                self.expect("FROM")
+                return unit, self._expression()
+            case "cast":
+                value = self._expression()
+                self.expect("AS")
+                return value, Literal(self._cast_type())
+        return super()._arguments(name)
+
+    def _trimmed(self) -> tuple[Expression, ...]:
+        """TRIM(text), or the ends, what is taken from them, and the text; from both where no end is named."""
+        ends = next((word for word in ("BOTH", "LEADING", "TRAILING") if self._accept(word)), None)
+        first = self._expression()
+        if self._accept("FROM"):
+            return Literal(ends or "BOTH"), first, self._expression()
+        if ends is not None:
+            raise self._error()
+        return (first,)
+
+    def _cast_type(self) -> str:
+        """A type that has no character set."""
+        kind = self._take_word().lower()
+        if kind in ("decimal", "datetime", "time") and self._accept("("):
+            sizes = ",".join(str(size) for size in self._list_of_numbers())
+            return f"{kind}({sizes})"
+        if kind in ("signed", "unsigned"):
+            self._accept("INTEGER")
+        elif kind not in ("date", "double", "datetime", "time"):
+            raise self._error()
+        return kind
+
+    def _list_of_numbers(self) -> list[int]:
+        found = [self._take_int()]
+        while self._accept(","):
+            found.append(self._take_int())
+        self.expect(")")
+        return found
 
 
 def definition_expression(written: str) -> Expression:

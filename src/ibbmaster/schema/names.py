@@ -8,6 +8,7 @@ the sizes behind these, and which may be NULL.
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema
@@ -19,6 +20,7 @@ from ibbmaster.schema.table_map import CODES, disagreement, expected_size
 _COMPRESSED = {ColumnType.VARCHAR: ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB: ColumnType.BLOB_COMPRESSED}
 _SCALED = ("decimal", "time", "datetime", "timestamp")
 _VECTOR_NUMBER_BYTES = 4
+COLUMNS_REMEMBERED = 1 << 13  # the same ones are asked for by every SELECT and every version of their table
 ENUM_LABELS_SHORT = 256  # from here on the number of a label takes two bytes
 
 
@@ -47,6 +49,7 @@ def unknown_names(table: UnknownTable) -> EventError:
     return EventError(f"{table.full_name}: its columns are not known{since}: {table.reason}")
 
 
+@functools.lru_cache(COLUMNS_REMEMBERED)
 def column_of(column: TableColumn) -> Column:
     """A column as a TABLE_MAP with all its metadata would describe it.
 

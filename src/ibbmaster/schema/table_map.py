@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.kinds.strings import GEOMETRIES
-from ibbmaster.schema.collations import character_sets, character_size
+from ibbmaster.schema.collations import character_sets
 from ibbmaster.schema.model import (
     IndexKind,
     IndexPart,

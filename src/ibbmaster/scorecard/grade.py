@@ -12,6 +12,8 @@ How it is decided:
 - A flaw is *told* if an error was told behind the change before it; not by errors that the library takes up again by
   itself (`is_retried`): who reads "connection lost, connecting again" takes it that nothing is lost.
 - A flaw that is not told: "loses silently", whatever else happened.
+- Columns, a key or types of a table that were told otherwise than the primary has them are no flaw of a change: where
+  no error followed, and no change is lost silently, that is "metadata wrong".
 - All flaws told: "loses loudly".
 - Without a flaw, and with the marker: "exact", or what it repeats. A group is repeated as a whole if each of its
   changes came equally often.
@@ -44,6 +46,7 @@ class Grade(enum.StrEnum):
     LOSES_LOUDLY = "loses loudly"
     CRASHES = "crashes"
     HANGS = "hangs"
+    METADATA_WRONG = "metadata wrong"
     LOSES_SILENTLY = "loses silently"
 
     @property
@@ -64,6 +67,7 @@ _MEANINGS = {
     Grade.LOSES_LOUDLY: "Something is missing, and an error said so.",
     Grade.CRASHES: "An internal error ended it, and starting it again did not help.",
     Grade.HANGS: "It lives, follows no more, and says nothing.",
+    Grade.METADATA_WRONG: "The columns, the key or the types of a table were told wrong, and nobody was told.",
     Grade.LOSES_SILENTLY: "Later changes came; earlier ones, their values or their GTIDs did not, and nobody was told.",
 }
 
@@ -96,6 +100,7 @@ class Judgement:
     missing: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
 
 
 def judge(groups: Sequence[LoggedGroup], told: Sequence[ToldEvent], end: RunEnd) -> Judgement:
@@ -123,6 +128,12 @@ def judge(groups: Sequence[LoggedGroup], told: Sequence[ToldEvent], end: RunEnd)
         summary = f"{repeats[0]}{_more(len(repeats) - 1)}"
     else:
         grade, summary = Grade.EXACT, "every change once, in order"
+    metadata = matching.metadata_flaws()
+    unnoticed = [flaw for flaw in metadata if flaw.since > last_told]
+    if unnoticed and grade is not Grade.LOSES_SILENTLY:
+        besides = "" if grade is Grade.EXACT else f"; besides, {summary}"
+        summary = f"{unnoticed[0].text}{_more(len(unnoticed) - 1)}, and nobody was told{besides}"
+        grade = Grade.METADATA_WRONG
     return Judgement(
         grade=grade,
         summary=shown_line(summary),
@@ -130,6 +141,7 @@ def judge(groups: Sequence[LoggedGroup], told: Sequence[ToldEvent], end: RunEnd)
         missing=_lines(missing),
         repeated=_lines(repeats),
         wrong=_lines(wrong),
+        metadata=_lines([flaw.text for flaw in metadata]),
     )
 
 

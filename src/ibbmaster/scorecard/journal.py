@@ -34,7 +34,12 @@ TOLD: dict[str, dict[str, tuple[type, ...]]] = {
         "before?": (dict, list, type(None)),
         "after?": (dict, list, type(None)),
     },
-    "table": {"table": (str,), "columns?": (list,), "key?": (list,), "types?": (list,)},
+    "table": {
+        "table": (str,),
+        "columns?": (list, type(None)),
+        "key?": (list, type(None)),
+        "types?": (list, type(None)),
+    },
     "statement": {"sql": (str,)},
     "commit": {"gtid?": (str, type(None))},
     "position": {"position": (object,)},
@@ -50,7 +55,7 @@ class ToldEvent:
     Attributes:
         what: one of `TOLD`.
         columns, key, types: of a table, as the library tells them: all columns by name, those of the primary key, and
-            the numbers of the types in a TABLE_MAP; None: it does not tell them.
+            the types, by their numbers in a TABLE_MAP or as SQL; None: it does not tell them.
         text: of a version, a statement, an error or an unknown event.
         is_fatal: it follows no more; `is_internal`: the library does not document such an error; `is_retried`: the
             library says that it takes it up again by itself.
@@ -66,7 +71,7 @@ class ToldEvent:
     after: Image | None = None
     columns: tuple[str, ...] | None = None
     key: tuple[str, ...] | None = None
-    types: tuple[int, ...] | None = None
+    types: tuple[int | str, ...] | None = None
     text: str = ""
     position: Any = None
     is_fatal: bool = False
@@ -159,9 +164,10 @@ def _event(what: str, given: Mapping[str, Any], at: float, process: int) -> Told
         for side in ("before", "after"):
             _check_image(side, given.get(side))
     if what == "table":
-        for name, kind in (("columns", str), ("key", str), ("types", int)):
-            if any(type(value) is not kind for value in given.get(name, ())):
-                raise RemoteProtocolError(f"table: {name} {_shown(given[name])}: expected a list of {_MANY[kind]}")
+        for name, kinds in (("columns", (str,)), ("key", (str,)), ("types", (int, str))):
+            if any(type(value) not in kinds for value in given.get(name) or ()):
+                expected = " or ".join(_MANY[kind] for kind in kinds)
+                raise RemoteProtocolError(f"table: {name} {_shown(given[name])}: expected a list of {expected}")
     if what == "position":
         try:
             size = len(json.dumps(given["position"]))
@@ -190,7 +196,7 @@ def _event(what: str, given: Mapping[str, Any], at: float, process: int) -> Told
 
 
 def _tuple(given: Mapping[str, Any], name: str) -> tuple[Any, ...] | None:
-    return tuple(given[name]) if name in given else None
+    return None if given.get(name) is None else tuple(given[name])
 
 
 def _check_image(side: str, image: Image | None) -> None:

@@ -60,7 +60,7 @@ def _rows(group: Group, has_names: bool) -> list[LoggedChange]:
                 columns=columns,
                 has_names=has_names,
                 key=tuple(columns[number] for number in schema.primary_key) if has_names else (),
-                types=tuple(int(column.type) for column in schema.columns),
+                types=schema.columns,
             )
         )
     return found

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ibbmaster.event.rows.column import Column
 from ibbmaster.scorecard.journal import Image, ToldEvent, shown_image
+from ibbmaster.scorecard.same_type import is_same_type
 from ibbmaster.scorecard.same_value import is_same_value, shown_value
 
 COMPARISONS_MAX = 1_000_000  # of changes out of order
@@ -24,7 +26,7 @@ class LoggedChange:
     Attributes:
         columns: all of the table, in order.
         has_names: whether the log names them; else a library cannot, and images are compared by position.
-        key: the columns of the primary key, and `types` the numbers of all types, as the TABLE_MAP has them.
+        key: the columns of the primary key; `types`: all columns, as the TABLE_MAP has them.
     """
 
     table: str = ""
@@ -34,7 +36,7 @@ class LoggedChange:
     columns: tuple[str, ...] = ()
     has_names: bool = True
     key: tuple[str, ...] = ()
-    types: tuple[int, ...] = ()
+    types: tuple[Column, ...] = ()
     sql: str = ""
 
     def __str__(self) -> str:
@@ -114,6 +116,7 @@ class Matching:
         self._is_begun = False
         self._has_commits = False  # of groups that were begun
         self._strange: list[Flaw] = []
+        self._metadata: dict[str, Flaw] = {}  # what was told wrong of tables, each once
 
     def take(self, number: int, event: ToldEvent) -> None:
         """One line that was told."""
@@ -147,7 +150,8 @@ class Matching:
         changes = [wanted.change for wanted in self._wanted if wanted.change.table == event.table]
         flaws = [_differing_table(change, event) for change in changes]
         if flaws and all(flaws):
-            self._strange.append(Flaw(f"{event.table} was told with {flaws[0]}", number, False))
+            text = f"{event.table} was told with {flaws[0]}"
+            self._metadata.setdefault(text, Flaw(text, number, False))
 
     def _next(self, event: ToldEvent) -> int | None:
         """The change behind the last one, or the first one of the group, if it is this, which it mostly is."""
@@ -267,6 +271,10 @@ class Matching:
         }
         return [Flaw(f"the commit of {gtid} is missing", since, True) for gtid, since in lost.items()]
 
+    def metadata_flaws(self) -> list[Flaw]:
+        """What was told of tables otherwise than the log has it."""
+        return list(self._metadata.values())
+
     def missing_behind(self) -> list[str]:
         """What did not come behind the last change that did."""
         behind = self._wanted[self._furthest + 1 :]
@@ -319,15 +327,18 @@ def _is_equal_image(change: LoggedChange, logged: Mapping[str, Any] | None, told
 
 def _differing_table(change: LoggedChange, event: ToldEvent) -> str:
     """What is told otherwise of a table than the log says; empty if nothing is."""
-    pairs = (
-        ("columns", event.columns if change.has_names else None, change.columns),
-        ("the key", event.key if change.has_names else None, change.key),
-        ("the types", event.types, change.types),
-    )
+    pairs = (("columns", event.columns, change.columns), ("the key", event.key, change.key))
     for name, told, logged in pairs:
-        if told is not None and told != logged:
+        if change.has_names and told is not None and told != logged:
             return f"{name} {list(told)} instead of {list(logged)}"
-    return ""
+    if event.types is None or _are_same_types(change.types, event.types):
+        return ""
+    shown = ", ".join(column.type_name for column in change.types)
+    return f"the types {list(event.types)} instead of {shown}"
+
+
+def _are_same_types(logged: Sequence[Column], told: Sequence[int | str]) -> bool:
+    return len(logged) == len(told) and all(map(is_same_type, logged, told))
 
 
 def _differing(change: LoggedChange, event: ToldEvent) -> str:

@@ -44,6 +44,9 @@ LOOKS: dict[Grade | None, GradeLook] = {
     Grade.HANGS: GradeLook(
         symbol="‖", word="hangs", ground="#cdb4ea", ink="#3a1a68", dark_ground="#553088", dark_ink="#e9d9ff"
     ),
+    Grade.METADATA_WRONG: GradeLook(
+        symbol="#", word="tables", ground="#f3b6cd", ink="#6a0f35", dark_ground="#5a1c3a", dark_ink="#ffc9dc"
+    ),
     Grade.LOSES_SILENTLY: GradeLook(
         symbol="◇", word="silent", ground="#a50f3c", ink="#ffffff", dark_ground="#ff7a98", dark_ink="#35000f"
     ),

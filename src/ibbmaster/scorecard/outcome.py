@@ -74,6 +74,7 @@ def cell_of(run: RunRecord) -> Cell:
         missing=judgement.missing,
         repeated=judgement.repeated,
         wrong=judgement.wrong,
+        metadata=judgement.metadata,
         told=tuple(dict.fromkeys(shown_line(event.text) for event in run.told if event.what == "error"))[:TOLD_MAX],
         restarts=run.restarts,
         resumes=tuple(

@@ -28,7 +28,7 @@ _TEMPLATE = Path(__file__).with_name("page.html")
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _SCRIPT = re.compile(r"<script>(.*)</script>", re.DOTALL)
 _GRADES: tuple[Grade | None, ...] = (*Grade, None)
-_LINES = ("missing", "repeated", "wrong", "told", "sent", "arrived", "statements")
+_LINES = ("missing", "repeated", "wrong", "metadata", "told", "sent", "arrived", "statements")
 
 
 def render(results: Results) -> str:

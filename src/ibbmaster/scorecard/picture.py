@@ -30,6 +30,7 @@ _STROKES: dict[Grade, tuple[tuple[tuple[float, float], ...], ...]] = {
     Grade.LOSES_LOUDLY: (((0, -0.6), (0, 0.15)), ((0, 0.5), (0, 0.6))),
     Grade.CRASHES: (((-0.45, -0.45), (0.45, 0.45)), ((-0.45, 0.45), (0.45, -0.45))),
     Grade.HANGS: (((-0.25, -0.5), (-0.25, 0.5)), ((0.25, -0.5), (0.25, 0.5))),
+    Grade.METADATA_WRONG: (((-0.5, -0.45), (0.5, -0.45)), ((-0.5, 0), (0.5, 0)), ((-0.5, 0.45), (0.5, 0.45))),
     Grade.LOSES_SILENTLY: (((-0.55, 0), (0, -0.55), (0.55, 0), (0, 0.55), (-0.55, 0), (0, -0.55)),),
 }
 
@@ -80,7 +81,7 @@ def _columns(results: Results) -> tuple[dict[str, tuple[int, int]], int, int]:
             column, line = divmod(number, line_count)
             places[scenario.name] = (left + step * column, line)
         left += step * -(-len(scenarios) // line_count) + GAP
-    return places, step - 2 if step > 6 else step, max(left - GAP + MARGIN, 900)
+    return places, step - 2 if step > 6 else step, max(left - GAP + MARGIN, 1020)
 
 
 def _style(width: int) -> str:

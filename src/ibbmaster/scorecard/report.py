@@ -263,6 +263,7 @@ def _finding(number: int, consumer: ConsumerResult, scenario: ScenarioResult, ce
         *_details("missing", cell.missing),
         *_details("came again", cell.repeated),
         *_details("wrong", cell.wrong),
+        *_details("told wrong of tables", cell.metadata),
         *_course(cell),
         f"- **Told to the user:** {'; '.join(f'“{_inline(line)}”' for line in cell.told) or 'nothing'}",
         f"- **With a real primary:** {_confirmed(cell)}",

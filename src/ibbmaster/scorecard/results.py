@@ -90,6 +90,7 @@ class Cell:
         grade: None: it was not run, `not_run` says why.
         summary: the one thing to know.
         missing: changes that never came; `repeated` and `wrong` alike.
+        metadata: columns, keys and types of tables that were told wrong.
         told: errors that the user was told.
         restarts: how often it ended and was started again with its last position.
         position: what its user had stored in the end, as JSON.
@@ -107,6 +108,7 @@ class Cell:
     missing: tuple[str, ...] = ()
     repeated: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
     told: tuple[str, ...] = ()
     restarts: int = 0
     resumes: tuple[Resume, ...] = ()

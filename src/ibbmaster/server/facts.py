@@ -44,7 +44,12 @@ class PrimaryFacts:
         self.profile = options.profile
         self.server_version = options.profile.server_version
         self.tables: LogTables = PrimaryTables(
-            engine, cache, options.base, case=options.name_case, has_kernels=options.has_kernels
+            engine,
+            cache,
+            options.base,
+            case=options.name_case,
+            has_kernels=options.has_kernels,
+            row_event_max=options.row_event_max,
         )
         self._since = time.monotonic()
         self.started_at = int(time.time())  # in seconds since 1970

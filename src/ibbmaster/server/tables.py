@@ -46,12 +46,15 @@ class PrimaryTables:
         *,
         case: NameCase | None = None,
         has_kernels: bool = True,
+        row_event_max: int | None = None,
     ) -> None:
         """`cache` is where the schema history is kept, `base` a dump that the log goes on from.
 
         `case` says how the server of the log compares names; without it the log does, as far as it can.
+        `row_event_max` is the size of the largest row event that is read, put together and unpacked.
         """
         self._case = case
+        self._row_event_max = row_event_max
         self._engine = engine
         self._has_kernels = has_kernels
         self._base_file = base
@@ -162,6 +165,7 @@ class PrimaryTables:
         timeline = self._timeline(self._engine.end())
         with holding(self._lock):
             if self._table_reader is None:
+                from ibbmaster.log.large_rows import large_rows
                 from ibbmaster.sql.base_rows import BaseDump
                 from ibbmaster.sql.select import TableReader
 
@@ -169,7 +173,9 @@ class PrimaryTables:
                     load_in_background(KernelSet.SELECT)
                 position = None if self._base is None else self._base.position
                 base = None if position is None else BaseDump(position=position, read=self._read_rows)
-                self._table_reader = TableReader(self._engine, timeline, base=base)
+                self._table_reader = TableReader(
+                    self._engine, timeline, base=base, large=large_rows(self._row_event_max)
+                )
             return self._table_reader
 
     def information_engine(self) -> InformationEngine:
@@ -180,6 +186,7 @@ class PrimaryTables:
 
 def _pieces(file: TextIO) -> Iterator[str]:
     while piece := file.read(PIECE_SIZE):
+        check_wanted()
         yield piece
 
 

@@ -25,6 +25,7 @@ from ibbmaster.classic.kind import holds_traditional
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.gtid import ID_MAX, GtidPosition
+from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.name_case import parse_name_case
 from ibbmaster.sizes import parse_size
 from ibbmaster.spark.offset import position_of_option
@@ -70,6 +71,7 @@ NAMES = (
     "serverId",
     "onUndecodable",
     "lowerCaseTableNames",
+    "maxRowEventBytes",
 )
 
 
@@ -127,6 +129,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         server_id=number_of("serverId", given.get("serverid", str(SERVER_ID)), first=1, end=ID_END),
         undecodable=_choice(Undecodable, "onUndecodable", given.get("onundecodable", "fail")),
         name_case=parse_name_case("option lowerCaseTableNames", given.get("lowercasetablenames")),
+        row_event_max=parse_row_event_max(given.get("maxroweventbytes")),
     )
     if parsed.table is not None and parsed.granularity is not Granularity.ROWS:
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")

@@ -11,13 +11,14 @@ from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.literals import stored_value
+from ibbmaster.sql.row_conversion import RowConversion, restoring
 from ibbmaster.sql.stored import (
     SortKey,
     Span,
     StoredColumn,
     StoredLayout,
     StoredLayouts,
-    own_columns,
+    is_padded,
     sort_key,
     value_key,
 )
@@ -25,6 +26,7 @@ from ibbmaster.sqltext.literals import literal_value
 from ibbmaster.sqltext.token import TokenKind, tokens
 
 DIGEST_SIZE = 16
+REWRITTEN_AT_A_TIME = 1 << 10  # rows
 
 StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
 
@@ -91,7 +93,7 @@ class TableContents:
     @property
     def is_keyed(self) -> bool:
         """Whether something tells its rows apart."""
-        return row_key(self.table.indexes, self.table.columns) is not None
+        return row_key(self.table) is not None
 
     @property
     def has_rows(self) -> bool:
@@ -100,7 +102,7 @@ class TableContents:
     def key_plan(self, layout: StoredLayout) -> KeyPlan | None:
         """How keys are made of images of a layout; None for a table without a key."""
         if layout.number not in self._plans:
-            index = row_key(self.table.indexes, self.table.columns)
+            index = row_key(self.table)
             plan = None
             if index is not None:
                 parts = []
@@ -213,8 +215,20 @@ class TableContents:
             elif values[place] is None:
                 found.append(None)
             else:
-                found.append(_restored(stored.columns[place], column, values[place] or b""))
+                found.append(self._restored(stored.columns[place], column, values[place] or b""))
         return found
+
+    @staticmethod
+    def _restored(old: StoredColumn, new: StoredColumn, data: bytes) -> bytes:
+        """A value of an older version of a column as its new one stores it."""
+        restore = restoring(old, new)
+        try:
+            if restore is not None:
+                return restore(data)
+            problem = f"it has another type since {data[:20]!r} was stored"
+        except ValueError as error:
+            problem = str(error)
+        raise InexactRowsError(f"a value of column {new.column.name} cannot be changed: {problem}")
 
     def default_values(self, layout: StoredLayout, wanted: Collection[int]) -> dict[int, bytes | None]:
         """What an INSERT gives to columns of which its image says nothing, by their places.
@@ -288,27 +302,44 @@ class TableContents:
 
     # Changes of the table ---------------------------------------------------------------------
 
-    def alter(self, table: TableVersion) -> None:
-        """The table has another version now; its rows keep their images, or get new ones if their keys are others.
+    def alter(self, table: TableVersion) -> dict[int, str]:
+        """The table has another version now; its rows keep their images, or get new ones if these are right no more.
+
+        Returns the columns whose values are not known any more, by their ids, and why.
 
         Raises:
-            InexactRowsError: they cannot be made of what is kept.
+            InexactRowsError: the rows, or their keys, cannot be made of what is kept.
         """
-        is_same = _key_types(self.table) == _key_types(table)
-        self.table = table
+        old, self.table = self.table, table
         self._plans.clear()
-        if not is_same and self.has_rows:
-            self._rewrite()
+        known = {column.id: column for column in table.columns}
+        changing = RowConversion(old, table, lambda column: first_value(known[column.id], column))
+        if not self.has_rows:
+            return {}
+        if _key_types(old) != _key_types(table) or changing.retyped() or any(map(self.has_null, changing.filled)):
+            self._rewrite(changing)
+        return changing.unknown
 
-    def _rewrite(self) -> None:
+    def _rewrite(self, changing: RowConversion) -> None:
         """Images and keys of all rows anew, as the table is now."""
-        layout = self.layouts.add(own_columns(self.table))
+        layout = self.layouts.add(changing.columns)
         places = [place for _, place in self.kept.all_rows(self.number)]
         self.kept.drop(self.number)
         self.used.clear()
-        for place in places:
-            layout_no, old = self.kept.rows.read(place)
-            self.insert(layout, [layout.row(self.values_in(layout, self.layouts[layout_no], old))])
+        for start in range(0, len(places), REWRITTEN_AT_A_TIME):
+            rows = []
+            for place in places[start : start + REWRITTEN_AT_A_TIME]:
+                layout_no, old = self.kept.rows.read(place)
+                rows.append(layout.row(changing.values(self.layouts[layout_no], old)))
+            self.insert(layout, rows)
+        lost = self._key_columns() & changing.unknown.keys()
+        if lost:
+            raise InexactRowsError(changing.unknown[min(lost)])
+
+    def _key_columns(self) -> set[int]:
+        """The ids of the columns that tell rows apart."""
+        index = row_key(self.table)
+        return {column.id for column in self.table.columns} if index is None else {one.column_id for one in index.parts}
 
     def has_null(self, column_id: int) -> bool:
         """Whether a row has no value in a column."""
@@ -341,26 +372,9 @@ def _constant(known: TableColumn, column: StoredColumn, expression: str | None) 
         raise InexactRowsError(f"column {known.name} has a value that is no constant: {error}") from None
 
 
-def _restored(old: StoredColumn, new: StoredColumn, data: bytes) -> bytes:
-    """A value of an older version of a column as its new one stores it."""
-    if (old.fixed, old.column.type, old.column.charset) == (new.fixed, new.column.type, new.column.charset):
-        return data
-    if old.fixed is None and new.fixed is None and old.column.charset == new.column.charset:
-        return data
-    from ibbmaster.sql.value_texts import TextSettings, text_of
-
-    text = text_of(old.column, old.type, TextSettings("utf8mb4"))(data).decode("utf-8", "surrogateescape")
-    try:
-        found = stored_value(new.column, new.type, text)
-    except ValueError as error:
-        raise InexactRowsError(f"a value of column {new.column.name} cannot be changed: {error}") from None
-    assert found is not None
-    return found
-
-
 def _key_types(table: TableVersion) -> list[tuple[object, ...]]:
     """What keys of rows are made of: where two versions have the same, they have the same keys."""
-    index = row_key(table.indexes, table.columns)
+    index = row_key(table)
     types = {column.id: column.type for column in table.columns}
     if index is None:
         return [(None,), *types.items()]
@@ -371,5 +385,5 @@ def _form_of_key(kind: SqlType) -> tuple[object, ...]:
     if kind.word in ("tinyint", "smallint", "mediumint", "int", "bigint"):
         return ("integer", kind.is_unsigned)
     if kind.word in ("char", "varchar", "binary", "varbinary"):
-        return ("string", kind.charset)
+        return ("string", kind.charset, is_padded(kind))
     return (kind,)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.changes import KINDS, ChangeKind, rows_of
+from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.sql.contents import StoredRow, TableContents
@@ -30,6 +31,7 @@ class MappedTable:
 
     contents: TableContents
     layout: StoredLayout
+    large: LargeRows = ALL_ROWS
     _plans: dict[bytes, _Plan] = field(default_factory=dict)
 
     def change(self, event: bytes, gtid: str, watched: Collection[int] = ()) -> tuple[ChangeKind, set[int]]:
@@ -43,7 +45,7 @@ class MappedTable:
         if header.column_count != len(self.layout.columns):
             name, columns = self.contents.table.full_name, len(self.layout.columns)
             raise EventError(f"row event of {header.column_count} columns, {name} has {columns}")
-        data, offset = rows_of(event, header)
+        data, offset = rows_of(event, header, self.large)
         kind = KINDS[EventType(event[TYPE_OFFSET])]
         first = self._plan(header.columns_present)
         if kind is ChangeKind.UPDATE:

@@ -7,6 +7,7 @@ import weakref
 
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
@@ -27,7 +28,8 @@ class TableReader:
 
     What was read for one query is there for the next one, and for later positions it is only
     read on from there. Positions are kept as long as a session has them frozen, the last ones
-    also longer. The rows of one position take `bytes_max` of temporary disk space at most.
+    also longer. The rows of one position take `bytes_max` of temporary disk space at most;
+    `large` is what is done with row events that are larger than the memory.
     """
 
     def __init__(
@@ -37,7 +39,9 @@ class TableReader:
         *,
         base: BaseDump | None = None,
         bytes_max: int = ROW_BYTES_MAX,
+        large: LargeRows | None = None,
     ) -> None:
+        self._large = large
         self._base = base
         self._bytes_max = bytes_max
         self._engine = engine
@@ -112,7 +116,8 @@ class TableReader:
         fold = max(before, key=lambda fold: fold.position, default=None)
         if fold is None:
             start = self._engine.start_of_file().position
-            fold = RowFold(self._engine, self._timeline, KeptRows(RowFile()), start, self._bytes_max, self._base)
+            kept = KeptRows(RowFile())
+            fold = RowFold(self._engine, self._timeline, kept, start, self._bytes_max, self._base, self._large)
         elif any(place == fold.position for _, place in self._users):
             fold = fold.fork()
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
-from ibbmaster.schema.names import column_of, named
+from ibbmaster.schema.names import COLUMNS_REMEMBERED, column_of, named
 
 LAYOUTS_MAX = 1 << 16
 
@@ -141,6 +142,7 @@ def own_columns(table: TableVersion) -> list[StoredColumn]:
     return [_stored(column_of(column), column) for column in table.columns]
 
 
+@functools.lru_cache(COLUMNS_REMEMBERED)
 def _stored(column: Column, known: TableColumn) -> StoredColumn:
     """A column with nothing that differs between a TABLE_MAP and a definition of the same values."""
     plain = dataclasses.replace(

@@ -6,7 +6,7 @@ printed here; an expression with anything else in it is none that is known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
@@ -28,13 +28,14 @@ _RENAMED = {
     "localtimestamp": "current_timestamp",
     "current_date": "curdate",
     "ceil": "ceiling",
+    "st_geomfromtext": "st_geometryfromtext",
 }
 _SAME = frozenset(
     """
     abs acos ascii asin atan bin bit_count ceiling char_length coalesce concat concat_ws conv cos crc32
     current_timestamp curdate current_user dayofmonth dayofweek dayofyear degrees elt exp field find_in_set
-    floor format from_unixtime greatest hex hour if ifnull inet6_aton inet6_ntoa inet_aton inet_ntoa instr
-    isnull json_array json_compact json_contains json_exists json_extract json_keys json_length json_object
+    floor format from_unixtime greatest hex hour if ifnull inet6_aton inet6_ntoa inet_aton inet_ntoa
+    isnull locate json_array json_compact json_contains json_exists json_extract json_keys json_length json_object
     json_query json_type json_unquote json_valid json_value last_day lcase least ln log log10 log2 lpad ltrim
     md5 microsecond minute month nullif oct ord pi pow quarter radians rand repeat reverse round rpad rtrim
     second sha sha1 sha2 sign sin space sqrt st_x st_y strcmp substr substring_index sys_guid tan to_base64
@@ -84,6 +85,8 @@ def printed(expression: Expression) -> ExpressionText:
             return ExpressionText(quoted_name(name), needs_brackets=True)
         case Call(name=("date_add" | "adddate" | "date_sub" | "subdate") as name, arguments=(moment, interval)):
             return _moved(moment, "+" if name in ("date_add", "adddate") else "-", interval)
+        case Call(name=name, database=None, is_read=True, arguments=arguments) if name in _SPECIAL:
+            return ExpressionText(_SPECIAL[name](arguments))
         case Call(database=None, is_read=True, arguments=arguments) if (shown := _called(expression)) is not None:
             return ExpressionText(f"{shown}({_list(arguments)})")
         case Operation(operator="NOT", operands=(operand,)):
@@ -102,7 +105,7 @@ def printed(expression: Expression) -> ExpressionText:
 def _negated(operand: Expression) -> ExpressionText:
     """NOT, which becomes a part of what it stands before, where that can be."""
     match operand:
-        case Operation(operator="XOR") | Call(name="isnull"):
+        case Operation(operator=("XOR" | "REGEXP")) | Call(name="isnull"):
             raise UnknownTextError
     inner = _truth(operand)
     negated = _opposite(inner)
@@ -158,6 +161,55 @@ def _called(call: Call) -> str | None:
     return name if name in _SAME or name in _RENAMED.values() else None
 
 
+def _trim(arguments: tuple[Expression, ...]) -> str:
+    match arguments:
+        case (Literal(value=str() as ends), what, text):
+            return f"trim({ends.lower()} {printed(what).text} from {printed(text).text})"
+        case (text,):
+            return f"trim({printed(text).text})"
+    raise UnknownTextError
+
+
+def _locate(arguments: tuple[Expression, ...]) -> str:
+    match arguments:
+        case (part, text):
+            return f"locate({_list((part, text))})"
+    raise UnknownTextError
+
+
+def _extract(arguments: tuple[Expression, ...]) -> str:
+    match arguments:
+        case (Literal(value=str() as unit), moment):
+            return f"extract({unit.lower()} from {printed(moment).text})"
+    raise UnknownTextError
+
+
+def _cast(arguments: tuple[Expression, ...]) -> str:
+    match arguments:
+        case (value, Literal(value=str() as kind)) if kind != "decimal":
+            return f"cast({printed(value).text} as {kind})"
+    raise UnknownTextError
+
+
+def _sequence(function: str, arguments: tuple[Expression, ...]) -> str:
+    match arguments:
+        case (ColumnName(parts=parts),):
+            return f"{function}({'.'.join(map(quoted_name, parts))})"
+    raise UnknownTextError
+
+
+_SPECIAL: Mapping[str, Callable[[tuple[Expression, ...]], str]] = {
+    "trim": _trim,
+    "position": _locate,
+    "instr": lambda arguments: _locate(arguments[::-1]),
+    "extract": _extract,
+    "date": lambda arguments: _cast((*arguments, Literal("date"))),
+    "cast": _cast,
+    "nextval": lambda arguments: _sequence("nextval", arguments),
+    "lastval": lambda arguments: _sequence("lastval", arguments),
+}
+
+
 def _list(expressions: tuple[Expression, ...]) -> str:
     return ",".join(printed(each).text for each in expressions)
 
@@ -174,12 +226,19 @@ def _operation(operation: Operation) -> ExpressionText:
     if operator == "COLLATE":
         collation = operands[1]
         assert isinstance(collation, Literal)
+        assert isinstance(collation.value, str)
         return ExpressionText(f"{first.within(UNARY)} collate {collation.value}", UNARY, True)
     operand = first.within(PREDICATE + 1)
     others = [printed(each).within(PREDICATE + 1) for each in operands[1:]]
     match operator:
         case "IS NULL":
             return _predicate(f"{operand} is null", f"{operand} is not null")
+        case "IS TRUE" | "IS FALSE":
+            return _predicate(f"{operand} {operator.lower()}", f"{operand} is not {operator[3:].lower()}")
+        case "REGEXP":
+            return ExpressionText(f"{operand} regexp {printed(operands[1]).within(UNARY)}", PREDICATE, True)
+        case "IN" if len(others) == 1:
+            return _predicate(f"{operand} = {others[0]}", f"{operand} <> {others[0]}")
         case "IN":
             values = f"in ({_list(operands[1:])})"
             return _predicate(f"{operand} {values}", f"{operand} not {values}")

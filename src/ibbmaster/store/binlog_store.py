@@ -205,7 +205,7 @@ class BinlogStore(WritableLogEngine):
 
     def start_of_file(self, file_no: int | None = None) -> SeekPlan:
         resets = self._reset_count
-        return replace(self._directory.start_of_file(file_no), resets=resets)
+        return replace(self._directory.plan_of_file(file_no, self.state), resets=resets)
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         durable, latch = self._writer.durable, self._writer.latch

@@ -356,6 +356,8 @@ class BlockSource:
                         self._shared.known_end = generation, self._at.position
                     break
                 groups_left -= 1
+                if group.gtid is None:
+                    tries_left = max(tries_left, 1)  # nothing is skipped at it, and perhaps much behind it
                 if maker is not None and self._begin_large_group(maker, group):
                     break
                 self._pieces = self._session.receive_group(group)

@@ -15,7 +15,7 @@ from ibbmaster.event.header import (
     decode_event_header,
     has_valid_checksum,
 )
-from ibbmaster.event.types import EventType
+from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.testkit.place import Landmark, landmark_of
 from ibbmaster.wire.packet import EVENT_STATUS
 
@@ -75,7 +75,13 @@ class StreamPlaces:
             is_query = header.event_type == EventType.QUERY
             body = event[:-CHECKSUM_SIZE] if is_query and has_valid_checksum(event) else event
             ends_group = self._boundary.ends_with(header, body)
-        landmark = landmark_of(header.event_type, is_opening=self.is_opening, ends_group=ends_group)
+        landmark = landmark_of(
+            header.event_type,
+            is_opening=self.is_opening,
+            ends_group=ends_group,
+            is_artificial=bool(header.flags & EventFlag.ARTIFICIAL),
+        )
+        self.is_opening = self.is_opening and landmark is not Landmark.FILE_END
         landmarks = (
             (landmark, Landmark.EVENT, Landmark.PACKET)
             if landmark is not Landmark.EVENT

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.encoding import Columns, Row, WrittenTable, encode_table_map
@@ -14,7 +15,7 @@ from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader, Value
 from ibbmaster.event.rows.written_column import WrittenColumn, written_column
-from ibbmaster.schema.collations import character_size, collation_number
+from ibbmaster.schema.collations import collation_number
 from ibbmaster.schema.column_text import type_text
 from ibbmaster.schema.expression import Evaluate, NotSimpleError, formula
 from ibbmaster.schema.indexing import row_key
@@ -169,7 +170,7 @@ def writable_version(table: TableVersion, table_id: int) -> WritableVersion:
         raise ConfigurationError(f"{table.full_name} is no table of rows")
     columns = tuple(_written(table, column) for column in table.columns)
     numbers = {column.id: number for number, column in enumerate(table.columns)}
-    key = row_key(table.indexes, table.columns)
+    key = row_key(table)
     parts = () if key is None else key.parts
     written = WrittenTable(
         table_id=table_id,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import struct
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, encode_event
-from ibbmaster.event.rows.partial import PartialRows, encode_fragments
+from ibbmaster.event.rows.large import LargeRows
+from ibbmaster.event.rows.partial import FragmentChecks, PartialRows, encode_fragments
+from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.types import EventType
 
 HEAD = encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(1024), server_id=1)[:EVENT_HEADER_SIZE]
@@ -37,6 +40,20 @@ def fragment(count: int, number: int, data: bytes, *, size: int | None = None) -
     return encode_event(event_type=EventType.PARTIAL_ROW_DATA, body=body + data, server_id=1)
 
 
+def found_by_checks(events: list[bytes], piece_size: int = 7) -> str:
+    """What is wrong with the fragments among events that pass in small pieces; empty if nothing is."""
+    checks, splitter = FragmentChecks(), EventSplitter()
+    data = b"".join(events)
+    try:
+        for start in range(0, len(data), piece_size):
+            for part in splitter.feed(data[start : start + piece_size]):
+                checks.take(part)
+        checks.finish()
+    except EventError as error:
+        return str(error)
+    return ""
+
+
 QUERY = encode_event(event_type=EventType.QUERY, body=b"a", server_id=1)
 
 
@@ -51,7 +68,7 @@ def cut(whole: bytes, cuts: list[int]) -> list[bytes]:
 
 @pytest.mark.parametrize("kept_max", [0, 100, 1 << 20])
 def test_fragments_cut_anywhere_give_the_row_event_and_then_the_next(kept_max):
-    rows = PartialRows(Kept, kept_max=kept_max)
+    rows = PartialRows(LargeRows(Kept, kept_max=kept_max))
     for _ in range(50):
         *parts, last = cut(WHOLE, sorted(random.sample(range(len(WHOLE)), random.randrange(5))))
         for part in parts:
@@ -65,7 +82,7 @@ def test_a_cut_event_is_refused():
     first = cut(WHOLE, [5])[0]
     for size in range(19 + 17):
         with pytest.raises(EventError):
-            PartialRows(Kept).take(
+            PartialRows(LargeRows(Kept)).take(
                 encode_event(event_type=EventType.PARTIAL_ROW_DATA, body=first[19:size], server_id=1)
             )
 
@@ -89,17 +106,18 @@ def test_a_cut_event_is_refused():
     ],
 )
 def test_fragments_that_make_no_row_event_are_refused(parts, problem):
-    rows = PartialRows(Kept)
+    rows = PartialRows(LargeRows(Kept))
     *good, bad = parts
     for part in good:
         rows.take(part)
     with pytest.raises(EventError, match=problem):
         rows.take(bad)
+    assert re.search(problem, found_by_checks(parts))
 
 
 def test_nothing_comes_between_fragments():
     first, second = cut(WHOLE, [500])
-    rows = PartialRows(Kept)
+    rows = PartialRows(LargeRows(Kept))
     assert rows.whole_event(QUERY) == QUERY
     assert rows.whole_event(first) is None
     with pytest.raises(EventError, match="fragment 2 of 2 is missing"):
@@ -114,9 +132,52 @@ def test_nothing_comes_between_fragments():
 def test_what_is_cut_is_put_together_again(fragment_bytes):
     parts = list(encode_fragments(WHOLE, fragment_bytes))
     assert len(parts) == -(-len(WHOLE) // fragment_bytes)
-    rows = PartialRows(Kept)
+    rows = PartialRows(LargeRows(Kept))
     *first, last = [rows.whole_event(part) for part in parts]
     assert first == [None] * len(first)
     assert last == WHOLE
     if len(parts) > 1:
         assert parts == cut(WHOLE, list(range(fragment_bytes, len(WHOLE), fragment_bytes)))
+
+
+def found_by_reading(events: list[bytes]) -> str:
+    rows = PartialRows(LargeRows(Kept))
+    try:
+        for event in events:
+            rows.whole_event(event)
+        rows.finish()
+    except EventError as error:
+        return str(error)
+    return ""
+
+
+def test_checks_find_what_a_reader_stops_at_whatever_happened_to_the_fragments():
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    problems = set()
+    for _ in range(300):
+        events = [QUERY, *encode_fragments(WHOLE, rng.choice((19, 200, 600))), QUERY, *encode_fragments(WHOLE, 300)]
+        for _ in range(rng.randrange(3)):
+            at, other = rng.randrange(len(events)), rng.randrange(len(events))
+            match rng.randrange(4):
+                case 0:
+                    del events[at]
+                case 1:
+                    events.insert(other, events[at])
+                case 2:
+                    events[at], events[other % len(events)] = events[other % len(events)], events[at]
+                case 3 if len(events[at]) > 37:  # in the head of a fragment, behind the header of the event
+                    place = rng.randrange(19, 37)
+                    events[at] = events[at][:place] + bytes([rng.randrange(256)]) + events[at][place + 1 :]
+        problem = found_by_reading(events)
+        assert found_by_checks(events, rng.randrange(1, 400)) == problem
+        problems.add(re.sub(r"\d+", "N", problem))
+    assert len(problems) > 4
+
+
+def test_a_row_event_that_is_larger_than_it_may_be_is_refused_at_its_first_fragment():
+    first, *_ = encode_fragments(WHOLE, 100)
+    assert PartialRows(LargeRows(Kept, size_max=len(WHOLE))).take(first) is None
+    with pytest.raises(EventError, match="a row event of 1043 bytes, put together or unpacked, and at most 1042 are"):
+        PartialRows(LargeRows(Kept, size_max=len(WHOLE) - 1)).take(first)

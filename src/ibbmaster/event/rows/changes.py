@@ -10,9 +10,10 @@ from typing import Final
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import TYPE_OFFSET
-from ibbmaster.event.query import TEXT_SIZE_MAX, decompress
+from ibbmaster.event.query import unpack, unpacked_size
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.kinds.registry import value_reader
+from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.event.rows.value import BadValueError, Reader, Value
 from ibbmaster.event.table_map import RowsHeader, decode_rows_header
 from ibbmaster.event.types import EventType
@@ -72,20 +73,25 @@ class RowChange:
     after: Image | None
 
 
-def rows_of(event: Buffer, header: RowsHeader) -> tuple[bytes, int]:
+def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> tuple[bytes, int]:
     """The rows of an event: the bytes they are in, and where they begin.
 
-    Not copied unless they are compressed: an event that was put together of fragments may be larger than the memory.
+    Not copied unless they are compressed, and then put where `large` says: either may be larger than the memory.
 
     Raises:
         EventError: they do not unpack, or are too many for that.
     """
-    if header.is_compressed:
-        size = len(event) - header.rows_offset
-        if size > TEXT_SIZE_MAX:
-            raise EventError(f"compressed rows of {size} bytes, at most {TEXT_SIZE_MAX} are unpacked")
-        return decompress(bytes(memoryview(event)[header.rows_offset :])), 0
-    return bytes(event) if isinstance(event, (bytearray, memoryview)) else event, header.rows_offset
+    if not header.is_compressed:
+        return bytes(event) if isinstance(event, (bytearray, memoryview)) else event, header.rows_offset
+    packed = memoryview(event)[header.rows_offset :]
+    size, _ = unpacked_size(packed)
+    large.check(header.rows_offset + size)
+    if large.hold is None or size <= large.kept_max:
+        return b"".join(unpack(packed)), 0
+    sink = large.hold()
+    for piece in unpack(packed):
+        sink.write(piece)
+    return sink.whole(), 0  # type: ignore[return-value]
 
 
 class RowDecoder:
@@ -97,8 +103,10 @@ class RowDecoder:
         *,
         keeps_bytes: bool = False,
         reader_of: Callable[[Column], Reader] = value_reader,
+        large: LargeRows = ALL_ROWS,
     ) -> None:
         self.schema = schema
+        self._large = large
         self._reader_of = reader_of
         self._keeps_bytes = keeps_bytes  # of a value that cannot be read, instead of an error
         self._readers: list[Reader | None] = [None] * len(schema.columns)
@@ -118,7 +126,7 @@ class RowDecoder:
             columns = len(self.schema.columns)
             raise EventError(f"row event of {header.column_count} columns, {self.schema.name} has {columns}")
         kind = KINDS[EventType(event[TYPE_OFFSET])]
-        data, offset = rows_of(event, header)
+        data, offset = rows_of(event, header, self._large)
         return self._read(kind, header, data, offset)
 
     def _read(self, kind: ChangeKind, header: RowsHeader, data: bytes, offset: int) -> Iterator[RowChange]:

@@ -19,6 +19,14 @@ UCA_1400 = 2048
 UCA_1400_STEP = 256
 UCA_1400_CHARSETS = ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32")
 
+UNICODE = frozenset(("utf8mb4", "utf16", "utf16le", "utf32"))
+OF_PLANE_0 = frozenset(("utf8mb3", "ucs2"))  # these have only its first 65536 characters
+_WIDE = {  # bytes of the longest character; all others have one
+    **dict.fromkeys(("big5", "cp932", "euckr", "gb2312", "gbk", "sjis", "ucs2"), 2),
+    **dict.fromkeys(("eucjpms", "ujis", "utf8mb3"), 3),
+    **dict.fromkeys(UNICODE, 4),
+}
+
 #: name, Python's codec (None: there is none), collations
 _TABLE: tuple[tuple[str, str | None, str], ...] = (
     ("big5", "big5hkscs", "1 84"),
@@ -65,10 +73,14 @@ _TABLE: tuple[tuple[str, str | None, str], ...] = (
 CODECS = {name: codec for name, codec, _ in _TABLE}
 LETTER_BYTES_MAX = 4
 LATIN1_HOLES = "\x81\x8d\x8f\x90\x9d"  # of cp1252
-_BASIC_PLANE = ("utf8mb3", "ucs2")  # have no character above U+FFFF
 
 
 @functools.cache
+def character_size(charset: str | None) -> int:
+    """Bytes of the longest character of a set; 1 without one, or for one that is unknown."""
+    return _WIDE.get(charset or "", 1)
+
+
 def _charsets() -> dict[int, str]:
     found = {}
     for name, _, numbers in _TABLE:
@@ -119,7 +131,7 @@ def encode_text(text: str, charset: str) -> bytes:
     if codec is None:
         raise ValueError(f"text of character set {charset} cannot be written")
     above = max(text, default="")
-    if charset in _BASIC_PLANE and above > "\uffff":
+    if charset in OF_PLANE_0 and above > "\uffff":
         raise ValueError(f"{above!r} is no text of character set {charset}")
     try:
         data = text.encode(codec)

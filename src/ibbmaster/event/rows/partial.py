@@ -3,56 +3,159 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Iterator
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import (
+    EVENT_HEADER_SIZE,
     HEADER,
     TYPE_OFFSET,
     decode_body,
     decode_event_header,
     encode_event,
 )
+from ibbmaster.event.rows.large import ALL_ROWS, SIZE_MAX, LargeRows, RowSink
+from ibbmaster.event.split import EventPart
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
 
 FIXED = struct.Struct("<IIB")  # number of fragments, this one from 1, flags
 FLAG_WHOLE_SIZE = 0x01  # the size of the whole row event follows; on the first fragment
 WHOLE_SIZE = struct.Struct("<Q")
-WHOLE_SIZE_MAX = (1 << 32) - 1  # an event has its size in four bytes
-KEPT_SIZE_MAX = 64 << 20  # what is more is held elsewhere: the wholes of a server are more than 1 GiB
+HEAD_SIZE_MAX = 2 * EVENT_HEADER_SIZE + FIXED.size + WHOLE_SIZE.size  # of a fragment, with a header of what is in it
 
 
-class RowSink(Protocol):
-    """Where a large row event is put together."""
+class FragmentOrder:
+    """Sees that fragments come one after the other, and to the size and the row event that the first one announces.
 
-    def write(self, data: Buffer) -> None:
-        """Take its next bytes."""
-
-    def whole(self) -> Buffer:
-        """All of them."""
-
-
-class PartialRows:
-    """Takes the events of a group in order, and puts fragments together; keeps at most 64 MiB of a row event.
-
-    What is larger goes where `hold` says, fragment by fragment.
+    Attributes:
+        size: of the whole row event.
     """
 
-    def __init__(self, hold: Callable[[], RowSink], *, kept_max: int | None = None) -> None:
-        self._hold = hold
-        self._kept_max = KEPT_SIZE_MAX if kept_max is None else kept_max
-        self._kept = bytearray()
-        self._held: RowSink | None = None
+    def __init__(self) -> None:
+        self.size = self._count = self._taken = 0
         self._next = 1
-        self._count = self._size = self._taken = 0
+        self._head = b""  # of the row event
 
     @property
     def is_open(self) -> bool:
         """Whether a row event has begun and not ended."""
         return self._next > 1
+
+    def take(self, head: Buffer, size: int) -> tuple[int, bool]:
+        """One fragment event of `size` bytes, by its first `HEAD_SIZE_MAX` bytes.
+
+        Returns where its part of the row event begins, and whether that is the last.
+
+        Raises:
+            EventError: another type, a fragment is missing, they do not come to the announced size, or to no row event.
+        """
+        start = EVENT_HEADER_SIZE + FIXED.size
+        if size < start:
+            found = size - EVENT_HEADER_SIZE
+            raise EventError(f"PARTIAL_ROW_DATA with a body of {found} bytes, expected at least {FIXED.size}")
+        count, number, flags = FIXED.unpack_from(head, EVENT_HEADER_SIZE)
+        self._expect(count, number, flags)
+        if flags & FLAG_WHOLE_SIZE:
+            if size < start + WHOLE_SIZE.size:
+                raise EventError("PARTIAL_ROW_DATA ends inside the size of its row event")
+            (self.size,) = WHOLE_SIZE.unpack_from(head, start)
+            self._count = count
+            start += WHOLE_SIZE.size
+        self._taken += size - start
+        if self.size > SIZE_MAX or self._taken > self.size:
+            raise EventError(f"row event fragments of more than {min(self.size, SIZE_MAX)} bytes")
+        self._head += bytes(memoryview(head)[start : start + EVENT_HEADER_SIZE - len(self._head)])
+        self._next += 1
+        if number == count:
+            self._check_whole()
+        return start, number == count
+
+    def finish(self) -> None:
+        """The group has ended, or an event that is no fragment comes.
+
+        Raises:
+            EventError: that is inside the fragments of a row event.
+        """
+        if self.is_open:
+            found = f"fragment {self._next} of {self._count} is missing"
+            raise EventError(f"the group ends inside the fragments of a row event: {found}")
+
+    def _expect(self, count: int, number: int, flags: int) -> None:
+        if number != self._next or number > count:
+            raise EventError(f"row event fragment {number} of {count}, expected {self._next}")
+        if number == 1:
+            self.size = self._count = self._taken = 0
+            self._head = b""
+        elif flags & FLAG_WHOLE_SIZE:
+            raise EventError(
+                f"row event fragment {number} of {count} with the size of the whole, which is on the first"
+            )
+        elif count != self._count:
+            raise EventError(f"row event fragment {number} of {count}, the ones before were of {self._count}")
+
+    def _check_whole(self) -> None:
+        self._next = 1
+        if self._taken != self.size:
+            raise EventError(f"row event fragments of {self._taken} bytes, expected {self.size}")
+        header = decode_event_header(self._head)
+        if header.event_type not in ROW_EVENT_TYPES:
+            raise EventError(f"fragments of an event of type {header.event_type}, expected a row event")
+        if header.size != self.size:
+            raise EventError(f"row event fragments of {self.size} bytes, and an event that says it has {header.size}")
+
+
+class FragmentChecks:
+    """Sees that the fragments among events come to whole row events; holds the first bytes of each event alone."""
+
+    def __init__(self) -> None:
+        self._order = FragmentOrder()
+        self._head = bytearray()
+        self._size = 0  # of the fragment that passes; 0: it is another event
+
+    def take(self, part: EventPart) -> None:
+        """The next part of the events.
+
+        Raises:
+            EventError: a fragment is lost, repeated, out of order, or wrong.
+        """
+        if part.header is not None:
+            is_fragment = part.header.event_type == EventType.PARTIAL_ROW_DATA
+            if not is_fragment:
+                self._order.finish()
+            self._size = part.header.size if is_fragment else 0
+            self._head.clear()
+        if self._size:
+            self._head += part.data[: HEAD_SIZE_MAX - len(self._head)]
+            if part.is_last:
+                self._order.take(self._head, self._size)
+
+    def finish(self) -> None:
+        """The group has ended.
+
+        Raises:
+            EventError: that is inside the fragments of a row event.
+        """
+        self._order.finish()
+
+
+class PartialRows:
+    """Takes the events of a group in order, and puts fragments together; keeps at most 64 MiB of a row event.
+
+    What is larger goes where `large` says, fragment by fragment.
+    """
+
+    def __init__(self, large: LargeRows = ALL_ROWS) -> None:
+        self._large = large
+        self._order = FragmentOrder()
+        self._kept = bytearray()
+        self._held: RowSink | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a row event has begun and not ended."""
+        return self._order.is_open
 
     def whole_event(self, event: bytes) -> bytes | None:
         """The event itself, if it is no fragment; else the row event once it is complete.
@@ -60,7 +163,8 @@ class PartialRows:
         One that is held elsewhere is a buffer of bytes that can be read and cut as `bytes` can.
 
         Raises:
-            EventError: a fragment is missing or wrong, or another event comes between two of them.
+            EventError: a fragment is missing or wrong, or another event comes between two of them; or the row event
+                is larger than it may be.
         """
         if event[TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:
             return self.take(event)
@@ -73,9 +177,7 @@ class PartialRows:
         Raises:
             EventError: that is inside the fragments of a row event.
         """
-        if self.is_open:
-            found = f"fragment {self._next} of {self._count} is missing"
-            raise EventError(f"the group ends inside the fragments of a row event: {found}")
+        self._order.finish()
 
     def take(self, event: Buffer) -> bytes | None:
         """Take one whole fragment event without checksum; the row event once it is complete.
@@ -83,63 +185,29 @@ class PartialRows:
         Raises:
             EventError: another type, a fragment is missing, they do not come to the announced size, or to no row event.
         """
-        _, body = decode_body(event, EventType.PARTIAL_ROW_DATA)
-        if len(body) < FIXED.size:
-            raise EventError(f"PARTIAL_ROW_DATA with a body of {len(body)} bytes, expected at least {FIXED.size}")
-        count, number, flags = FIXED.unpack_from(body)
-        self._expect(count, number, flags)
-        offset = FIXED.size
-        if flags & FLAG_WHOLE_SIZE:
-            if len(body) < offset + WHOLE_SIZE.size:
-                raise EventError("PARTIAL_ROW_DATA ends inside the size of its row event")
-            (self._size,) = WHOLE_SIZE.unpack_from(body, offset)
-            self._count = count
-            offset += WHOLE_SIZE.size
-        self._taken += len(body) - offset
-        if self._size > WHOLE_SIZE_MAX or self._taken > self._size:
-            raise EventError(f"row event fragments of more than {min(self._size, WHOLE_SIZE_MAX)} bytes")
-        self._keep(body[offset:])
-        self._next += 1
-        return None if number < count else self._whole()
-
-    def _expect(self, count: int, number: int, flags: int) -> None:
-        if number != self._next or number > count:
-            raise EventError(f"row event fragment {number} of {count}, expected {self._next}")
-        if number == 1:
-            self._forget()
-        elif flags & FLAG_WHOLE_SIZE:
-            raise EventError(
-                f"row event fragment {number} of {count} with the size of the whole, which is on the first"
-            )
-        elif count != self._count:
-            raise EventError(f"row event fragment {number} of {count}, the ones before were of {self._count}")
+        decode_body(event, EventType.PARTIAL_ROW_DATA)
+        if not self.is_open:
+            self._kept, self._held = bytearray(), None
+        start, is_last = self._order.take(event, len(event))
+        self._large.check(self._order.size)
+        self._keep(memoryview(event)[start:])
+        return self._whole() if is_last else None
 
     def _keep(self, data: memoryview) -> None:
-        if self._held is None and self._taken <= self._kept_max:
+        if self._held is None and (self._large.hold is None or len(self._kept) + len(data) <= self._large.kept_max):
             self._kept += data
             return
         if self._held is None:
-            self._held = self._hold()
+            assert self._large.hold is not None
+            self._held = self._large.hold()
             self._held.write(self._kept)
             self._kept.clear()
         self._held.write(data)
 
     def _whole(self) -> bytes:
-        if self._taken != self._size:
-            raise EventError(f"row event fragments of {self._taken} bytes, expected {self._size}")
         whole: Buffer = bytes(self._kept) if self._held is None else self._held.whole()
-        self._forget()
-        header = decode_event_header(whole)
-        if header.event_type not in ROW_EVENT_TYPES:
-            raise EventError(f"fragments of an event of type {header.event_type}, expected a row event")
-        if header.size != len(whole):
-            raise EventError(f"row event fragments of {len(whole)} bytes, and an event that says it has {header.size}")
+        self._kept, self._held = bytearray(), None
         return whole  # type: ignore[return-value]
-
-    def _forget(self) -> None:
-        self._kept = bytearray()
-        self._held = None
-        self._next, self._count, self._size, self._taken = 1, 0, 0, 0
 
 
 def encode_fragments(event: bytes, fragment_bytes: int) -> Iterator[bytes]:

@@ -1,5 +1,5 @@
 // Talks to a primary with go-mysql: `ask` sends the statements that stand in the input, `dump` follows it with
-// BinlogSyncer, `canal` with canal. What comes is printed, a line each.
+// BinlogSyncer, `canal` with canal, `canal-at` with canal by file and position. What comes is printed, a line each.
 package main
 
 import (
@@ -35,6 +35,8 @@ func main() {
 		dump(host, port, user, password, os.Args[6], os.Args[7])
 	case "canal":
 		follow(host+":"+port, user, password, os.Args[6], os.Args[7])
+	case "canal-at":
+		followAt(host+":"+port, user, password, os.Args[6], os.Args[7])
 	}
 }
 
@@ -165,7 +167,7 @@ func (h *handler) OnPosSynced(header *replication.EventHeader, pos mysql.Positio
 	return nil
 }
 
-func follow(address, user, password, start, end string) {
+func newCanal(address, user, password string) *canal.Canal {
 	config := canal.NewDefaultConfig()
 	config.Addr, config.User, config.Password, config.Flavor = address, user, password, "mariadb"
 	config.ServerID = 7003
@@ -173,10 +175,45 @@ func follow(address, user, password, start, end string) {
 	config.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	follower, err := canal.NewCanal(config)
 	check(err)
+	return follower
+}
+
+func follow(address, user, password, start, end string) {
+	follower := newCanal(address, user, password)
 	last, err := mysql.ParseMariadbGTIDSet(end)
 	check(err)
 	follower.SetEventHandler(&handler{end: last})
 	set, err := mysql.ParseMariadbGTIDSet(start)
 	check(err)
 	check(follower.StartFromGTID(set))
+}
+
+type atHandler struct {
+	canal.DummyEventHandler
+}
+
+func (h *atHandler) OnRow(event *canal.RowsEvent) error {
+	for _, row := range event.Rows {
+		fmt.Printf("%s\t%v\n", event.Action, row[0])
+	}
+	return nil
+}
+
+func (h *atHandler) OnPosSynced(header *replication.EventHeader, at mysql.Position, set mysql.GTIDSet, force bool) error {
+	fmt.Printf("position\t%s\t%d\n", at.Name, at.Pos)
+	return nil
+}
+
+// From the end of the primary where no file is named.
+func followAt(address, user, password, file, position string) {
+	follower := newCanal(address, user, password)
+	follower.SetEventHandler(&atHandler{})
+	start, err := follower.GetMasterPos()
+	check(err)
+	if file != "" {
+		number, err := strconv.Atoi(position)
+		check(err)
+		start = mysql.Position{Name: file, Pos: uint32(number)}
+	}
+	check(follower.RunFrom(start))
 }

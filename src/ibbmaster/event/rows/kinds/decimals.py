@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Context, Decimal, InvalidOperation
+from typing import Any
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
@@ -34,6 +35,14 @@ class Decimals(ColumnKind):
 
     def fixed_size(self, column: Column) -> int:
         return decimal_size(column.size, column.scale)
+
+    def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
+        return {"is_unsigned": is_unsigned(declared.text)} if column.is_unsigned is None else {}
+
+    def keeps_values(self, old: Column, new: Column) -> bool:
+        has_sign = old.is_unsigned or not new.is_unsigned
+        is_wide = new.scale >= old.scale and new.size - new.scale >= old.size - old.scale
+        return new.kind is ValueKind.DECIMAL and bool(has_sign) and is_wide
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return decimal_reader(column.size, column.scale)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from typing import Any
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
@@ -29,6 +30,19 @@ class Floating(ColumnKind):
 
     def fixed_size(self, column: Column) -> int:
         return _LAYOUTS[ColumnType(column.type)].size
+
+    def keeps_values(self, old: Column, new: Column) -> bool:
+        if new.kind is not ValueKind.FLOAT or new.type not in (old.type, ColumnType.DOUBLE):
+            return False
+        if new.is_unsigned and not old.is_unsigned:
+            return False
+        return not new.size or (old.size, old.scale, old.type) == (new.size, new.scale, new.type)
+
+    def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
+        sign = {"is_unsigned": is_unsigned(declared.text)} if column.is_unsigned is None else {}
+        if declared.length is None or "," not in (declared.inside or ""):
+            return sign
+        return {**sign, "size": declared.length, "scale": declared.scale}  # which values are rounded to
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         unpack = _LAYOUTS[ColumnType(column.type)].unpack

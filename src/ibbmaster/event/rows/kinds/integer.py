@@ -28,6 +28,12 @@ _WRITTEN = {
 YEAR_ZERO = 1900
 
 
+def integer_range(column: Column) -> tuple[int, int]:
+    """The smallest and the largest value of TINYINT to BIGINT."""
+    bits = 8 * INTEGER_SIZES[ColumnType(column.type)]
+    return (0, (1 << bits) - 1) if column.is_unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
+
+
 class Integer(ColumnKind):
     """TINYINT to BIGINT, little-endian."""
 
@@ -41,6 +47,17 @@ class Integer(ColumnKind):
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         is_signed = not column.is_unsigned
         return lambda data: int.from_bytes(data, "little", signed=is_signed)
+
+    def keeps_values(self, old: Column, new: Column) -> bool:
+        low, high = integer_range(old)
+        match new.kind:
+            case ValueKind.INTEGER:
+                new_low, new_high = integer_range(new)
+                return new_low <= low and high <= new_high
+            case ValueKind.DECIMAL:
+                limit = 10 ** (new.size - new.scale)
+                return high < limit and -low < limit and (low == 0 or not new.is_unsigned)
+        return False
 
     def reader(self, column: Column) -> Reader:
         size, is_signed, from_bytes = self.fixed_size(column), not column.is_unsigned, int.from_bytes
@@ -79,6 +96,9 @@ class Bit(ColumnKind):
 
     def fixed_size(self, column: Column) -> int:
         return (column.size + 7) // 8
+
+    def keeps_values(self, old: Column, new: Column) -> bool:
+        return new.kind is ValueKind.BIT and new.size >= old.size
 
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return lambda data: int.from_bytes(data, "big")

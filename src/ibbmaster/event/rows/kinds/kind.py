@@ -127,6 +127,10 @@ class ColumnKind(ABC):
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         """How the bytes of a value become what `ValueKind` says."""
 
+    def keeps_values(self, old: Column, new: Column) -> bool:
+        """Whether every value of a column of this kind is the same value in another column, of whatever kind."""
+        return (old.kind, old.type, old.size, old.scale) == (new.kind, new.type, new.size, new.scale)
+
     def reader(self, column: Column) -> Reader:
         """How values are read out of rows."""
         size = self.fixed_size(column)

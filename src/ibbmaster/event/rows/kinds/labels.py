@@ -30,6 +30,9 @@ class Labels(ColumnKind):
     def fixed_size(self, column: Column) -> int:
         return column.size
 
+    def keeps_values(self, old: Column, new: Column) -> bool:
+        return new.kind is old.kind and set(old.labels or ()) <= set(new.labels or ())
+
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         if column.labels is None:
             return lambda data: int.from_bytes(data, "little")

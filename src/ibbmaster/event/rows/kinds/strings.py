@@ -8,7 +8,15 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.rows.charset import BINARY_COLLATION, CODECS, decode_text, encode_text
+from ibbmaster.event.rows.charset import (
+    BINARY_COLLATION,
+    CODECS,
+    OF_PLANE_0,
+    UNICODE,
+    character_size,
+    decode_text,
+    encode_text,
+)
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.ddl import named_charset
 from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, StoredText, WrittenType
@@ -113,6 +121,15 @@ class Strings(ColumnKind):
             return column.size
         return 1 if column.size <= SHORT_LENGTH_MAX else 2
 
+    def keeps_values(self, old: Column, new: Column) -> bool:
+        match old.kind, new.kind:
+            case ValueKind.TEXT, ValueKind.TEXT:
+                is_trimmed = new.type == ColumnType.STRING != old.type  # CHAR has no spaces at its end
+                return _has_characters(old, new) and _bytes_needed(old, new) <= bytes_max(new) and not is_trimmed
+            case ValueKind.BINARY, ValueKind.BINARY:
+                return bytes_max(old) <= bytes_max(new) and new.type != ColumnType.STRING
+        return super().keeps_values(old, new)
+
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         read = self._content(column)
         if column.type == ColumnType.STRING and (column.charset == "binary" or column.kind in _SIZED):
@@ -178,6 +195,33 @@ class Strings(ColumnKind):
             number, encode = GEOMETRIES.index(word), _encoder(4, 0xFFFFFFFF, _BYTES)
             return WrittenType(ColumnType.GEOMETRY, b"\4", encode, collation=BINARY_COLLATION, geometry_type=number)
         return _written_content(declared)
+
+
+def bytes_max(column: Column) -> int:
+    """Of the longest value of a string."""
+    if column.type in _BLOBS:
+        return (1 << 8 * column.size) - 1
+    return column.size - (column.type == ColumnType.VARCHAR_COMPRESSED)
+
+
+def characters_max(column: Column) -> int | None:
+    """Of the longest text of a CHAR or VARCHAR; None where bytes are what counts."""
+    return None if column.type in _BLOBS else bytes_max(column) // character_size(column.charset)
+
+
+def _has_characters(old: Column, new: Column) -> bool:
+    """Whether every text of one character set can be said in that of another column."""
+    if old.charset == new.charset or new.charset in UNICODE:
+        return True
+    return new.charset in OF_PLANE_0 and old.charset not in UNICODE
+
+
+def _bytes_needed(old: Column, new: Column) -> int:
+    """For the longest text of one column in the character set of another."""
+    if old.charset == new.charset:
+        return bytes_max(old)
+    characters = characters_max(old)
+    return (bytes_max(old) if characters is None else characters) * character_size(new.charset)
 
 
 def _written_content(declared: DeclaredType) -> WrittenType | None:

@@ -36,6 +36,9 @@ class Date(ColumnKind):
     def fixed_size(self, column: Column) -> int:
         return 3
 
+    def keeps_values(self, old: Column, new: Column) -> bool:
+        return new.kind in (ValueKind.DATE, ValueKind.DATETIME)
+
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return _date_text
 
@@ -56,6 +59,9 @@ class _Clock(ColumnKind):
 
     def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
         return {"scale": _digits(declared)} if column.type == self.old else {}
+
+    def keeps_values(self, old: Column, new: Column) -> bool:
+        return new.kind is old.kind and new.scale >= old.scale
 
     def write(self, declared: DeclaredType) -> WrittenType:
         digits = _digits(declared)

@@ -54,9 +54,17 @@ func (h *handler) OnGTID(header *replication.EventHeader, event mysql.BinlogGTID
 func (h *handler) OnRow(event *canal.RowsEvent) error {
 	h.pause()
 	columns := event.Table.Columns
-	names := make([]string, len(columns))
+	names, types := make([]string, len(columns)), make([]string, len(columns))
 	for i, column := range columns {
-		names[i] = column.Name
+		names[i], types[i] = column.Name, column.RawType
+	}
+	if h.Tables {
+		key := make([]string, len(event.Table.PKColumns))
+		for i, column := range event.Table.PKColumns {
+			key[i] = names[column]
+		}
+		table := event.Table.Schema + "." + event.Table.Name
+		say(line{"event": "table", "table": table, "columns": names, "key": key, "types": types})
 	}
 	rows := make([]any, len(event.Rows))
 	for n, row := range event.Rows {

@@ -23,10 +23,12 @@ public class Adapter {
 
     private final BinaryLogClient client;
     private final Map<Long, TableMapEventData> tables = new HashMap<>();
+    private final boolean tellsTables;
     private boolean isStandalone; // the group is one statement, with no COMMIT behind it
 
-    Adapter(BinaryLogClient client) {
+    Adapter(BinaryLogClient client, boolean tellsTables) {
         this.client = client;
+        this.tellsTables = tellsTables;
     }
 
     public static void main(String[] arguments) throws Exception {
@@ -44,7 +46,7 @@ public class Adapter {
         deserializer.setCompatibilityMode(CompatibilityMode.DATE_AND_TIME_AS_LONG_MICRO,
                 CompatibilityMode.INVALID_DATE_AND_TIME_AS_MIN_VALUE, CompatibilityMode.CHAR_AND_BINARY_AS_BYTE_ARRAY);
         client.setEventDeserializer(deserializer);
-        Adapter adapter = new Adapter(client);
+        Adapter adapter = new Adapter(client, start.path("tables").asBoolean());
         int delayMs = start.get("delay_ms").asInt();
         client.registerEventListener(event -> {
             pause(delayMs);
@@ -75,7 +77,14 @@ public class Adapter {
                 isStandalone = (((MariadbGtidEventData) data).getFlags() & MariadbGtidEventData.FL_STANDALONE) != 0;
                 Lines.print("begin", "gtid", data.toString());
             }
-            case TABLE_MAP -> tables.put(((TableMapEventData) data).getTableId(), (TableMapEventData) data);
+            case TABLE_MAP -> {
+                TableMapEventData table = (TableMapEventData) data;
+                tables.put(table.getTableId(), table);
+                if (tellsTables) {
+                    Lines.print("table", "table", name(table), "columns", Values.names(table),
+                            "key", Values.key(table), "types", Values.types(table));
+                }
+            }
             case WRITE_ROWS, EXT_WRITE_ROWS -> {
                 WriteRowsEventData rows = (WriteRowsEventData) data;
                 for (Serializable[] row : rows.getRows()) {

@@ -7,6 +7,7 @@ import java.math.BigInteger;
 import java.text.SimpleDateFormat;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.Collection;
 import java.util.Date;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -17,10 +18,38 @@ import java.util.TimeZone;
 final class Values {
     private Values() {}
 
+    /** The names of all columns; null if the event has none. */
+    static List<String> names(TableMapEventData table) {
+        TableMapEventMetadata metadata = table.getEventMetadata();
+        return metadata == null ? null : metadata.getColumnNames();
+    }
+
+    /** The columns of the primary key by name, in its order; null if the event has no names. */
+    static List<String> key(TableMapEventData table) {
+        List<String> names = names(table);
+        if (names == null) {
+            return null;
+        }
+        TableMapEventMetadata metadata = table.getEventMetadata();
+        Collection<Integer> key = metadata.getSimplePrimaryKeys();
+        if (key == null && metadata.getPrimaryKeysWithPrefix() != null) {
+            key = metadata.getPrimaryKeysWithPrefix().keySet();
+        }
+        return key == null ? List.of() : key.stream().map(names::get).toList();
+    }
+
+    /** The numbers of all types, as the event has them. */
+    static List<Integer> types(TableMapEventData table) {
+        List<Integer> types = new ArrayList<>();
+        for (byte type : table.getColumnTypes()) {
+            types.add(type & 0xff);
+        }
+        return types;
+    }
+
     /** The columns that are there: by name if the event has names, else by position. */
     static Object image(TableMapEventData table, BitSet columns, Serializable[] row) {
-        TableMapEventMetadata metadata = table.getEventMetadata();
-        List<String> names = metadata == null ? null : metadata.getColumnNames();
+        List<String> names = names(table);
         Map<String, Object> named = new LinkedHashMap<>();
         List<Object> listed = new ArrayList<>();
         int next = 0;

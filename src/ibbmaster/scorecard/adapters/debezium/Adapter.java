@@ -25,14 +25,16 @@ public class Adapter {
     private static final String PREFIX = "scorecard";
 
     private final int delayMs;
+    private final boolean tellsTables;
 
-    Adapter(int delayMs) {
+    Adapter(int delayMs, boolean tellsTables) {
         this.delayMs = delayMs;
+        this.tellsTables = tellsTables;
     }
 
     public static void main(String[] arguments) throws Exception {
         JsonNode start = Lines.read(MariaDbConnector.class);
-        Adapter adapter = new Adapter(start.get("delay_ms").asInt());
+        Adapter adapter = new Adapter(start.get("delay_ms").asInt(), start.path("tables").asBoolean());
         DebeziumEngine.create(ChangeEventFormat.of(Connect.class))
                 .using(properties(start))
                 .using((isSuccess, message, error) -> {
@@ -64,6 +66,9 @@ public class Adapter {
         properties.setProperty("schema.history.internal.file.filename", directory + "/schemas");
         properties.setProperty("connect.keep.alive.interval.ms", "3000"); // its heartbeat period is 0.8 of that
         properties.setProperty("provide.transaction.metadata", "true");
+        if (start.path("tables").asBoolean()) { // types of the database beside those of Kafka
+            properties.setProperty("column.propagate.source.type", ".*");
+        }
         properties.setProperty("decimal.handling.mode", "string");
         properties.setProperty("bigint.unsigned.handling.mode", "precise");
         return properties;
@@ -76,6 +81,9 @@ public class Adapter {
             Thread.sleep(delayMs);
             SourceRecord record = event.record();
             if (record.value() instanceof Struct value) {
+                if (tellsTables && value.schema().field("op") != null) {
+                    printTable(record, value);
+                }
                 print(record.topic(), value);
             }
             committer.markProcessed(event);
@@ -85,6 +93,25 @@ public class Adapter {
         if (!offset.containsKey("snapshot")) { // with an offset inside of its snapshot it begins that again
             Lines.print("position", "position", offset);
         }
+    }
+
+    /** What the schemas of a record say of its table. */
+    private static void printTable(SourceRecord record, Struct value) {
+        List<Field> key = record.keySchema() == null ? List.of() : record.keySchema().fields();
+        List<Field> fields = value.schema().field("after").schema().fields();
+        Struct source = value.getStruct("source");
+        Lines.print("table", "table", source.getString("db") + "." + source.getString("table"),
+                "columns", fields.stream().map(Field::name).toList(), "key", key.stream().map(Field::name).toList(),
+                "types", fields.stream().map(field -> type(field.schema().parameters())).toList());
+    }
+
+    private static String type(Map<String, String> source) {
+        String type = source.get("__debezium.source.column.type");
+        String length = source.get("__debezium.source.column.length");
+        String scale = source.get("__debezium.source.column.scale");
+        String[] words = type.split(" ", 2); // "INT UNSIGNED"
+        String brackets = length == null ? "" : "(" + length + (scale == null ? "" : "," + scale) + ")";
+        return words[0] + brackets + (words.length == 1 ? "" : " " + words[1]);
     }
 
     private static void print(String topic, Struct value) {

@@ -35,6 +35,9 @@ func main() {
 			gtid, isStandalone = body.GTID.String(), body.IsStandalone()
 			say(line{"event": "begin", "gtid": gtid})
 		case *replication.RowsEvent:
+			if given.Tables {
+				sayTable(body.Table)
+			}
 			sayRows(string(body.Table.Schema)+"."+string(body.Table.Table), body.Type().String(), images(body))
 		case *replication.QueryEvent:
 			sql := string(body.Query)
@@ -65,6 +68,24 @@ func sayCommit(gtid string, set mysql.GTIDSet) {
 	if set != nil {
 		say(line{"event": "position", "position": set.String()})
 	}
+}
+
+// sayTable tells what a table map knows of its table beside values.
+func sayTable(table *replication.TableMapEvent) {
+	told := line{"event": "table", "table": string(table.Schema) + "." + string(table.Table)}
+	types := make([]int, len(table.ColumnType))
+	for i, columnType := range table.ColumnType {
+		types[i] = int(columnType)
+	}
+	told["types"] = types
+	if names := table.ColumnNameString(); len(names) > 0 {
+		key := make([]string, len(table.PrimaryKey))
+		for i, column := range table.PrimaryKey {
+			key[i] = names[column]
+		}
+		told["columns"], told["key"] = names, key
+	}
+	say(told)
 }
 
 // images are the rows of an event with what its table map knows: names, signs, and names of ENUM and SET values.

@@ -35,6 +35,7 @@ type options struct {
 	Start    string  `json:"start"`
 	Resume   *string `json:"resume"`
 	DelayMs  int     `json:"delay_ms"`
+	Tables   bool    `json:"tables"`
 }
 
 // readOptions reads the one line on stdin; when stdin ends, so does the program.

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
 
@@ -29,8 +30,10 @@ SETTINGS = {  # batches are small: plans are interpreted sooner than compiled
 class Batches:
     """Tells the rows of batches. One that comes a second time after a restart is known by its number."""
 
-    def __init__(self, last: int, delay_ms: int) -> None:
+    def __init__(self, last: int, delay_ms: int, columns_of: Callable[[str], list[str]] | None) -> None:
         self.last = last
+        self._columns_of = columns_of
+        self._told: set[str] = set()
         self._delay_s = delay_ms / 1000
 
     def take(self, frame: DataFrame, number: int) -> None:
@@ -47,6 +50,9 @@ class Batches:
             if row._change_type == "update_preimage":
                 before = row.before
                 continue
+            if self._columns_of is not None and row._table not in self._told:
+                self._told.add(row._table)
+                tell("table", table=row._table, columns=self._columns_of(row._table))
             kind = "update" if row._change_type == "update_postimage" else row._change_type
             tell("change", table=row._table, kind=kind, before=row.before or before, after=row.after)
             before = None
@@ -64,10 +70,17 @@ def main() -> int:
     request = json.loads(sys.stdin.readline())
     threading.Thread(target=end_with_input, daemon=True).start()
     tell("version", text=f"ibbmaster {version('ibbmaster')}, PySpark {version('pyspark')}")
-    batches = Batches(-1 if request["resume"] is None else request["resume"], request["delay_ms"])
+    last = -1 if request["resume"] is None else request["resume"]
     failures = 0
     with quiet_logging():
         spark = open_session("local[1]", name="scorecard", settings=SETTINGS)
+
+        def columns_of(table: str) -> list[str]:
+            """What a reader of the one table has; of key and types only what Spark's own say."""
+            names = spark.read.format("ibb").options(**login_of(request), table=table).load().columns
+            return [name for name in names if not name.startswith("_")]
+
+        batches = Batches(last, request["delay_ms"], columns_of if request.get("tables") else None)
         while True:
             last = batches.last
             try:
@@ -83,15 +96,17 @@ def main() -> int:
 
 def start(spark: SparkSession, request: dict[str, Any], batches: Batches) -> StreamingQuery:
     """Start the query, where its checkpoint is, or at the beginning."""
-    login = {name: str(request[name]) for name in ("host", "port", "user", "password")}
     reader = spark.readStream.format("ibb").options(
-        **login,
-        serverId=str(request["server_id"]),
-        tls=str(bool(request["tls"])).lower(),
-        startingOffsets=request["start"] or "earliest",
+        **login_of(request), serverId=str(request["server_id"]), startingOffsets=request["start"] or "earliest"
     )
     writer = reader.load().writeStream.foreachBatch(batches.take).trigger(processingTime=TRIGGER)
     return writer.option("checkpointLocation", f"{request['directory']}/checkpoint").start()
+
+
+def login_of(request: dict[str, Any]) -> dict[str, str]:
+    """The options that name the primary."""
+    login = {name: str(request[name]) for name in ("host", "port", "user", "password")}
+    return {**login, "tls": str(bool(request["tls"])).lower()}
 
 
 def problem_of(error: PySparkException) -> str:

@@ -181,6 +181,10 @@ class Follower:
                 if not SESSION_STATEMENT.match(text):
                     tell("statement", sql=text)
         for table, change in group.rows():
+            if self._request.get("tables"):
+                names = [column.name for column in table.columns]
+                key = [names[number] for number in table.primary_key]
+                tell("table", table=table.name, columns=names, key=key, types=[column.type for column in table.columns])
             before, after = plain(change.before), plain(change.after)
             tell("change", table=table.name, kind=change.kind, before=before, after=after)
         tell("commit", gtid=str(group.gtid))

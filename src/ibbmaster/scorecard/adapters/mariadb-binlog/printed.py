@@ -11,6 +11,7 @@ from ibbmaster.event.rows.charset import decode_text
 
 GTID = re.compile(rb"\tGTID (\d+-\d+-\d+)(.*)")
 TABLE_MAP = re.compile(rb"\tTable_map: `(.+)`\.`(.+)` mapped to number \d+")
+KEY = re.compile(rb"# Primary Key\((.*)\)")
 COLUMN = re.compile(rb"# (?:Columns\(|        )(?:`((?:[^`]|``)*)` )?(.*?)[,)]")
 VERB = re.compile(rb"### (INSERT INTO|UPDATE|DELETE FROM) `(.+)`\.`(.+)`")
 KINDS = {b"INSERT INTO": "insert", b"UPDATE": "update", b"DELETE FROM": "delete"}
@@ -26,9 +27,14 @@ DELIMITER = b"/*!*/;"
 
 
 class PrintedReader:
-    """Takes lines, without their ends, and gives what they tell; a group ends with a commit."""
+    """Takes lines, without their ends, and gives what they tell; a group ends with a commit.
 
-    def __init__(self) -> None:
+    With `tells_tables` also columns, key and types of the table of each row event.
+    """
+
+    def __init__(self, *, tells_tables: bool = False) -> None:
+        self._tells_tables = tells_tables
+        self._keys: dict[str, list[str]] = {}  # of each table: names
         self._gtid: str | None = None
         self._ends_with_statement = False
         self._statement: list[bytes] | None = None  # the lines of the one that is printed
@@ -59,6 +65,9 @@ class PrintedReader:
         elif found := TABLE_MAP.search(line):
             self._table = f"{_text(found[1])}.{_text(found[2])}"
             self._columns[self._table] = []
+            self._keys[self._table] = []
+        elif found := KEY.fullmatch(line):
+            self._keys[self._table] = [_text(name).strip("` ") for name in found[1].split(b",")]
         elif found := COLUMN.fullmatch(line):
             name = None if found[1] is None else _text(found[1].replace(b"``", b"`"))
             self._columns[self._table].append((name, _text(found[2])))
@@ -90,12 +99,21 @@ class PrintedReader:
         if found := VERB.fullmatch(line):
             yield from self._end_change()
             table = f"{_text(found[2])}.{_text(found[3])}"
+            if self._tells_tables:
+                yield self._told_table(table)
             self._change = {"event": "change", "table": table, "kind": KINDS[found[1]], "before": None, "after": None}
         elif self._change is not None and line in (b"### WHERE", b"### SET"):
             self._end_image()
             self._change["before" if line == b"### WHERE" else "after"] = {}
         elif found := VALUE.fullmatch(line):
             self._image[int(found[1])] = (found[2], found[3].decode())
+
+    def _told_table(self, table: str) -> dict[str, Any]:
+        """What the metadata said of a table; without names it has no key."""
+        columns = self._columns.get(table, [])
+        names = [name for name, _ in columns if name is not None]
+        told = {"columns": names, "key": self._keys.get(table, [])} if columns and len(names) == len(columns) else {}
+        return {"event": "table", "table": table, **told, "types": [declared for _, declared in columns]}
 
     def _end_image(self) -> None:
         """Give the values that were printed to the image that they are of."""

@@ -92,7 +92,7 @@ def first_file(request: dict[str, Any]) -> str:
 
 def follow(output: IO[bytes], request: dict[str, Any]) -> None:
     """Tell what the tool prints until it ends."""
-    reader = PrintedReader()
+    reader = PrintedReader(tells_tables=bool(request.get("tables")))
     reached = dict(GtidPosition.parse(request["resume"] or request["start"]))
     for line in output:
         if request["delay_ms"] and line.startswith(b"# at "):

@@ -69,6 +69,9 @@ fn follow(given: &Value) -> Result<(), Error> {
                 say(json!({"event": "begin", "gtid": gtid}));
             }
             BinlogEvent::TableMapEvent(table) => {
+                if given["tables"] == true {
+                    say_table(table);
+                }
                 tables.insert(table.table_id, table.clone());
             }
             BinlogEvent::WriteRowsEvent(rows) => {
@@ -111,6 +114,19 @@ fn follow(given: &Value) -> Result<(), Error> {
             say(json!({"event": "position", "position": position}));
         }
     }
+}
+
+fn say_table(table: &TableMapEvent) {
+    let name = format!("{}.{}", table.database_name, table.table_name);
+    let metadata = table.table_metadata.as_ref();
+    let names = metadata.and_then(|metadata| metadata.column_names.as_ref());
+    let key = metadata.zip(names).map(|(metadata, names)| {
+        let simple = metadata.simple_primary_keys.clone().unwrap_or_default().into_iter();
+        let with_prefix = metadata.primary_keys_with_prefix.clone().unwrap_or_default().into_iter();
+        let columns = simple.chain(with_prefix.map(|(column, _)| column));
+        columns.map(|column| names[column as usize].clone()).collect::<Vec<_>>()
+    });
+    say(json!({"event": "table", "table": name, "columns": names, "key": key, "types": table.column_types}));
 }
 
 type Image<'a> = Option<(&'a RowData, &'a Vec<bool>)>;

@@ -94,6 +94,7 @@ def follow(asked):
                     table=f"{event.schema}.{event.table}",
                     columns=[column.name for column in event.columns],
                     key=[key] if isinstance(key, str) else list(key),
+                    types=[column.type for column in event.columns],
                 )
             for row in event.rows:
                 before, after = row.get("before_values"), row.get("after_values", row.get("values"))

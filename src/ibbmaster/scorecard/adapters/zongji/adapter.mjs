@@ -9,6 +9,7 @@ const isByGtid = process.argv[2] === "gtid";
 const KINDS = { writerows: "insert", updaterows: "update", deleterows: "delete" };
 const isUtf8 = new TextDecoder("utf-8", { fatal: true });
 const sleeping = new Int32Array(new SharedArrayBuffer(4));
+const keys = new Map(); // of tables, by the number of their table map: numbers of columns
 let isStandalone = false; // the group is one statement, and has no XID
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -27,13 +28,14 @@ function follow(given) {
   zongji.on("error", stop);
   zongji.on("binlog", (event) => {
     if (given.delay_ms) Atomics.wait(sleeping, 0, 0, given.delay_ms);
-    if (isByGtid || !known.covers(event.gtid)) take(event, zongji);
+    if (given.tables && event.getEventName() === "tablemap") keys.set(event.tableId, event.primaryKey);
+    if (isByGtid || !known.covers(event.gtid)) take(event, zongji, given.tables);
   });
   const start = isByGtid ? { gtidSet: given.resume ?? given.start } : given.resume ?? {};
   zongji.start({ serverId: given.server_id, ...start });
 }
 
-function take(event, zongji) {
+function take(event, zongji, tellsTables) {
   const name = event.getEventName();
   switch (name) {
     case "mariadbgtid":
@@ -44,6 +46,7 @@ function take(event, zongji) {
     case "deleterows": {
       const map = event.tableMap[event.tableId];
       const table = `${map.parentSchema}.${map.tableName}`;
+      if (tellsTables) sayTable(table, map.columnSchemas, keys.get(event.tableId));
       for (const row of event.rows) say({ event: "change", table, kind: KINDS[name], ...images(name, row, map) });
       return;
     }
@@ -59,6 +62,12 @@ function take(event, zongji) {
     case "unknown":
       return say({ event: "unknown", text: "unknown event" });
   }
+}
+
+function sayTable(table, schemas, key) {
+  const columns = schemas.map((column) => column.COLUMN_NAME);
+  const types = schemas.map((column) => column.COLUMN_TYPE);
+  say({ event: "table", table, columns, key: key?.map((number) => columns[number]), types });
 }
 
 function sayCommit(event, zongji) {

@@ -8,28 +8,20 @@ widen: an old value is given as the same value of the newer type.
 from __future__ import annotations
 
 import dataclasses
-import decimal
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.rows.changes import ABSENT, Image, RawValue
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.event.rows.kinds.decimals import DIGITS_MAX
-from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES
 from ibbmaster.event.rows.value import Value
-from ibbmaster.schema.collations import character_size
+from ibbmaster.rows.casting import Convert, cast_of, converted
+from ibbmaster.rows.keeps import has_every_value, keeps_values
 from ibbmaster.schema.expression import Evaluate, NotSimpleError, constant, formula
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
 from ibbmaster.schema.reading import with_new_names
-
-Convert = Callable[[Value], Value]
-ZERO_CLOCK = " 00:00:00"
-UNICODE = frozenset(("utf8mb4", "utf16", "utf16le", "utf32"))
-_EXACT = decimal.Context(prec=4 * DIGITS_MAX)
 
 
 class SchemaMode(enum.Enum):
@@ -91,11 +83,6 @@ class ColumnOrigin:
         if self.compute is not None:
             return all(origin.is_told(present) for _, origin in self.inputs)
         return self.number is None and not self.is_unknown
-
-
-def converted(convert: Convert, value: Value) -> Value:
-    """A value converted; what is none stays what it is."""
-    return value if value is None or value is ABSENT or isinstance(value, RawValue) else convert(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,63 +250,35 @@ def united(newest: TableShape, others: Iterable[TableShape]) -> TableShape:
     columns = {column.name: column for column in newest.columns}
     for column in (column for other in others for column in other.columns):
         known = columns.setdefault(column.name, column)
-        if known != column and is_wider(known, column):
+        if known != column and has_every_value(known, column):
             columns[column.name] = column
     schema = dataclasses.replace(newest.schema, columns=tuple(columns.values()))
     return TableShape(schema=schema, mode=newest.mode)
 
 
 def widening(old: Column, new: Column) -> Convert | None:
-    """What makes a value of one column the same value of another; None if it is so as it stands, or there is no way.
-
-    Whether there is one, the types of cells tell: those of columns whose values are the same are the same, or wider.
-    """
-    match old.kind, new.kind:
-        case (ValueKind.DECIMAL, ValueKind.DECIMAL) if new.scale > old.scale:
-            return _rescaled(new.scale)
-        case (ValueKind.INTEGER, ValueKind.DECIMAL):
-            return _rescaled(new.scale)
-        case (ValueKind.DATE, ValueKind.DATETIME):
-            return lambda value: f"{value}{ZERO_CLOCK}" + ("." + "0" * new.scale if new.scale else "")
-        case (ValueKind.TIME | ValueKind.DATETIME | ValueKind.TIMESTAMP, kind) if kind is old.kind:
-            return _with_digits(old.scale, new.scale) if new.scale > old.scale else None
-        case (ValueKind.BINARY, ValueKind.BINARY) if new.type == ColumnType.STRING and old != new:
-            size = new.size
-            return lambda value: value.ljust(size, b"\0")  # type: ignore[attr-defined]
-        case (ValueKind.SET, ValueKind.SET) if old.labels and new.labels and not _is_prefix(old.labels, new.labels):
-            return _in_order(new.labels)
-    return None
+    """What makes a value of one column the same value of another; None if it is so as it stands, or there is no way."""
+    if not has_every_value(old, new):
+        return None  # rows hold what they were written with
+    if old.kind is new.kind and old.scale == new.scale and not _is_reordered(old, new):
+        return None if new.type != ColumnType.STRING or new.kind is ValueKind.TEXT else cast_of(old, new)
+    return None if old.kind is ValueKind.FLOAT else cast_of(old, new)
 
 
-def _rescaled(scale: int) -> Convert:
-    unit = Decimal(1).scaleb(-scale)
-    return lambda value: Decimal(value).quantize(unit, context=_EXACT)  # type: ignore[arg-type]
-
-
-def _with_digits(old: int, new: int) -> Convert:
-    zeros = ("" if old else ".") + "0" * (new - old)
-    return lambda value: f"{value}{zeros}"
-
-
-def _is_prefix(one: Sequence[str], other: Sequence[str]) -> bool:
-    return tuple(other[: len(one)]) == tuple(one)
-
-
-def _in_order(labels: tuple[str, ...]) -> Convert:
-    """A SET's text lists its labels in the order of their definition."""
-
-    def convert(value: Value) -> Value:
-        held = str(value).split(",")
-        return ",".join([*(label for label in labels if label in held), *(one for one in held if one not in labels)])
-
-    return convert
+def _is_reordered(old: Column, new: Column) -> bool:
+    """Whether a SET lists its labels in another order now."""
+    return new.kind is ValueKind.SET and (new.labels or ())[: len(old.labels or ())] != (old.labels or ())
 
 
 def changed_columns(old: TableVersion, new: TableVersion) -> set[int]:
     """The ids of columns of both versions whose values ALTER TABLE may have changed."""
     before = {column.id: column for column in old.columns}
     pairs = [(before[column.id], column) for column in new.columns if column.id in before]
-    found = {column.id for known, column in pairs if not keeps_values(known, column)}
+    found = {
+        column.id
+        for known, column in pairs
+        if (known.is_nullable and not column.is_nullable) or not keeps_values(known.type, column.type)
+    }
     retyped = {column.id for known, column in pairs if known.type != column.type}
     for known, column in pairs:
         if column.expression is not None:
@@ -332,72 +291,3 @@ def changed_columns(old: TableVersion, new: TableVersion) -> set[int]:
 def _by_ids(column: TableColumn, table: TableVersion) -> str:
     """An expression that names columns by their ids; empty if there is none."""
     return with_new_names(column.expression or "", {one.name.lower(): f"#{one.id}" for one in table.columns})
-
-
-def keeps_values(old: TableColumn, new: TableColumn) -> bool:
-    """Whether every value of a column is the same after ALTER TABLE has given it another type."""
-    if old.is_nullable and not new.is_nullable:
-        return False
-    if old.type == new.type:
-        return True
-    try:
-        return is_wider(column_of(old), column_of(new))
-    except ValueError:
-        return False  # of types of which nothing is known
-
-
-def is_wider(old: Column, new: Column) -> bool:
-    """Whether one column can hold every value of another, and hold it as the same."""
-    match old.kind, new.kind:
-        case ValueKind.INTEGER, ValueKind.INTEGER:
-            (low, high), (new_low, new_high) = _range_of(old), _range_of(new)
-            return new_low <= low and high <= new_high
-        case ValueKind.INTEGER, ValueKind.DECIMAL:
-            low, high = _range_of(old)
-            limit = 10 ** (new.size - new.scale)
-            return high < limit and -low < limit and (low == 0 or not new.is_unsigned)
-        case ValueKind.DECIMAL, ValueKind.DECIMAL:
-            has_sign = old.is_unsigned or not new.is_unsigned
-            return bool(has_sign) and new.scale >= old.scale and new.size - new.scale >= old.size - old.scale
-        case ValueKind.FLOAT, ValueKind.FLOAT:
-            return new.type in (old.type, ColumnType.DOUBLE)
-        case ValueKind.BIT, ValueKind.BIT:
-            return new.size >= old.size
-        case ValueKind.DATE, ValueKind.DATE | ValueKind.DATETIME:
-            return True
-        case ValueKind.ENUM | ValueKind.SET, kind if kind is old.kind:
-            return set(old.labels or ()) <= set(new.labels or ())
-        case ValueKind.TEXT, ValueKind.TEXT:
-            is_same_set = old.charset == new.charset or new.charset in UNICODE
-            return is_same_set and _bytes_needed(old, new) <= _bytes_max(new) and not _is_trimmed(old, new)
-        case ValueKind.BINARY, ValueKind.BINARY:
-            return _bytes_max(old) <= _bytes_max(new)
-        case kind, same if kind is same and kind in (ValueKind.TIME, ValueKind.DATETIME, ValueKind.TIMESTAMP):
-            return new.scale >= old.scale
-    return dataclasses.replace(old, name=new.name, is_nullable=new.is_nullable) == new
-
-
-def _range_of(column: Column) -> tuple[int, int]:
-    bits = 8 * INTEGER_SIZES[ColumnType(column.type)]
-    return (0, (1 << bits) - 1) if column.is_unsigned else (-(1 << bits - 1), (1 << bits - 1) - 1)
-
-
-def _bytes_max(column: Column) -> int:
-    """Of a string as the column stores it."""
-    is_blob = column.type in (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED)
-    return (1 << 8 * column.size) - 1 if is_blob else column.size
-
-
-def _bytes_needed(old: Column, new: Column) -> int:
-    """For the longest text of one column in the character set of another."""
-    if old.charset == new.charset:
-        return _bytes_max(old)
-    characters = _bytes_max(old)
-    if old.type in (ColumnType.STRING, ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED):
-        characters //= character_size(old.charset)
-    return characters * character_size(new.charset)
-
-
-def _is_trimmed(old: Column, new: Column) -> bool:
-    """Whether spaces at the end go: CHAR has none."""
-    return new.type == ColumnType.STRING and old.type != ColumnType.STRING
