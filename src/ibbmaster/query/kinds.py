@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ibbmaster.dialogue.refusal import not_supported
-from ibbmaster.schema.collations import character_size
+from ibbmaster.event.rows.charset import character_size
 from ibbmaster.schema.model import SqlType
 from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
 

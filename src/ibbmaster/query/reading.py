@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ibbmaster.dialogue.refusal import not_supported
-from ibbmaster.dialogue.sql_expression import BARE_FUNCTIONS, RESERVED, SPACELESS, ExpressionParser
 from ibbmaster.query.tree import (
     Aggregate,
     Cast,
@@ -22,7 +21,17 @@ from ibbmaster.query.tree import (
     Window,
     WithQuery,
 )
-from ibbmaster.sqltext.expression import Call, ColumnName, Literal, Operation, Star
+from ibbmaster.sqltext.expression import (
+    BARE_FUNCTIONS,
+    RESERVED,
+    SPACELESS,
+    Call,
+    ColumnName,
+    ExpressionParser,
+    Literal,
+    Operation,
+    Star,
+)
 from ibbmaster.sqltext.operators import PREDICATE
 from ibbmaster.sqltext.sql_mode import IGNORE_SPACE
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, TokenKind, words
@@ -55,7 +64,7 @@ def read_query(tokens: SqlTokens) -> Query:
 class _QueryReader(ExpressionParser):
     """Recursive descent over one query. Nodes of `tree` stand among the dialogue's expressions."""
 
-    def _query(self) -> Query:  # type: ignore[override]
+    def _query(self) -> Query:
         return self.query()
 
     def query(self) -> Query:

@@ -132,7 +132,7 @@ def _constant_number(value: Value) -> int | float | Decimal:
     return value
 
 
-def _constant_real(value: Constant) -> float:
+def _constant_real(value: Value) -> float:
     """As a floating number is compared: 0.1 is the one that is nearest to it."""
     return float(_constant_number(value))
 
