@@ -14,8 +14,8 @@ from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.stored import StoredColumn, StoredLayout
 
 
-class GeneratedColumn(NamedTuple):
-    """A generated column of a layout.
+class ColumnExpression(NamedTuple):
+    """The expression of a generated column, by places of a layout.
 
     Attributes:
         place: where it stands among the columns.
@@ -48,7 +48,7 @@ class GeneratedColumn(NamedTuple):
             raise NotSimpleError(str(error)) from None
 
 
-def computed_columns(table: TableVersion, layout: StoredLayout) -> Iterator[GeneratedColumn]:
+def computed_columns(table: TableVersion, layout: StoredLayout) -> Iterator[ColumnExpression]:
     """The generated columns of a table as its rows lie."""
     places = {column.name.lower(): layout.places[column.id] for column in table.columns}
     plain = {
@@ -64,17 +64,17 @@ def computed_columns(table: TableVersion, layout: StoredLayout) -> Iterator[Gene
         try:
             names, compute = formula(column.expression, plain, layout.columns[place].column)
         except NotSimpleError:
-            yield GeneratedColumn(place, layout.columns[place], sources, {}, None)
+            yield ColumnExpression(place, layout.columns[place], sources, {}, None)
         else:
-            yield GeneratedColumn(
+            yield ColumnExpression(
                 place, layout.columns[place], sources, {name: places[name] for name in names}, compute
             )
 
 
-def affected(columns: Sequence[GeneratedColumn], told: Collection[int]) -> list[GeneratedColumn]:
+def affected(columns: Sequence[ColumnExpression], told: Collection[int]) -> list[ColumnExpression]:
     """Those that are not told, and are made of columns that are, also by way of each other: all by places."""
     changed = set(told)
-    found: dict[int, GeneratedColumn] = {}
+    found: dict[int, ColumnExpression] = {}
     while True:
         more = {one.place: one for one in columns if one.place not in changed and one.sources & changed}
         if not more:
@@ -84,7 +84,7 @@ def affected(columns: Sequence[GeneratedColumn], told: Collection[int]) -> list[
 
 
 def compute(
-    columns: Iterable[GeneratedColumn], layout: StoredLayout, values: list[bytes | None], unknown: Collection[int]
+    columns: Iterable[ColumnExpression], layout: StoredLayout, values: list[bytes | None], unknown: Collection[int]
 ) -> Iterator[StoredColumn]:
     """Give generated columns the values that the others make; those it cannot are NULL, and returned.
 

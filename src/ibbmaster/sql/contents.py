@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
-from ibbmaster.sql.computed import GeneratedColumn, affected, compute, computed_columns
+from ibbmaster.sql.computed import ColumnExpression, affected, compute, computed_columns
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.row_conversion import RowConversion, restoring
@@ -83,7 +83,7 @@ class TableContents:
     unknown_columns: dict[int, UnknownRows] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
     _plans: dict[int, KeyPlan | None] = field(default_factory=dict)
-    _computed: dict[int, list[GeneratedColumn]] = field(default_factory=dict)
+    _computed: dict[int, list[ColumnExpression]] = field(default_factory=dict)
 
     def fork(self, kept: KeptRows) -> TableContents:
         """The same, to go on from by itself."""
@@ -263,7 +263,12 @@ class TableContents:
             self._compute(layout, values, affected(columns, told), "an UPDATE", gtid)
 
     def _compute(
-        self, layout: StoredLayout, values: list[bytes | None], columns: Sequence[GeneratedColumn], what: str, gtid: str
+        self,
+        layout: StoredLayout,
+        values: list[bytes | None],
+        columns: Sequence[ColumnExpression],
+        what: str,
+        gtid: str,
     ) -> None:
         for column in compute(columns, layout, values, self.unknown_columns):
             reason = f"{what} has no value for the generated column {column.column.name}"
@@ -271,7 +276,7 @@ class TableContents:
                 raise InexactRowsError(reason)
             self.unknown_columns.setdefault(column.id, UnknownRows(gtid, reason))
 
-    def _computed_of(self, layout: StoredLayout) -> list[GeneratedColumn]:
+    def _computed_of(self, layout: StoredLayout) -> list[ColumnExpression]:
         found = self._computed.get(layout.number)
         if found is None:
             found = self._computed[layout.number] = list(computed_columns(self.table, layout))
