@@ -31,7 +31,6 @@ from ibbmaster.dialogue.statement import (
     Assignment,
     CallProcedure,
     CharsetAssignment,
-    Default,
     Describe,
     Do,
     IsolationAssignment,
@@ -46,18 +45,17 @@ from ibbmaster.dialogue.statement import (
     SetStatement,
     Show,
     Statement,
-    SystemVariable,
     Transaction,
     Unread,
     Use,
-    UserVariable,
-    Value,
 )
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
+from ibbmaster.sqltext.expression import Default, SystemVariable, UserVariable
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import SqlError, SqlTokens, tokenize
 from ibbmaster.wire.capability import StatusFlag
 from ibbmaster.wire.response import (

@@ -10,7 +10,7 @@ from ibbmaster.dialogue.conversion import bytes_of
 from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
-from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, SelectItem, TableName
+from ibbmaster.dialogue.statement import SelectItem, TableName
 from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import kernels
@@ -22,12 +22,14 @@ from ibbmaster.sql.contents import TableContents
 from ibbmaster.sql.definitions import ColumnFlag, column_definition
 from ibbmaster.sql.kept_rows import EVERYTHING, Interval
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
-from ibbmaster.sql.literals import Constant, stored_value
+from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.local_values import local_columns
 from ibbmaster.sql.row_blocks import StoredRowBlocks
 from ibbmaster.sql.row_values import RowValues, ShownColumn
 from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns, sort_key
 from ibbmaster.sql.value_texts import TextSettings
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.response import COLLATION_DEFAULT, BlockResultSet, ColumnDefinition, Err, ResultSet
 
 SQLSTATE = "HY000"
@@ -199,11 +201,11 @@ class Answer:
             for part in self._index.parts
         ]
 
-    def _key_encoder(self, stored: StoredColumn, is_descending: bool) -> Callable[[Constant], bytes]:
+    def _key_encoder(self, stored: StoredColumn, is_descending: bool) -> Callable[[Value], bytes]:
         make = sort_key(stored, is_descending=is_descending)
         is_shifted = stored.type.word == "timestamp" and self._query.time_zone_s != 0
 
-        def encode(value: Constant) -> bytes:
+        def encode(value: Value) -> bytes:
             if is_shifted or stored.type.word in ("enum", "set", "float", "double"):
                 raise ValueError("compared value by value")
             data = stored_value(stored.column, stored.type, value)

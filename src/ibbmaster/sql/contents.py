@@ -10,7 +10,7 @@ from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
 from ibbmaster.sql.kept_rows import KeptRows
-from ibbmaster.sql.literals import constant_of, stored_value
+from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.row_conversion import RowConversion, restoring
 from ibbmaster.sql.stored import (
     SortKey,
@@ -22,6 +22,7 @@ from ibbmaster.sql.stored import (
     sort_key,
     value_key,
 )
+from ibbmaster.sqltext.literals import literal_value
 from ibbmaster.sqltext.token import TokenKind, tokens
 
 DIGEST_SIZE = 16
@@ -366,7 +367,7 @@ def _constant(known: TableColumn, column: StoredColumn, expression: str | None) 
             return None
         raise InexactRowsError(f"column {known.name} has a value that the server has filled in")
     try:
-        return stored_value(column.column, column.type, constant_of(expression))
+        return stored_value(column.column, column.type, literal_value(expression))
     except ValueError as error:
         raise InexactRowsError(f"column {known.name} has a value that is no constant: {error}") from None
 
