@@ -7,7 +7,8 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from ibbmaster.schema.expression_text import default_expression_text
 from ibbmaster.schema.model import SqlType, TableColumn
-from ibbmaster.sqltext.quoting import quoted_text, unquoted
+from ibbmaster.sqltext.literals import VariableValueError, literal_value
+from ibbmaster.sqltext.quoting import quoted_text
 
 HEX_DEFAULTS_SINCE = 110000  # from that version on defaults of binary columns are printed in hexadecimal
 
@@ -20,10 +21,6 @@ BLOBS = ("tinyblob", "blob", "mediumblob", "longblob")
 TIMES = ("time", "datetime", "timestamp")
 
 _DIGITS = Context(prec=130, rounding=ROUND_HALF_UP)
-_TEXT = re.compile(r"(?:_\w+\s*|[nN])?('(?:[^'\\]++|\\.|'')*+'|\"(?:[^\"\\]++|\\.|\"\")*+\")", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?\s*(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
-_HEX = re.compile(r"(?:_\w+\s*)?(?:0x([0-9a-fA-F]+)|[xX]'((?:[0-9a-fA-F]{2})*)')")
-_BITS = re.compile(r"0b([01]+)|[bB]'([01]*)'")
 _NOW = re.compile(r"(?:current_timestamp|now|localtime|localtimestamp)\s*(?:\(\s*(\d?)\s*\))?", re.IGNORECASE)
 _MOMENT = re.compile(
     r"\s*(\d{4})\D(\d{1,2})\D(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?\s*", re.ASCII
@@ -55,11 +52,10 @@ def default_text(column: TableColumn, version: int) -> str | None:
         return "NULL"
     if (match := _NOW.fullmatch(written)) is not None:
         return _now(match[1])
-    text = _TEXT.fullmatch(written)
+    found = _value(written)
     try:
         if column.type.word in (*TEXTS, *BLOBS):  # these are kept as expressions
-            return quoted_text(unquoted(text[1])) if text else default_expression_text(written)
-        found = _value(written, text)
+            return quoted_text(found) if isinstance(found, str) else default_expression_text(written)
         return default_expression_text(written) if found is None else _literal(column.type, found, version)
     except (ValueError, ArithmeticError):
         return written
@@ -75,21 +71,15 @@ def _now(digits: str | None) -> str:
     return f"current_timestamp({'' if digits in (None, '0') else digits})"
 
 
-def _value(written: str, text: re.Match[str] | None) -> str | Decimal | bytes | int | None:
+def _value(written: str) -> str | Decimal | bytes | int | None:
     """The value of a literal; None where the default is an expression."""
-    if text is not None:
-        return unquoted(text[1])
-    if written.upper() in ("TRUE", "FALSE"):
-        return int(written.upper() == "TRUE")
-    if _NUMBER.fullmatch(written) is not None:
-        return Decimal(written.replace(" ", ""))
-    if (match := _HEX.fullmatch(written)) is not None:
-        digits = match[1] or match[2] or ""
-        return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
-    if (match := _BITS.fullmatch(written)) is not None:
-        digits = match[1] or match[2] or "0"
-        return int(digits, 2).to_bytes((len(digits) + 7) // 8, "big")
-    return None
+    if written.startswith("("):
+        return None
+    try:
+        found = literal_value(written)
+    except VariableValueError:
+        return None
+    return Decimal(written.replace(" ", "")) if isinstance(found, float) else found
 
 
 def _literal(column_type: SqlType, value: str | Decimal | bytes | int, version: int) -> str:
