@@ -8,6 +8,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from ibbmaster.schema.expression_text import default_expression_text
 from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.sqltext.literals import VariableValueError, literal_value
+from ibbmaster.sqltext.moment import duration_text, fraction_text, loose_moment, parse_duration
 from ibbmaster.sqltext.quoting import quoted_text
 
 HEX_DEFAULTS_SINCE = 110000  # from that version on defaults of binary columns are printed in hexadecimal
@@ -22,10 +23,6 @@ TIMES = ("time", "datetime", "timestamp")
 
 _DIGITS = Context(prec=130, rounding=ROUND_HALF_UP)
 _NOW = re.compile(r"(?:current_timestamp|now|localtime|localtimestamp)\s*(?:\(\s*(\d?)\s*\))?", re.IGNORECASE)
-_MOMENT = re.compile(
-    r"\s*(\d{4})\D(\d{1,2})\D(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?\s*", re.ASCII
-)
-_DURATION = re.compile(r"\s*(-?)(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
 
 
 def type_text(column_type: SqlType) -> str:
@@ -144,12 +141,9 @@ def _year(number: int) -> int:
 def _moment(word: str, digits: int, text: str) -> str:
     if text.isdecimal():
         text = _from_digits(text)
-    match = _MOMENT.fullmatch(text)
-    if match is None:
-        raise ValueError(text)
-    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
-    date = f"{year:04}-{month:02}-{day:02}"
-    return date if word == "date" else f"{date} {hour:02}:{minute:02}:{second:02}{_fraction(match[7], digits)}"
+    moment = loose_moment(text)
+    shown = moment.text
+    return shown[:10] if word == "date" else shown[:19] + fraction_text(moment.microsecond, digits)
 
 
 def _from_digits(text: str) -> str:
@@ -167,15 +161,10 @@ def _duration(digits: int, text: str) -> str:
     if text.isdecimal():
         padded = text.zfill(6)
         text = f"{padded[:-4]}:{padded[-4:-2]}:{padded[-2:]}"
-    match = _DURATION.fullmatch(text)
-    if match is None:
+    found = parse_duration(text)
+    if found is None:
         raise ValueError(text)
-    hour, minute, second = (int(part or 0) for part in match.groups()[1:4])
-    return f"{match[1]}{hour:02}:{minute:02}:{second:02}{_fraction(match[5], digits)}"
-
-
-def _fraction(written: str | None, digits: int) -> str:
-    return f".{(written or '').ljust(6, '0')[:digits]}" if digits else ""
+    return duration_text(found, digits)
 
 
 def _binary(column_type: SqlType, value: str | Decimal | bytes | int, version: int) -> str:
