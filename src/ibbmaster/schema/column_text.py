@@ -10,8 +10,7 @@ from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.sqltext.literals import VariableValueError, literal_value
 from ibbmaster.sqltext.moment import duration_text, fraction_text, loose_moment, parse_duration
 from ibbmaster.sqltext.quoting import quoted_text
-
-HEX_DEFAULTS_SINCE = 110000  # from that version on defaults of binary columns are printed in hexadecimal
+from ibbmaster.versions import Difference
 
 INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 DECIMALS = ("decimal",)
@@ -171,6 +170,6 @@ def _binary(column_type: SqlType, value: str | Decimal | bytes | int, version: i
     data = value if isinstance(value, bytes) else _text(value).encode("utf-8", "surrogateescape")
     if column_type.word == "binary":
         data = data.ljust(column_type.length or 1, b"\x00")
-    if version >= HEX_DEFAULTS_SINCE:
+    if Difference.HEX_DEFAULTS.holds(version):
         return f"x'{data.hex().upper()}'"
     return quoted_text(data.decode("utf-8", "surrogateescape"))
