@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.testkit.test_recording import groups_of, wait_until
 
 from ibbmaster.scorecard.adapter import read_adapters
 from ibbmaster.scorecard.cards import read_cards
@@ -13,6 +12,7 @@ from ibbmaster.scorecard.runner import run_card
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs
 from ibbmaster.testkit.scenario import parse_scenario
+from tests.recorder.test_recording import groups_of, wait_until
 
 CARDS = {card.name: card for card in read_cards()}
 

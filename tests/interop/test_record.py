@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from lanes.replica import Replica
-from tests.testkit.test_recording import groups_of
 
 from ibbmaster.testkit.mariadb_server import PASSWORD, RealPrimary
 from ibbmaster.testkit.scenario import read_scenario
 from tests.recorded import recording
+from tests.recorder.test_recording import groups_of
 
 TABLES = ["shop.orders", "shop.notes"]
 TIMEOUT_S = 600.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from tests.testkit.test_recording import FAULTS, heard, set_started, wait_until, write
 
 from ibbmaster.recorder.relay import Relay
 from ibbmaster.scorecard.relayed_faults import FaultedConnection
@@ -13,6 +12,7 @@ from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.witness import Witness
 from tests.recorded import relaying
+from tests.recorder.test_recording import FAULTS, heard, set_started, wait_until, write
 
 MORE = {
     "an event with another checksum": ("checksum at rows; gtid=0-3-5; be=wrong",),
