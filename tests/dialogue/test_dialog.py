@@ -345,6 +345,28 @@ def test_a_statement_with_settings_of_its_own_leaves_those_of_the_session(dialog
 
 
 @pytest.mark.parametrize(
+    ("sql", "number"),
+    {
+        "DO 1": 224,
+        "SET NAMES utf8mb4": 224,
+        "SET NAMES utf8mb4 COLLATE utf8mb4_bin": 46,
+        "SET NAMES utf8mb4 COLLATE utf8mb4_uca1400_as_cs": 224,
+        "SET character_set_results=utf8mb4": 45,
+        "SET CHARACTER SET utf8mb4": 45,
+        "SET NAMES utf8mb4 COLLATE utf8mb4_bin, NAMES DEFAULT": 224,
+        "SET NAMES utf8mb4 COLLATE utf8mb4_bin, character_set_results=DEFAULT": 224,
+        "SET NAMES latin1": 45,
+    }.items(),
+)
+def test_texts_of_an_answer_have_the_collation_that_the_session_has_chosen(dialog, sql, number):
+    ask(dialog, sql)
+    for question in (b"SELECT 'a', 1", b"SHOW VARIABLES LIKE 'version'"):
+        (answer,) = dialog.query(question)
+        assert answer.columns[0].collation_id == number
+    assert dialog.query(b"SELECT 'a', 1")[0].columns[1].collation_id == 63
+
+
+@pytest.mark.parametrize(
     ("sql", "expected"),
     {
         "SET NAMES latin1": ("latin1", "latin1", "latin1", "latin1_swedish_ci"),

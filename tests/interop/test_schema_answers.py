@@ -9,8 +9,17 @@ from typing import Any
 
 import pytest
 from lanes.pair import Pair, ask, connect, difference, served_beside
-from lanes.schema_statements import ABOUT_TABLES, DDL, PREPARED
+from lanes.schema_statements import (
+    ABOUT_TABLES,
+    DDL,
+    DESCRIBED,
+    DESCRIBED_IN_UTF8MB4,
+    PREPARED,
+    RESULT_SETTINGS,
+    RESULT_SETTINGS_IN_UTF8MB4,
+)
 
+from ibbmaster.event.rows.charset import decode_text, encode_text
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
@@ -25,7 +34,9 @@ def pair(
     server_numbers: Iterator[int],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Pair]:
-    server = RealPrimary(template_of(request.param), servers_directory / f"a{next(server_numbers)}", [])
+    server = RealPrimary(
+        template_of(request.param), servers_directory / f"a{next(server_numbers)}", [], "--binlog-format=ROW"
+    )
     with served_beside(server, DDL, tmp_path_factory.mktemp("binlogs")) as both:
         yield both
 
@@ -47,6 +58,58 @@ def test_statements_about_tables_are_answered_as_by_a_real_primary(pair: Pair) -
             if mine != theirs:
                 differences.append(f"{sql}\n  ours {difference(mine, theirs)}\n  real {difference(theirs, mine)}")
     assert not differences, "\n".join(differences)
+
+
+def test_columns_of_results_are_described_as_by_a_real_primary(pair: Pair) -> None:
+    differences = []
+    with connect(pair.real) as real, connect(pair.ours) as ours:
+        for setting in RESULT_SETTINGS:
+            for connection in (real, ours):
+                connection.query("SET NAMES DEFAULT, time_zone = '+00:00'")
+                connection.query(setting)
+            is_utf8mb4 = setting in RESULT_SETTINGS_IN_UTF8MB4
+            for sql in (*DESCRIBED, *(DESCRIBED_IN_UTF8MB4 if is_utf8mb4 else ())):
+                mine, theirs = described(ours, sql), described(real, sql)
+                if mine != theirs:
+                    differences.append(f"{setting}: {sql}\n  ours {mine}\n  real {theirs}")
+    assert not differences, "\n".join(differences)
+
+
+CODES_OF_EUCJPMS = (
+    "SELECT HEX(code), HEX(CONVERT(text USING utf8mb4)), HEX(CONVERT(CONVERT(text USING utf8mb4) USING eucjpms)) "
+    "FROM (SELECT code, CONVERT(code USING eucjpms) text FROM (SELECT "
+    "CONCAT(UNHEX(prefix), CHAR(first.seq), CHAR(second.seq)) code FROM (SELECT '' prefix UNION ALL SELECT '8F') p, "
+    "r1.seq_161_to_254 first, r1.seq_161_to_254 second) codes) texts"
+)
+
+
+def test_every_character_of_eucjpms_is_that_of_a_real_server(pair: Pair) -> None:
+    with connect(pair.real) as real:
+        rows = ask(real, CODES_OF_EUCJPMS)[1]
+    different = []
+    for code, shown, back in rows:
+        try:
+            mine = decode_text(bytes.fromhex(code), "eucjpms")
+        except ValueError:
+            mine = None
+        theirs = None if shown is None else bytes.fromhex(shown).decode()
+        if mine != (None if theirs is None or "?" in theirs else theirs):
+            different.append((code, mine, theirs))
+        elif mine is not None and encode_text(mine, "eucjpms").hex().upper() != back:
+            different.append((code, encode_text(mine, "eucjpms")))
+    assert len(rows) == 2 * 94 * 94
+    assert not different, (len(different), different[:10])
+
+
+def described(connection: Any, sql: str) -> Any:
+    """What definitions say of the values, and the rows in any order."""
+    answer = ask(connection, sql)
+    if isinstance(answer[0], int):
+        return answer
+    columns = [
+        (one.name, one.charsetnr, one.length, one.type_code, one.flags, one.scale) for one in connection._result.fields
+    ]
+    return columns, sorted(answer[1], key=repr)
 
 
 class Preparing:

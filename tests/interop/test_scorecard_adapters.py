@@ -16,7 +16,6 @@ from ibbmaster.scorecard.consumer import Consumer
 from ibbmaster.scorecard.journal import ToldEvent
 from ibbmaster.testkit import FixturePrimary
 
-pytestmark = pytest.mark.timeout(900)  # the first run builds
 ADAPTERS = ("canal", "go-mysql", "mysql-cdc", "zongji", "zongji-by-file")
 REPLICA = 4001
 PATIENCE_S = 120.0

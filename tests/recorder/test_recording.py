@@ -296,7 +296,7 @@ def test_silence_is_a_stall_only_where_heartbeats_were_due(tmp_path):
                 heard(recorder.port, statements=statements)
             faults = read_scenario(tmp_path / str(number) / "scenario.toml").faults
             assert [str(fault) for fault in faults] == ["stall after rows 1 of 0-3-3"][: len(statements)]
-    assert 0.9 < faults[0].action.seconds < 60
+    assert LIVE_S < faults[0].action.seconds < 60  # a busy recorder begins to count late
     assert read_scenario(tmp_path / "1" / "scenario.toml").at_once().faults == ()
 
 

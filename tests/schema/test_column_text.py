@@ -48,7 +48,7 @@ DEFAULTS = [
     ("binary", SqlType(word="binary", length=3), "'a'", "x'610000'"),
     ("blob", SqlType(word="blob"), "'x'", "'x'"),
     ("text, an expression", SqlType(word="text"), "(concat('a', 'b'))", "concat('a','b')"),
-    ("sequence", SqlType(word="bigint", length=20), "NEXT VALUE FOR d.s", "nextval(`d`.`s`)"),
+    ("sequence", SqlType(word="bigint", length=20), "nextval(d.s)", "nextval(`d`.`s`)"),
     ("null", SqlType(word="text"), "NULL", "NULL"),
     ("nonsense stays", SqlType(word="date"), "'never'", "'never'"),
     ("a number that is none", SqlType(word="int", length=11), "'five'", "'five'"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.schema import describing
+from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.system_tables import GTID_SLAVE_POS
 
 VERSION = 110806
@@ -21,6 +22,30 @@ def table(folded):
         return folded.known(name)
 
     return make
+
+
+#: Definitions of a table, and the columns of what tells its rows apart.
+KEYS = {
+    "a int primary key, b int not null unique)": "a",
+    "a int, b int not null unique, c int not null unique)": "b",
+    "a int unique, b text not null, unique (b), c int not null, unique (c))": "c",  # of b there is only a hash
+    "a varchar(20) not null, unique (a(5)))": None,
+    "a int unique)": None,
+    "a int, s date, e date, period for p (s, e), primary key (a, p without overlaps))": "a e s",
+    "a int not null, s date, e date, period for p (s, e), unique (a, p without overlaps))": "a e s",
+    "a int not null, b int not null, unique (a) using hash) engine=memory": "a",
+}
+
+
+@pytest.mark.parametrize(("made", "names"), KEYS.items(), ids=list(KEYS))
+def test_columns_that_tell_rows_apart_are_those_of_the_key(table, made, names):
+    found = table(made)
+    columns = {column.id: column.name for column in found.columns}
+    key = row_key(found)
+
+    assert (None if key is None else " ".join(columns[part.column_id] for part in key.parts)) == names
+    primary = {columns[number] for number, kind in describing.column_keys(found).items() if kind == "PRI"}
+    assert primary == set((names or "").split())
 
 
 #: DATA_TYPE up to COLLATION_NAME.

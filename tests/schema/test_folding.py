@@ -420,6 +420,29 @@ def test_a_json_arrow_is_kept_in_an_expression(folded):
     assert folded.known().columns[1].expression == "a->'$.x'"
 
 
+def test_a_column_that_the_same_statement_adds_is_changed_like_any_other(folded):
+    folded.run("CREATE TABLE t (a INT, b INT)")
+    folded.run(
+        "ALTER TABLE t ADD x INT, ALTER x SET DEFAULT 5, ADD y INT, MODIFY y BIGINT FIRST, ALTER b SET DEFAULT 6"
+    )
+    folded.run("ALTER TABLE t DROP b, ADD b VARCHAR(3), ALTER b SET DEFAULT 'z', ADD u INT, ALTER u DROP DEFAULT")
+
+    assert [(one.name, one.type.word, one.default, one.first_value) for one in folded.known("t").columns] == [
+        ("y", "bigint", "NULL", "NULL"),
+        ("a", "int", "NULL", None),
+        ("x", "int", "5", "5"),
+        ("b", "varchar", "'z'", "'z'"),
+        ("u", "int", None, "NULL"),
+    ]
+
+
+@pytest.mark.parametrize("clauses", ["ADD z INT, CHANGE z zz INT", "MODIFY z INT", "ADD z INT, DROP w"])
+def test_a_column_that_is_not_there_makes_an_alter_table_unknown(folded, clauses):
+    folded.run("CREATE TABLE t (a INT)", f"ALTER TABLE t {clauses}")
+
+    assert "which there is not" in folded.at().table("d", "t").reason
+
+
 @pytest.mark.parametrize("number", range(20))
 def test_columns_stand_and_hold_for_old_rows_what_a_model_says_of_them(folded, number):
     """The model is a list of names, each with what rows from before the column have in it."""

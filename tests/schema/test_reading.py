@@ -5,7 +5,9 @@ from __future__ import annotations
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.schema.reading import with_new_names
+from ibbmaster.schema.reading import take_value, with_new_names
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.token import tokens
 from tests.table_versions import logged_statement
 
 
@@ -14,6 +16,20 @@ def test_columns_of_an_expression_get_their_new_names() -> None:
 
     assert with_new_names("a + `B`*t.a", names) == "`b` + `a b`*t.`b`"
     assert with_new_names("concat(a, 'a', a.c)", names) == "concat(`b`, 'a', a.c)"
+
+
+def test_sequences_of_a_default_have_their_whole_names() -> None:
+    found = [
+        take_value(Cursor(tokens(text)), "db")
+        for text in ("NEXT VALUE FOR s", "(1+PREVIOUS VALUE FOR x.`s`)", "coalesce(nextval(s), LASTVAL (x.s))", "next")
+    ]
+
+    assert found == [
+        "nextval(`db`.`s`)",
+        "(1+lastval(`x`.`s`))",
+        "coalesce(nextval(`db`.`s`), lastval(`x`.`s`))",
+        "next",
+    ]
 
 
 def test_expressions_follow_a_column_that_is_renamed() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from ibbmaster.schema.model import DatabaseVersion
 from ibbmaster.schema.render import create_database, create_table
+from ibbmaster.schema.view_text import create_sequence
 
 TAIL = ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"
 #: What is made, and what is printed between the first line and TAIL.
@@ -150,3 +151,22 @@ def test_the_next_number_is_what_ddl_has_set(folded, statements, number):
     text = create_table(table, 110806)
     assert (f" AUTO_INCREMENT={number} DEFAULT CHARSET" in text) == (number is not None)
     assert text.count("AUTO_INCREMENT=") == (number is not None)
+
+
+def test_the_comment_of_a_sequence_is_that_of_its_last_alter_table(folded):
+    folded.run("CREATE SEQUENCE s COMMENT 'a'", "ALTER TABLE s COMMENT 'it''s'")
+
+    assert create_table(folded.known("s"), 110806).endswith(") ENGINE=InnoDB SEQUENCE=1 COMMENT='it''s'")
+    assert create_sequence(folded.known("s")).endswith(" nocycle ENGINE=InnoDB COMMENT='it''s'")
+
+
+def test_a_view_has_the_character_set_and_the_collation_of_its_session(folded):
+    folded.run("CREATE VIEW v AS SELECT 1", client_collation=8, connection_collation=46)
+
+    assert (folded.known("v").charset, folded.known("v").collation) == ("latin1", "utf8mb4_bin")
+
+
+def test_tables_of_a_merge_table_are_named_with_their_databases_where_these_are_others(folded):
+    folded.run("CREATE TABLE m (a INT) ENGINE=MERGE UNION=(a, `d`.`b`, e.c) INSERT_METHOD=NO")
+
+    assert create_table(folded.known("m"), 110806).endswith(" UNION=(`a`,`b`,`e`.`c`)")

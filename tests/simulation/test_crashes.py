@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from concurrent.futures import ProcessPoolExecutor
 
-import pytest
-
 from tests.machinery.crash import Judge, judge_seed
 
 STATES = 100_000  # distinct ones, in one run of the suite
@@ -14,7 +12,6 @@ FIRST_SEED = 1
 
 
 # As mysql-test/suite/binlog_in_engine/recovery.test
-@pytest.mark.timeout(1200)
 def test_every_state_a_crash_leaves_is_recovered(record_property):
     """Prints the seed if it is not; `python -m tests.machinery.crash --seed SEED` shows it again."""
     checked = 0

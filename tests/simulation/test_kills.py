@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pymysql
-import pytest
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import GtidPosition
@@ -69,7 +68,6 @@ class Replica(threading.Thread):
 
 
 # As mysql-test/suite/binlog_in_engine/recover_concurrent_dml.test
-@pytest.mark.timeout(600)
 def test_a_killed_primary_comes_back_with_everything_it_acknowledged_or_sent(tmp_path):
     directories = [tmp_path / str(number) for number in range(AT_ONCE)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -122,7 +120,6 @@ def kill_again_and_again(directory: Path, seed: int) -> None:
     assert list(verify(RealDisk(directory), Totals())) == []
 
 
-@pytest.mark.timeout(300)
 def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_killed(tmp_path):
     """A real `serve` on an empty directory, beside it writers of which each is killed; nobody waits for a lock."""
     server = subprocess.Popen(

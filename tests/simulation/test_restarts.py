@@ -8,8 +8,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pytest
-
 from benchmarks.restart import build, start
 from ibbmaster.disk.local import RealDisk
 
@@ -60,7 +58,6 @@ def work_of_a_start(directory: Path, copy: Path, *, forget_first: bool) -> tuple
     return disk.calls, disk.bytes
 
 
-@pytest.mark.timeout(600)
 def test_a_start_after_a_crash_does_no_more_with_a_gigabyte_in_doubt(tmp_path):
     calls, sizes, forgetting = {}, {}, {}
     for size_mb in SIZES_MB:

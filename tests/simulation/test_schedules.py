@@ -18,7 +18,6 @@ SEEDS_PER_BACKUP = 6
 SEEDS_PER_FAILURE = 2
 
 
-@pytest.mark.timeout(1200)
 def test_no_order_of_threads_loses_a_group_or_shows_one_too_early(pytestconfig):
     """Prints the seed if one does; `python -m tests.machinery.schedules --seed SEED` shows it again."""
     count = pytestconfig.getoption("--schedules")
@@ -33,7 +32,6 @@ def test_no_order_of_threads_loses_a_group_or_shows_one_too_early(pytestconfig):
     assert checked > 5 * count
 
 
-@pytest.mark.timeout(1200)
 def test_whichever_call_of_the_disk_fails_nobody_is_told_what_is_not_so(pytestconfig):
     """Prints the seed if someone is; `python -m tests.machinery.schedules --failing --seed SEED` shows it again."""
     seeds = range(FIRST_SEED, FIRST_SEED + pytestconfig.getoption("--schedules") // SEEDS_PER_FAILURE)

@@ -19,11 +19,10 @@ from ibbmaster.arrow.row_tables import ColumnCells, RowTables
 from ibbmaster.arrow.shape import ABSENT_FIELD, RESERVED, ShapeField, TableFields, arrow_type
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, UndecodableError
-from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import ColumnType, ValueKind
 from ibbmaster.event.rows.value import Value
-from ibbmaster.event.table_map import TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
@@ -44,6 +43,7 @@ from ibbmaster.kernel.fields import (
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.rows.casting import converted
 from ibbmaster.rows.shape import ColumnOrigin
+from ibbmaster.rows.walk import TABLE_ID, unmapped
 from ibbmaster.schema.model import SchemaPlace
 
 if TYPE_CHECKING:
@@ -222,13 +222,13 @@ class RowColumns:
 
     def _row_of(self, event: Buffer) -> int:
         """The row of the table that the group of a row event has named for it."""
-        table_id = int.from_bytes(event[EVENT_HEADER_SIZE : EVENT_HEADER_SIZE + TABLE_ID_SIZE], "little")
+        table_id = int.from_bytes(event[TABLE_ID], "little")
         place = self._kernels.find_open(self._open, table_id, self._state[RowField.TURN])
         if self._open[place, OpenColumn.TURN] == self._state[RowField.TURN]:
             row = int(self._open[place, OpenColumn.MAP])
             if self._tables.decoders[row] is not None:
                 return row
-        raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
+        raise unmapped(event)
 
     def _complain(self, batch: EventBatch, number: int) -> NoReturn:
         """Say what is wrong with an event, as the reference decoder finds it."""

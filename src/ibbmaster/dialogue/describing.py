@@ -8,8 +8,9 @@ from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.session_variables import SESSION_DEFAULTS
-from ibbmaster.dialogue.statement import Call, Expression, Literal, Operation, SystemVariable, UserVariable, Value
 from ibbmaster.dialogue.variables import FIXED
+from ibbmaster.sqltext.expression import Call, Expression, Literal, Operation, SystemVariable, UserVariable
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import words
 from ibbmaster.wire.response import (
     COLLATION_BINARY,

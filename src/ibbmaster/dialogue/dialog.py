@@ -31,7 +31,6 @@ from ibbmaster.dialogue.statement import (
     Assignment,
     CallProcedure,
     CharsetAssignment,
-    Default,
     Describe,
     Do,
     IsolationAssignment,
@@ -46,21 +45,21 @@ from ibbmaster.dialogue.statement import (
     SetStatement,
     Show,
     Statement,
-    SystemVariable,
     Transaction,
     Unread,
     Use,
-    UserVariable,
-    Value,
 )
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
+from ibbmaster.sqltext.expression import Default, SystemVariable, UserVariable
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import SqlError, SqlTokens, tokenize
 from ibbmaster.wire.capability import StatusFlag
 from ibbmaster.wire.response import (
+    COLLATION_DEFAULT,
     ColumnDefinition,
     EndedRowsError,
     Err,
@@ -349,7 +348,11 @@ class Dialog:
         try:
             if isinstance(statement, Select | Unread) and statement.source is not None:
                 found = self._tables.answer(statement, is_binary=True)
-                return found.columns if isinstance(found, Relation) else self._facts.tables.table_columns(found)
+                return (
+                    self._told(found.columns)
+                    if isinstance(found, Relation)
+                    else self._facts.tables.table_columns(found)
+                )
             answer = self._answer(statement)
             return answer.columns if isinstance(answer, ResultSet) else ()
         finally:
@@ -431,7 +434,20 @@ class Dialog:
         self._evaluator.warning_count = len(self._catalog.refused)
         result = relation.result(self.status, is_binary=self._is_binary, codec=self._codec("character_set_results"))
         return replace(
-            result, rows=self._counted(self._guarded_rows(result.rows)), warning_count=len(self._catalog.refused)
+            result,
+            columns=self._told(result.columns),
+            rows=self._counted(self._guarded_rows(result.rows)),
+            warning_count=len(self._catalog.refused),
+        )
+
+    def _told(self, columns: tuple[ColumnDefinition, ...]) -> tuple[ColumnDefinition, ...]:
+        """Columns with the collation of the session's results; texts are sent in utf8mb4, whatever it has set."""
+        number = self._settings.results_collation_number
+        if number == COLLATION_DEFAULT or self._settings.value("character_set_results") != "utf8mb4":
+            return columns
+        return tuple(
+            replace(column, collation_id=number) if column.collation_id == COLLATION_DEFAULT else column
+            for column in columns
         )
 
     def _counted(self, rows: Iterable[Row]) -> Iterator[Row]:

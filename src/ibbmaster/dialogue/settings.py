@@ -9,7 +9,7 @@ from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.moment import parse_time_zone
 from ibbmaster.dialogue.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
 from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY
-from ibbmaster.dialogue.statement import CharsetAssignment, SystemVariable, Value
+from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.dialogue.variables import (
     OF_THE_LOG,
     READ_ONLY,
@@ -21,8 +21,17 @@ from ibbmaster.dialogue.variables import (
     variable_names,
 )
 from ibbmaster.gtid import GtidState
-from ibbmaster.schema.collations import character_sets, charset_of_collation, find_charset, find_collation
+from ibbmaster.schema.collations import (
+    character_sets,
+    charset_of_collation,
+    find_charset,
+    find_collation,
+    sent_collation_number,
+)
+from ibbmaster.sqltext.expression import SystemVariable
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.sql_mode import MODES, sql_mode_of, sql_mode_text
+from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT
 
 SETTING_SIZE_MAX = 16_384  # characters of the text a variable is set to
 CHARSETS = ("character_set_client", "character_set_connection", "character_set_results")
@@ -40,6 +49,7 @@ class Settings:
         self._facts = facts
         self._state = state or facts.binlog_state
         self.values: dict[str, SystemValue] = {}
+        self._results_collation: str | None = None  # None: the default one of the server
 
     def names(self, pattern: str | None = None) -> Sequence[str]:
         """Every variable there is, or those that are LIKE a pattern, sorted."""
@@ -95,6 +105,7 @@ class Settings:
         if is_default:
             for each in (name, _SAME_NAMES.get(name, name)):
                 self.values.pop(each, None)
+            self._follow(name, None)
             return
         checked = self._checked(name, target.written, value)
         for each in (name, _SAME_NAMES.get(name, name)):
@@ -110,6 +121,7 @@ class Settings:
         if assignment.charset is None:
             for name in (*CHARSETS, "collation_connection"):
                 self.values.pop(name, None)
+            self._results_collation = None
             return
         charset = find_charset(assignment.charset)
         if charset is None:
@@ -121,6 +133,7 @@ class Settings:
                 text = f"COLLATION '{collation}' is not valid for CHARACTER SET '{charset}'"
                 raise RefusedError(1253, "42000", text)
         self.values.update(character_set_client=charset, character_set_results=charset)
+        self._results_collation = collation if assignment.is_names else None
         if assignment.is_names:
             self.values.update(character_set_connection=charset, collation_connection=collation)
         else:
@@ -141,6 +154,22 @@ class Settings:
     def collation(self) -> str:
         """The collation of texts the session writes."""
         return str(self.value("collation_connection"))
+
+    @property
+    def results_collation_number(self) -> int:
+        """The number that columns of texts have, which is more than the character set that they are sent in.
+
+        Source: MariaDB 11.8, protocol.cc, Protocol_text::store_field_metadata(): SET NAMES and a login leave a
+        collation, SET character_set_results the first one of its character set.
+        """
+        charset = self.value("character_set_results")
+        if charset is None or charset == "binary":
+            return COLLATION_BINARY
+        collation = self._results_collation
+        if collation is None and "character_set_results" not in self.values:
+            collation = self._default_collation(str(charset))
+        found = sent_collation_number(collation or character_sets()[str(charset)].old_default)
+        return COLLATION_DEFAULT if found is None else found
 
     def _checked(self, name: str, written: str, value: Value) -> SystemValue:
         """The value as the variable keeps it."""
@@ -182,8 +211,12 @@ class Settings:
                 raise unknown_variable(name)
 
     def _follow(self, name: str, value: SystemValue) -> None:
-        """Set what hangs together with a variable just set."""
-        if name == "character_set_connection":
+        """Set what hangs together with a variable just set; None: to its default."""
+        if name == "character_set_results":
+            self._results_collation = None
+        elif value is None:
+            return
+        elif name == "character_set_connection":
             self.values["collation_connection"] = self._default_collation(str(value))
         elif name == "collation_connection":
             self.values["character_set_connection"] = charset_of_collation(str(value))

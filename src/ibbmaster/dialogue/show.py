@@ -12,10 +12,11 @@ from ibbmaster.dialogue.information_schema import ENGINES, LICENSE, PLUGINS, Cat
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.refusal import RefusedError, missing_privilege
 from ibbmaster.dialogue.relation import Relation, RowValues
-from ibbmaster.dialogue.statement import Show, Value
+from ibbmaster.dialogue.statement import Show
 from ibbmaster.dialogue.table_columns import SHOWN, read_columns
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
 from ibbmaster.schema.collations import character_sets
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.response import ColumnDefinition, Err
 
 if TYPE_CHECKING:

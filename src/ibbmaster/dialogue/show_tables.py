@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from ibbmaster.dialogue.describing import LETTER_SIZE
 from ibbmaster.dialogue.information_tables import information_table
 from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported
 from ibbmaster.dialogue.relation import Relation
@@ -99,7 +100,9 @@ class TableShower:
             return Relation(read_columns(SHOWN["CREATE VIEW"]), [row])
         is_sequence = show.what == "CREATE SEQUENCE"
         text = view_text.create_sequence(table) if is_sequence else render.create_table(table, self.version)
-        return Relation(read_columns(SHOWN["CREATE TABLE"]), [(table.name, text)])
+        name_column, text_column = read_columns(SHOWN["CREATE TABLE"])
+        length = max(text_column.length, len(text.encode("utf-8", "surrogateescape")) * LETTER_SIZE)
+        return Relation((name_column, replace(text_column, length=length)), [(table.name, text)])
 
     def _table(self, database: str, name: str) -> TableVersion:
         if database.lower() == "information_schema" and name.upper() in INFORMATION_SCHEMA:

@@ -10,25 +10,11 @@ from ibbmaster.dialogue.log_tables import InformationEngine, LogSnapshot, TableQ
 from ibbmaster.dialogue.refusal import not_supported, unknown_column
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.statement import (
-    Call,
-    ColumnName,
-    Expression,
-    Literal,
-    Operation,
-    Order,
-    Select,
-    SelectItem,
-    Star,
-    Subquery,
-    TableName,
-    Unread,
-)
+from ibbmaster.dialogue.statement import Order, Select, SelectItem, TableName, Unread
 from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
-from ibbmaster.schema.collations import character_sets, collations
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, Star, Subquery
 
 #: A table of every server as its rows, or one of a user.
 FoundTable = Relation | TableVersion
@@ -73,7 +59,7 @@ class TableQuerying:
             table=table,
             select=Resolver(self.evaluator, table, name).resolve(query),
             text_charset=charset,
-            text_collation_id=collation_number(charset),
+            text_collation_id=settings.results_collation_number,
             time_zone_s=settings.time_zone_s,
             is_binary=is_binary,
             version=self.version,
@@ -89,16 +75,6 @@ def results_charset(settings: Settings) -> str | None:
     """What texts are sent in; None: as they are stored."""
     charset = settings.value("character_set_results")
     return None if charset is None else str(charset)
-
-
-def collation_number(charset: str | None) -> int:
-    """The number that columns of texts in a character set have."""
-    if charset is None or charset == "binary":
-        return COLLATION_BINARY
-    if charset == "utf8mb4":
-        return COLLATION_DEFAULT
-    number = collations()[character_sets()[charset].default_collation(is_uca=False)].number
-    return COLLATION_DEFAULT if number is None else number
 
 
 class Resolver:

@@ -16,14 +16,14 @@ from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.declared import Declaration, declare
 from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
-from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.split import EventSplitter
-from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
+from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.rows.walk import walk
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.names import named, unknown_names
 from ibbmaster.schema.versions import TableState
@@ -33,7 +33,6 @@ DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dr
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096  # characters of a statement
 UNPLACED = SchemaPlace(NOWHERE, 0)
-_TABLE_ID_END = EVENT_HEADER_SIZE + TABLE_ID_SIZE
 
 
 def group_events(group: EventGroup) -> Iterator[bytes]:
@@ -197,25 +196,11 @@ class RowReader:
         self, events: Iterable[bytes], start: LogPosition = NOWHERE
     ) -> Iterator[tuple[TableDecoder, RowChange]]:
         """As `changes`, with what reads the table."""
-        mapped: dict[int, TableDecoder | None] = {}  # None: a table that is not wanted
-        partial = PartialRows(self.large)
-        for number, part in enumerate(events):
-            event = partial.whole_event(part)
-            if event is None:
-                continue
-            event_type = event[TYPE_OFFSET]
-            if event_type == EventType.TABLE_MAP:
-                table_id = int.from_bytes(event[EVENT_HEADER_SIZE:_TABLE_ID_END], "little")
-                mapped[table_id] = self.decoder(event, SchemaPlace(start, number))
-                continue
-            if event_type in ROW_EVENT_TYPES:
-                table_id = int.from_bytes(event[EVENT_HEADER_SIZE:_TABLE_ID_END], "little")
-                if table_id not in mapped:
-                    raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
-                decoder = mapped[table_id]
-                for change in decoder.changes(event) if decoder is not None else ():
-                    yield decoder, change  # type: ignore[misc]
-        partial.finish()
+        table_of = lambda event, number: self.decoder(event, SchemaPlace(start, number))  # noqa: E731 - as a callback
+        for _, event, decoder in walk(events, self.large, table_of):
+            if decoder is not None:
+                for change in decoder.changes(event):
+                    yield decoder, change
 
     def decoders(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[TableDecoder]:
         """What reads the tables that the events of a group name."""

@@ -126,7 +126,7 @@ def _clause(cursor: Cursor, table: FullName, sql_mode: int, database: str) -> li
         definition = parse_column(expect_name(cursor), cursor, table.database, sql_mode)
         return [RedefineColumn(name=name, definition=definition, after=_place(cursor), is_conditional=is_conditional)]
     if cursor.takes_words("ALTER"):
-        return [_alter(cursor)]
+        return [_alter(cursor, database)]
     if cursor.takes_words("RENAME"):
         is_column = cursor.takes_words("COLUMN")
         if not is_column:
@@ -229,7 +229,7 @@ def _drop(cursor: Cursor) -> AlterClause:
     return found
 
 
-def _alter(cursor: Cursor) -> AlterClause:
+def _alter(cursor: Cursor, database: str) -> AlterClause:
     """ALTER [COLUMN] … SET DEFAULT, ALTER INDEX … IGNORED."""
     if cursor.peek().is_word("INDEX", "KEY"):
         cursor.take()
@@ -246,7 +246,7 @@ def _alter(cursor: Cursor) -> AlterClause:
         return SetColumnDefault(name=name, default=None, is_conditional=is_conditional)
     if not cursor.takes_words("SET", "DEFAULT"):
         raise fail(cursor, "SET DEFAULT or DROP DEFAULT")
-    return SetColumnDefault(name=name, default=take_value(cursor), is_conditional=is_conditional)
+    return SetColumnDefault(name=name, default=take_value(cursor, database), is_conditional=is_conditional)
 
 
 def _convert(cursor: Cursor, database: str) -> list[AlterClause]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from ibbmaster.schema.building import (
     HASH_COLUMN,
@@ -46,6 +47,7 @@ from ibbmaster.schema.partitioning import altered_partitions
 from ibbmaster.schema.reading import named_in, with_new_names
 from ibbmaster.schema.session import SchemaSession
 
+PAGE_CHECKSUM = "PAGE_CHECKSUM"
 _LITERAL = re.compile(
     r"""\(*(?:[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?|NULL|TRUE|FALSE
     |(?:_\w+\s*|[xbn]|(?:date|time|timestamp)\s*)?'(?:[^'\\]|\\.|'')*'|0x[0-9a-f]+|0b[01]+)\)*""",
@@ -88,7 +90,7 @@ class _Alteration:
             {one.name.lower() for one in parts} for parts in (table.indexes, table.checks, table.foreign_keys)
         )
         self._clauses = [clause for clause in clauses if self._takes_effect(clause)]
-        options = table.options
+        options = _inherited(table)
         self._default = table.collation  # of the table
         converts_to, is_chosen = None, False
         self._versioned = table.is_versioned
@@ -173,7 +175,11 @@ class _Alteration:
         redefined = {one.name.lower(): one for one in self._clauses if isinstance(one, RedefineColumn)}
         names = {one.name.lower(): one.to for one in self._clauses if isinstance(one, RenameColumn)}
         defaults = {one.name.lower(): one.default for one in self._clauses if isinstance(one, SetColumnDefault)}
-        self._expect_columns([*dropped, *redefined, *names, *defaults])
+        columns = (one.definition for one in self._clauses if isinstance(one, AddDefinition))
+        added = {one.name.lower() for one in columns if isinstance(one, NewColumn)}
+        again = {key for key, one in redefined.items() if key in added and one.definition.name.lower() == key}
+        again -= self._names.keys() - dropped
+        self._expect_columns([*dropped, *(redefined.keys() - again), *names, *(defaults.keys() - added)])
         new_names = names | {key: one.definition.name for key, one in redefined.items()}
         new_names = {key: name for key, name in new_names.items() if name.lower() != key}
         loses_period = self._old.is_versioned and not self._versioned
@@ -201,15 +207,19 @@ class _Alteration:
             if key in names:
                 column = replace(column, name=names[key])
             column = _with_new_names(column, new_names)
-            if key in defaults:
-                column = replace(column, default=_new_default(column, defaults[key]), on_update=None)
-            draft.columns.append(column)
+            draft.columns.append(_with_default(column, key, defaults))
         waiting = {id(one): column for one, column in moving}
         for one in self._clauses:
             if id(one) in waiting:
                 assert isinstance(one, RedefineColumn)
                 self._insert(waiting[id(one)], one.after)
             elif isinstance(one, AddDefinition) and isinstance(one.definition, NewColumn):
+                if (key := one.definition.name.lower()) not in again:
+                    column = draft.column_of(one.definition)
+                    has_none = key in defaults and defaults[key] is None  # not even NULL, unlike an older column
+                    column = replace(column, default=None) if has_none else _with_default(column, key, defaults)
+                    self._insert(column, one.after)
+            elif isinstance(one, RedefineColumn) and one.name.lower() in again:
                 self._insert(draft.column_of(one.definition), one.after)
         draft.settle_timestamps()
         old = {column.id for column in self._old.columns}
@@ -300,6 +310,16 @@ class _Alteration:
         draft.periods = [period for period in draft.periods if period[0].lower() not in gone["period"]]
 
 
+def _inherited(table: TableVersion) -> Mapping[str, str]:
+    """The options that ALTER TABLE leaves where it says nothing: only an Aria table passes on PAGE_CHECKSUM."""
+    options = dict(table.options)
+    if options.get("ENGINE") != "Aria" or table.partitioning is not None:
+        options.pop(PAGE_CHECKSUM, None)
+    else:
+        options.setdefault(PAGE_CHECKSUM, "1")
+    return MappingProxyType(options)
+
+
 def _with_new_names(column: TableColumn, names: Mapping[str, str]) -> TableColumn:
     """A column whose expressions follow columns that are renamed."""
     if not names:
@@ -321,6 +341,13 @@ def _converted_to(clause: CharsetClause, collation: str, session: SchemaSession)
     return session.resolve(clause, collation)
 
 
+def _with_default(column: TableColumn, key: str, defaults: Mapping[str, str | None]) -> TableColumn:
+    """A column with the default that ALTER COLUMN gives to what was called `key`."""
+    if key not in defaults:
+        return column
+    return replace(column, default=_new_default(column, defaults[key]), on_update=None)
+
+
 def _new_default(column: TableColumn, default: str | None) -> str | None:
     if default is None:
         return "NULL" if column.is_nullable else None
@@ -334,7 +361,7 @@ def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
     if column.is_auto_increment or column.period is not None:
         return UNKNOWN_VALUE
     if column.default is None:
-        return zero_of(column.type)
+        return "NULL" if column.is_nullable else zero_of(column.type)
     digits = column.type.scale or 0
     if column.type.word == "timestamp" and column.default == f"current_timestamp({digits or ''})":
         return session.now(digits) or UNKNOWN_VALUE

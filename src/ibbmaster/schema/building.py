@@ -42,6 +42,14 @@ SYSTEM_TIME = "SYSTEM_TIME"
 HASH_COLUMN = "DB_ROW_HASH_"
 WITH_FOREIGN_KEYS = "InnoDB"
 _OPTION_ORDER = ("ENGINE", "AUTO_INCREMENT", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "ROW_FORMAT", "COMMENT")
+#: Values that say what is so without them: they are not kept.
+_PLAIN_OPTIONS = {
+    **dict.fromkeys(("COMMENT", "CONNECTION"), ""),
+    **dict.fromkeys(("CHECKSUM", "DELAY_KEY_WRITE", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "KEY_BLOCK_SIZE"), "0"),
+    **dict.fromkeys(("ROW_FORMAT", "PACK_KEYS", "PAGE_CHECKSUM"), "DEFAULT"),
+    **dict.fromkeys(("STATS_PERSISTENT", "STATS_AUTO_RECALC", "STATS_SAMPLE_PAGES"), "DEFAULT"),
+    "INSERT_METHOD": "NO",
+}
 _NUMBER = SqlType(word="bigint", length=21)
 _SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (  # None: of the sequence's own type
     ("next_not_cached_value", None, ""),
@@ -269,9 +277,7 @@ def hidden_period(new_id: NewId) -> list[TableColumn]:
 def table_options(named: Mapping[str, str], old: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """Options in the order in which they are printed; those without effect on what is printed are left out."""
     found = {"ENGINE": "InnoDB", **(old or {}), **named}
-    for name, plain in (("COMMENT", ""), ("ROW_FORMAT", "DEFAULT")):
-        if found.get(name, "").upper() == plain:
-            found.pop(name, None)
+    found = {name: value for name, value in found.items() if value.upper() != _PLAIN_OPTIONS.get(name)}
     ordered = [name for name in _OPTION_ORDER if name in found] + sorted(found.keys() - set(_OPTION_ORDER))
     return MappingProxyType({name: found[name] for name in ordered})
 

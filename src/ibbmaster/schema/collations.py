@@ -194,6 +194,8 @@ _UCA_1400_LANGUAGES = (
 )
 
 
+#: What clients are told instead of a UCA 14.0 collation, whose numbers they do not know: that of UCA 4.0.
+_UCA_1400_SENT = {"utf8mb3": 192, "utf8mb4": 224, "ucs2": 128, "utf16": 101, "utf32": 160}
 UNUSED_ENDS = range(21 * 8, 23 * 8)  # two languages between german2 and vietnamese that have numbers and no name
 
 
@@ -293,6 +295,15 @@ def collation_number(name: str) -> int | None:
     end = ends.index(end_name)
     end += len(UNUSED_ENDS) if end >= UNUSED_ENDS.start else 0
     return UCA_1400 + UCA_1400_CHARSETS.index(charset) * UCA_1400_STEP + end
+
+
+def sent_collation_number(name: str) -> int | None:
+    """The number that definitions of columns have for a collation; None if that is unknown here.
+
+    Source: MariaDB 11.8, ctype-uca1400.h, and what a server of 11.8 sends.
+    """
+    number = collation_number(name)
+    return _UCA_1400_SENT.get(charset_of_collation(name)) if number is None or number >= UCA_1400 else number
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from ibbmaster.schema.expression_text import default_expression_text
 from ibbmaster.schema.model import SqlType, TableColumn
-from ibbmaster.sqltext.quoting import quoted_name, quoted_text, unquoted
+from ibbmaster.sqltext.quoting import quoted_text, unquoted
 
 HEX_DEFAULTS_SINCE = 110000  # from that version on defaults of binary columns are printed in hexadecimal
 
@@ -25,7 +25,6 @@ _NUMBER = re.compile(r"[+-]?\s*(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
 _HEX = re.compile(r"(?:_\w+\s*)?(?:0x([0-9a-fA-F]+)|[xX]'((?:[0-9a-fA-F]{2})*)')")
 _BITS = re.compile(r"0b([01]+)|[bB]'([01]*)'")
 _NOW = re.compile(r"(?:current_timestamp|now|localtime|localtimestamp)\s*(?:\(\s*(\d?)\s*\))?", re.IGNORECASE)
-_NEXT = re.compile(r"(?:next\s+value\s+for\s+(.+)|nextval\s*\((.+)\))", re.IGNORECASE | re.DOTALL)
 _MOMENT = re.compile(
     r"\s*(\d{4})\D(\d{1,2})\D(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?\s*", re.ASCII
 )
@@ -56,8 +55,6 @@ def default_text(column: TableColumn, version: int) -> str | None:
         return "NULL"
     if (match := _NOW.fullmatch(written)) is not None:
         return _now(match[1])
-    if (match := _NEXT.fullmatch(written)) is not None:
-        return f"nextval({_quoted_path(match[1] or match[2])})"
     text = _TEXT.fullmatch(written)
     try:
         if column.type.word in (*TEXTS, *BLOBS):  # these are kept as expressions
@@ -76,11 +73,6 @@ def on_update_text(written: str) -> str:
 
 def _now(digits: str | None) -> str:
     return f"current_timestamp({'' if digits in (None, '0') else digits})"
-
-
-def _quoted_path(written: str) -> str:
-    parts = [part.strip().strip("`") for part in written.split(".")]
-    return ".".join(map(quoted_name, parts))
 
 
 def _value(written: str, text: re.Match[str] | None) -> str | Decimal | bytes | int | None:

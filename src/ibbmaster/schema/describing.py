@@ -16,7 +16,7 @@ from ibbmaster.schema.column_text import (
     type_text,
 )
 from ibbmaster.schema.expression_text import expression_text
-from ibbmaster.schema.indexing import is_by_hash, row_key
+from ibbmaster.schema.indexing import is_by_hash, period_ends, row_key
 from ibbmaster.schema.model import (
     AUTO_INCREMENT,
     ForeignConstraint,
@@ -29,7 +29,7 @@ from ibbmaster.schema.model import (
     TableVersion,
 )
 from ibbmaster.schema.partition_text import partitions
-from ibbmaster.schema.render import sorted_options
+from ibbmaster.schema.render import OF_MERGE_TABLES, sorted_options
 from ibbmaster.schema.view_text import view_parts
 from ibbmaster.sqltext.quoting import unquoted
 
@@ -48,7 +48,7 @@ _KINDS = {IndexKind.FULLTEXT: "FULLTEXT", IndexKind.SPATIAL: "SPATIAL", IndexKin
 _HASHING = frozenset(("MEMORY",))
 _UNIQUE = (IndexKind.PRIMARY, IndexKind.UNIQUE)
 #: Options that CREATE_OPTIONS does not list.
-_UNLISTED = frozenset((AUTO_INCREMENT, "COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
+_UNLISTED = frozenset((AUTO_INCREMENT, "COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY", *OF_MERGE_TABLES))
 
 
 def visible_columns(table: TableVersion) -> list[TableColumn]:
@@ -83,7 +83,7 @@ def table_row(table: TableVersion) -> RowValues:
         table.collation,
         None,
         create_options(table),
-        table.options.get("COMMENT", ""),
+        table.comment,
         None,
         "N",
     )
@@ -92,7 +92,7 @@ def table_row(table: TableVersion) -> RowValues:
 def _row_format(table: TableVersion, engine: str) -> str:
     """What a server chooses."""
     has_fixed_rows = not any(column.type.word in _VARYING for column in table.columns)
-    if table.kind is TableKind.SEQUENCE or (engine == "MyISAM" and has_fixed_rows):
+    if table.kind is TableKind.SEQUENCE or (engine in ("MyISAM", "MRG_MyISAM") and has_fixed_rows):
         return "Fixed"
     return _ROW_FORMATS.get(engine, "Dynamic")
 
@@ -159,19 +159,13 @@ def shown_column_rows(table: TableVersion, version: int, *, is_full: bool) -> It
 def column_keys(table: TableVersion) -> dict[int, str]:
     """COLUMN_KEY by the ids of columns: PRI, UNI or MUL."""
     keys: dict[int, str] = {}
-    first = row_key(table.indexes, table.columns)
+    first = row_key(table)
     for index in table.indexes:
-        for place, part in enumerate(index.parts):
-            if index is first and index.without_overlaps is None:
-                keys[part.column_id] = "PRI"
-            elif place == 0:
-                is_alone = len(index.parts) == 1 and index.without_overlaps is None and row_end(table) is None
-                key = "UNI" if index.kind is IndexKind.UNIQUE and is_alone else "MUL"
-                if keys.get(part.column_id) not in ("PRI", "UNI"):
-                    keys[part.column_id] = key
-    end = row_end(table)
-    if end is not None and first is not None:
-        keys[end.id] = "PRI"
+        columns = [column.id for column, _, _ in index_parts(table, index)]
+        if first is not None and index.name == first.name:
+            keys |= dict.fromkeys(columns, "PRI")
+        elif keys.get(columns[0]) not in ("PRI", "UNI"):
+            keys[columns[0]] = "UNI" if index.kind is IndexKind.UNIQUE and len(columns) == 1 else "MUL"
     return keys
 
 
@@ -247,11 +241,10 @@ def type_sizes(column_type: SqlType) -> RowValues:
 
 def index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
     """The rows of STATISTICS for one table."""
-    columns = {column.id: column for column in table.columns}
     engine = table.options.get("ENGINE", "InnoDB")
     for index in table.indexes:
         kind = _KINDS.get(index.kind) or _algorithm(index, engine, version)
-        parts = [one for one in _parts(table, index, columns) if not one[0].is_hidden]
+        parts = [one for one in index_parts(table, index) if not one[0].is_hidden]
         for no, (column, length, is_descending) in enumerate(parts, 1):
             collation = None if kind in ("FULLTEXT", "VECTOR") or (engine in _HASHING and kind == "HASH") else "A"
             yield (
@@ -281,19 +274,16 @@ def shown_index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
         yield (row[2], row[3], *row[5:])
 
 
-def _parts(
-    table: TableVersion, index: TableIndex, columns: dict[int, TableColumn]
-) -> Iterator[tuple[TableColumn, int | None, bool]]:
+def index_parts(table: TableVersion, index: TableIndex) -> Iterator[tuple[TableColumn, int | None, bool]]:
+    """The columns of an index, with those that a server adds; how much of each it has, and if it goes down."""
+    columns = {column.id: column for column in table.columns}
     for part in index.parts:
         yield columns[part.column_id], part.length, part.is_descending
-    for name, first, last in table.periods:
-        if name == index.without_overlaps:
-            for each in (last, first):
-                if (named := table.column(each)) is not None:
-                    yield named, None, False
     end = row_end(table)
     if end is not None and index.kind in _UNIQUE and all(part.column_id != end.id for part in index.parts):
         yield end, None, False
+    for column in period_ends(table, index):
+        yield column, None, False
 
 
 def _algorithm(index: TableIndex, engine: str, version: int) -> str:
@@ -344,7 +334,7 @@ def key_column_rows(table: TableVersion) -> Iterator[RowValues]:
     columns = {column.id: column for column in table.columns}
     for index in table.indexes:
         if index.kind in _UNIQUE:
-            for no, (column, _, _) in enumerate(_parts(table, index, columns), 1):
+            for no, (column, _, _) in enumerate(index_parts(table, index), 1):
                 yield (*_key_column(table, index.name, column.name), no, None, None, None, None)
     for key in table.foreign_keys:
         for no, (column_id, parent) in enumerate(zip(key.column_ids, key.parent_columns, strict=False), 1):
@@ -388,6 +378,8 @@ def _parent_index(parent: TableVersion, key: ForeignConstraint) -> str | None:
 def partition_rows(table: TableVersion) -> Iterator[RowValues]:
     """The rows of PARTITIONS for one table: one with nothing said where it has none."""
     name = (CATALOG, table.database, table.name)
+    if table.kind is TableKind.VIEW:
+        return
     if table.partitioning is None:
         yield (*name, *(None,) * 19, "", "", None)
         return

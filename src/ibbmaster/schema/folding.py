@@ -126,7 +126,12 @@ class SchemaFold:
                         self._rename(old, new)
             case CreateView() if not (found.is_conditional and found.table in self.tables):
                 view = TableVersion(
-                    database=found.table.database, name=found.table.name, kind=TableKind.VIEW, text=found.text
+                    database=found.table.database,
+                    name=found.table.name,
+                    kind=TableKind.VIEW,
+                    text=found.text,
+                    charset=session.client_charset,
+                    collation=session.connection_collation,
                 )
                 self._put(found.table, view, is_new=True)
             case CreateSequence():

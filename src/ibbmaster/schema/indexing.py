@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from ibbmaster.schema.clause import IndexDefinition, NotUnderstoodError, PartDefinition
 from ibbmaster.schema.column_type import has_prefixes, is_text_or_blob, key_bytes
-from ibbmaster.schema.model import IndexKind, IndexPart, TableColumn, TableIndex
+from ibbmaster.schema.model import IndexKind, IndexPart, TableColumn, TableIndex, TableVersion
 
+DEFAULT_ENGINE = "InnoDB"
 BYTES_MAX = {"InnoDB": 3072, "MyISAM": 1000}  # of an index; of a longer unique one these engines keep a hash
 BYTES_MAX_OF_OTHERS = 2300
 _NAMES_MAX = 1 << 16
@@ -173,14 +174,23 @@ def as_definitions(indexes: Iterable[TableIndex], names: Mapping[int, str], engi
     return found
 
 
-def row_key(indexes: Sequence[TableIndex], columns: Sequence[TableColumn]) -> TableIndex | None:
-    """What tells rows apart: the primary key, or the first unique index whose columns are whole and never NULL."""
-    by_id = {column.id: column for column in columns}
-    for index in indexes:
-        if index.kind is IndexKind.PRIMARY:
-            return index
-        if index.kind is IndexKind.UNIQUE and not any(
-            by_id[part.column_id].is_nullable or part.length is not None for part in index.parts
-        ):
-            return index
+def row_key(table: TableVersion) -> TableIndex | None:
+    """What tells rows apart: the primary key, or the first unique index whose columns are whole and never NULL.
+
+    The ends of a period WITHOUT OVERLAPS are parts of it.
+    """
+    by_id = {column.id: column for column in table.columns}
+    engine = table.options.get("ENGINE", DEFAULT_ENGINE)
+    for index in table.indexes:
+        is_whole = not any(by_id[part.column_id].is_nullable or part.length is not None for part in index.parts)
+        is_unique = index.kind is IndexKind.UNIQUE and not is_by_hash(index, engine)
+        if index.kind is IndexKind.PRIMARY or (is_unique and is_whole):
+            ends = [IndexPart(column_id=column.id) for column in period_ends(table, index)]
+            return replace(index, parts=(*index.parts, *ends))
     return None
+
+
+def period_ends(table: TableVersion, index: TableIndex) -> list[TableColumn]:
+    """The columns of the period that an index is WITHOUT OVERLAPS of, in its order."""
+    names = [name for period, start, end in table.periods if period == index.without_overlaps for name in (end, start)]
+    return [column for name in names if (column := table.column(name)) is not None]

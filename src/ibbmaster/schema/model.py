@@ -212,6 +212,10 @@ class TableVersion:
         return next((index for index in self.indexes if index.kind is IndexKind.PRIMARY), None)
 
     @property
+    def comment(self) -> str:
+        return self.options.get("COMMENT", "")
+
+    @property
     def auto_increment(self) -> int | None:
         """The next number that DDL has set; None where it says none. Rows from since then may be beyond it."""
         written = self.options.get(AUTO_INCREMENT, "")

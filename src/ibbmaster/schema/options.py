@@ -6,6 +6,7 @@ from ibbmaster.schema.clause import NO_CHARSET, TableOptions
 from ibbmaster.schema.reading import (
     expect_brackets,
     expect_option,
+    expect_table,
     expect_text,
     fail,
     merged,
@@ -13,6 +14,7 @@ from ibbmaster.schema.reading import (
     written,
 )
 from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.token import Token, TokenKind
 
 _TWO_WORDS = {"DATA": "DIRECTORY", "INDEX": "DIRECTORY"}
@@ -53,11 +55,21 @@ def parse_options(cursor: Cursor, database: str = "") -> TableOptions:
             break
         elif cursor.takes_words("UNION"):
             cursor.takes_sign("=")
-            named["UNION"] = f"({written(expect_brackets(cursor))})"
+            named["UNION"] = _union(Cursor(expect_brackets(cursor)), database)
         else:
             name, value = _option(cursor)
             named[name] = value
     return TableOptions(charset=charset, named=named, is_versioned=is_versioned, partitioning=partitioning)
+
+
+def _union(cursor: Cursor, database: str) -> str:
+    """The tables of a MERGE table, with their databases where these are others."""
+    tables = []
+    while not cursor.is_at_end:
+        table = expect_table(cursor, database)
+        tables.append(".".join(quoted_name(part) for part in table if part != database))
+        cursor.takes_sign(",")
+    return f"({','.join(tables)})"
 
 
 def _begins_query(cursor: Cursor) -> bool:
@@ -96,6 +108,8 @@ def _option(cursor: Cursor) -> tuple[str, str]:
         return name, expect_text(cursor)
     if name == "TYPE":
         name = "ENGINE"
+    if name == "TABLE_CHECKSUM":
+        name = "CHECKSUM"
     if not cursor.peek().is_sign("=") and name not in _BARE:
         raise fail(Cursor([first, *cursor.rest()]), "an option of the table")
     value = expect_option(cursor)

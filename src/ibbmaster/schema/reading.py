@@ -141,17 +141,12 @@ def take_value(cursor: Cursor, database: str = "") -> str:
     if (now := takes_now(cursor)) is not None:
         return now
     if cursor.peek().is_sign("("):
-        return f"({written(cursor.bracketed())})"
+        return f"({written(_with_sequences(cursor.bracketed(), database))})"
     found: list[Token] = []
     while cursor.peek().is_sign("-") or cursor.peek().is_sign("+"):
         found.append(cursor.take())
-    if cursor.takes_words("NEXT", "VALUE", "FOR") or cursor.takes_words("PREVIOUS", "VALUE", "FOR"):
-        sequence = expect_table(cursor, database)
-        return f"nextval({'.'.join(quoted_name(part) for part in sequence if part)})"
-    if cursor.peek().is_word("NEXTVAL") and cursor.peek(1).is_sign("("):
-        cursor.take()
-        sequence = expect_table(Cursor(cursor.bracketed()), database)
-        return f"nextval({'.'.join(quoted_name(part) for part in sequence if part)})"
+    if (sequence := _takes_sequence(cursor, database)) is not None:
+        return sequence
     if cursor.peek().kind is TokenKind.SIGN and not cursor.peek().is_sign("."):
         raise fail(cursor, "a value")
     found.append(cursor.take())
@@ -159,7 +154,7 @@ def take_value(cursor: Cursor, database: str = "") -> str:
         last, token = found[-1], cursor.peek()
         if token.is_sign("(") and last.is_name:
             opening = cursor.peek()
-            inside = cursor.bracketed()
+            inside = _with_sequences(cursor.bracketed(), database)
             found += [opening, *inside, Token(TokenKind.SIGN, ")")]
             continue
         is_joined = not token.is_spaced and (token.is_sign(".") or last.is_sign("."))
@@ -167,6 +162,30 @@ def take_value(cursor: Cursor, database: str = "") -> str:
         if not (is_joined or is_text):
             return written(found)
         found.append(cursor.take())
+
+
+def _takes_sequence(cursor: Cursor, database: str) -> str | None:
+    """The next or last value of a sequence, as a call with its whole name; None if it does not come."""
+    if cursor.takes_words("NEXT", "VALUE", "FOR"):
+        function, sequence = "nextval", expect_table(cursor, database)
+    elif cursor.takes_words("PREVIOUS", "VALUE", "FOR"):
+        function, sequence = "lastval", expect_table(cursor, database)
+    elif cursor.peek().is_word("NEXTVAL", "LASTVAL") and cursor.peek(1).is_sign("("):
+        function = cursor.take().text.lower()
+        sequence = expect_table(Cursor(cursor.bracketed()), database)
+    else:
+        return None
+    return f"{function}({'.'.join(quoted_name(part) for part in sequence if part)})"
+
+
+def _with_sequences(expression: list[Token], database: str) -> list[Token]:
+    """An expression whose sequences have their whole names, wherever it is read."""
+    cursor, found = Cursor(expression), list[Token]()
+    while not cursor.is_at_end:
+        is_spaced = cursor.peek().is_spaced
+        sequence = _takes_sequence(cursor, database)
+        found.append(cursor.take() if sequence is None else Token(TokenKind.WORD, sequence, is_spaced))
+    return found
 
 
 def takes_now(cursor: Cursor) -> str | None:

@@ -48,9 +48,9 @@ TABLE_OPTIONS = (
     "CONNECTION",
     "DATA DIRECTORY",
     "INDEX DIRECTORY",
-    "INSERT_METHOD",
-    "UNION",
+    *("INSERT_METHOD", "UNION"),
 )
+OF_MERGE_TABLES = ("INSERT_METHOD", "UNION")  # other engines print neither
 _QUOTED = frozenset(("COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
 
 
@@ -78,14 +78,14 @@ def _lines(table: TableVersion, version: int) -> Iterator[str]:
         if not column.is_hidden:
             yield "  " + _column(table, column, version)
     names = {column.id: column.name for column in table.columns}
-    if table.is_versioned and (ends := _row_period(table)) is not None:
-        yield f"  PERIOD FOR SYSTEM_TIME ({ends[0]}, {ends[1]})"
     for name, start, end in table.periods:
         if name.upper() == SYSTEM_TIME:
             continue
         yield f"  PERIOD FOR {quoted_name(name)} ({quoted_name(start)}, {quoted_name(end)})"
     for index in table.indexes:
         yield "  " + _index(table, index, names)
+    if table.is_versioned and (ends := _row_period(table)) is not None:
+        yield f"  PERIOD FOR SYSTEM_TIME ({ends[0]}, {ends[1]})"
     for key in sorted(table.foreign_keys, key=lambda key: key.name):
         yield "  " + _foreign_key(table, key, names)
     for check in table.checks:
@@ -153,11 +153,11 @@ def _index(table: TableVersion, index: TableIndex, names: Mapping[int, str]) -> 
     for part in index.parts:
         length = "" if part.length is None else f"({part.length})"
         parts.append(quoted_name(names[part.column_id]) + length + (" DESC" if part.is_descending else ""))
-    if index.without_overlaps is not None:
-        parts.append(f"{quoted_name(index.without_overlaps)} WITHOUT OVERLAPS")
     ends = (column for column in table.columns if column.period is RowPeriod.END and not column.is_hidden)
     if table.is_versioned and index.kind in (IndexKind.PRIMARY, IndexKind.UNIQUE):
         parts += [quoted_name(end.name) for end in ends if all(part.column_id != end.id for part in index.parts)]
+    if index.without_overlaps is not None:
+        parts.append(f"{quoted_name(index.without_overlaps)} WITHOUT OVERLAPS")
     name = "" if index.kind is IndexKind.PRIMARY else f" {quoted_name(index.name)}"
     text = f"{index.kind.value}{name} ({','.join(parts)})"
     if index.algorithm is not None:
@@ -196,11 +196,13 @@ def _options(table: TableVersion) -> str:
     engine = table.options.get("ENGINE", "InnoDB")
     text = f" ENGINE={engine}"
     if table.kind is TableKind.SEQUENCE:
-        return f"{text} SEQUENCE=1"
+        return f"{text} SEQUENCE=1" + (f" COMMENT={quoted_text(comment)}" if (comment := table.comment) else "")
     text += f" AUTO_INCREMENT={table.auto_increment}" if table.auto_increment is not None else ""
     text += f" DEFAULT CHARSET={table.charset} COLLATE={table.collation}"
     implied = {"PAGE_CHECKSUM": "1"} if engine == "Aria" and table.partitioning is None else {}
     for name, value in sorted_options({**implied, **table.options}):
+        if name in OF_MERGE_TABLES and engine != "MRG_MyISAM":
+            continue
         shown = name if name in TABLE_OPTIONS else quoted_name(name)
         text += f" {shown}={quoted_text(value) if name in _QUOTED else value}"
     text += " WITH SYSTEM VERSIONING" if table.is_versioned else ""

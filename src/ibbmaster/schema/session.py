@@ -31,6 +31,7 @@ class SchemaSession:
         collations: what stands for a character set's own default collation, by character set.
         has_explicit_timestamps: `explicit_defaults_for_timestamp`.
         began_at: seconds and microseconds since 1970; None where that is not known.
+        client_charset, connection_collation: what a view keeps of the session.
         utf8: the character set that this word means, unless `old_mode` says otherwise, which no event tells.
     """
 
@@ -39,17 +40,20 @@ class SchemaSession:
     has_explicit_timestamps: bool = True
     began_at: tuple[int, int] | None = None
     utf8: str = "utf8mb3"
+    client_charset: str = "utf8mb4"
+    connection_collation: str = DEFAULT_COLLATION
 
     @classmethod
     def of(cls, statement: LoggedStatement, timestamp: int | None) -> SchemaSession:
         """That of a statement in a log; `timestamp` is of its group, in seconds since 1970."""
         known = [(collation_name(own), collation_name(other)) for own, other in statement.collations]
-        number = statement.server_collation
         return cls(
-            collation=(collation_name(number) if number is not None else None) or DEFAULT_COLLATION,
+            collation=_known(statement.server_collation),
             collations={charset_of_collation(own): other for own, other in known if own and other},
             has_explicit_timestamps=statement.flags is None or bool(statement.flags & EXPLICIT_TIMESTAMPS),
             began_at=None if timestamp is None else (timestamp, statement.microseconds),
+            client_charset=charset_of_collation(_known(statement.client_collation)),
+            connection_collation=_known(statement.connection_collation),
             utf8="utf8mb4" if (statement.server_version or 0) >= UTF8_IS_UTF8MB4_SINCE else "utf8mb3",
         )
 
@@ -97,3 +101,8 @@ class SchemaSession:
                 raise NotUnderstoodError(f"collation {clause.collation[:64]!r} is not known")
             return name
         return f"{charset}_bin" if clause.is_binary and charset != "binary" else found
+
+
+def _known(number: int | None) -> str:
+    """The collation of a number; the usual one where it is unknown."""
+    return (collation_name(number) if number is not None else None) or DEFAULT_COLLATION

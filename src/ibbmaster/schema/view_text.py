@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.quoting import quoted_name, quoted_text
 
 _NAME = r"(?:`(?:[^`]++|``)*+`|'[^']*'|[\w$%.]+)"
 _VIEW = re.compile(
@@ -110,4 +110,5 @@ def create_sequence(table: TableVersion) -> str:
         f"maxvalue {options.maximum} increment by {options.increment} "
         f"{f'cache {options.cache}' if options.cache else 'nocache'} "
         f"{'cycle' if options.is_cycling else 'nocycle'} ENGINE={table.options.get('ENGINE', 'InnoDB')}"
+        f"{f' COMMENT={quoted_text(comment)}' if (comment := table.comment) else ''}"
     )

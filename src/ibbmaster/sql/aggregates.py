@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ibbmaster.dialogue.refusal import not_supported
-from ibbmaster.dialogue.statement import Call, Literal, Star
 from ibbmaster.schema.model import TableColumn
 from ibbmaster.sql.comparing import Comparable, comparable
 from ibbmaster.sql.conditions import Condition
 from ibbmaster.sql.contents import TableContents, first_value
 from ibbmaster.sql.stored import Span, StoredColumn, StoredLayout
 from ibbmaster.sql.value_texts import Text, TextSettings, text_of
+from ibbmaster.sqltext.expression import Call, Literal, Star
 from ibbmaster.work import check_wanted
 
 AGGREGATES = frozenset(("count", "min", "max"))
@@ -115,7 +115,13 @@ class Aggregates:
             found = comparable(stored, is_key=column.id in self._key, time_zone_s=self._shown.time_zone_s)
             if not found.has_order:
                 raise not_supported(f"{call.written}() of column {column.name}")
-        return _Taking(place, constant, found, text_of(stored.column, column.type, self._shown))
+        text = _bits_as_number if column.type.word == "bit" else text_of(stored.column, column.type, self._shown)
+        return _Taking(place, constant, found, text)
+
+
+def _bits_as_number(data: bytes) -> bytes:
+    """A BIT, as MIN and MAX give it."""
+    return b"%d" % int.from_bytes(data, "big")
 
 
 def _value(taking: _Taking, image: bytes, spans: Sequence[Span]) -> bytes | None:

@@ -10,7 +10,7 @@ from ibbmaster.dialogue.conversion import bytes_of
 from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
-from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, SelectItem, TableName
+from ibbmaster.dialogue.statement import SelectItem, TableName
 from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import kernels
@@ -22,12 +22,15 @@ from ibbmaster.sql.contents import TableContents
 from ibbmaster.sql.definitions import ColumnFlag, column_definition
 from ibbmaster.sql.kept_rows import EVERYTHING, Interval
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
-from ibbmaster.sql.literals import Constant, stored_value
+from ibbmaster.sql.literals import stored_value
+from ibbmaster.sql.local_values import local_columns
 from ibbmaster.sql.row_blocks import StoredRowBlocks
 from ibbmaster.sql.row_values import RowValues, ShownColumn
 from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns, sort_key
 from ibbmaster.sql.value_texts import TextSettings
-from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, Err, ResultSet
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
+from ibbmaster.sqltext.literals import Value
+from ibbmaster.wire.response import COLLATION_DEFAULT, BlockResultSet, ColumnDefinition, Err, ResultSet
 
 SQLSTATE = "HY000"
 UNKNOWN_ROWS = 1105
@@ -51,12 +54,13 @@ class Answer:
         self._query = query
         self._select = query.select
         self._table = query.table
-        self._index = row_key(query.table.indexes, query.table.columns)
+        self._index = row_key(query.table)
         self._key = frozenset(part.column_id for part in self._index.parts) if self._index is not None else frozenset()
         self._own = {column.id: column for column in own_columns(query.table)}
         self._names = {column.name: column for column in query.table.columns}
         self._shown_as = TextSettings(query.text_charset, query.time_zone_s)
         self._calls = [item.expression for item in self._select.items if _is_aggregate(item.expression)]
+        self._local = local_columns(query.table)
         self._check()
         self._shown = [] if self._calls else [self._shown_column(item) for item in self._select.items]
         self.definitions = tuple(column.definition for column in self._shown) or tuple(
@@ -71,6 +75,11 @@ class Answer:
             raise not_supported("DISTINCT, GROUP BY and HAVING over tables of the log")
         if self._calls and len(self._calls) < len(select.items):
             raise not_supported("columns beside COUNT, MIN and MAX")
+        others = [*self._calls, *(order.expression for order in select.order_by)]
+        others += [] if select.where is None else [select.where]
+        for name in (name for expression in others for name in _names_in(expression)):
+            if name in self._names and self._names[name].id in self._local:
+                raise self._is_local(self._names[name])
 
     # Columns ----------------------------------------------------------------------------------
 
@@ -78,11 +87,25 @@ class Answer:
         match item.expression:
             case ColumnName((name,)):
                 column = self._names[name]
-                return ShownColumn(self._definition(column, item.name), column, self._own[column.id])
+                definition = self._definition(column, item.name)
+                if (local := self._local.get(column.id)) is None:
+                    return ShownColumn(definition, column, self._own[column.id])
+                if local.source is None:
+                    raise self._is_local(column)
+                return ShownColumn(definition, local.source, self._own[local.source.id], change=local.change)
             case Literal(value=value):
                 definition = describe(item.name, item.expression, value, version=self._query.version)
+                if definition.collation_id == COLLATION_DEFAULT and self._query.text_charset == "utf8mb4":
+                    definition = replace(definition, collation_id=self._query.text_collation_id)
                 return ShownColumn(definition, text=bytes_of(value))
         raise not_supported("expressions over columns of a table")
+
+    def _is_local(self, column: TableColumn) -> RefusedError:
+        text = (
+            f"column {column.name} of {self._table.full_name} is VIRTUAL, and each reader's session computes it anew: "
+            f"its values are not known for ({column.expression})"
+        )
+        return RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
 
     def _definition(self, column: TableColumn, name: str) -> ColumnDefinition:
         table = self._select.tables[0]
@@ -178,11 +201,11 @@ class Answer:
             for part in self._index.parts
         ]
 
-    def _key_encoder(self, stored: StoredColumn, is_descending: bool) -> Callable[[Constant], bytes]:
+    def _key_encoder(self, stored: StoredColumn, is_descending: bool) -> Callable[[Value], bytes]:
         make = sort_key(stored, is_descending=is_descending)
         is_shifted = stored.type.word == "timestamp" and self._query.time_zone_s != 0
 
-        def encode(value: Constant) -> bytes:
+        def encode(value: Value) -> bytes:
             if is_shifted or stored.type.word in ("enum", "set", "float", "double"):
                 raise ValueError("compared value by value")
             data = stored_value(stored.column, stored.type, value)

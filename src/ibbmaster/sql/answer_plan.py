@@ -98,8 +98,10 @@ class AnswerPlanner:
         assert column.column is not None
         assert encode is not None
         stored, kind = layout.columns[place], column.column.type
-        step = self._binary_step(stored, kind) if self._values.is_binary else self._number_step(stored.column, kind)
-        step = step or self._string_step(stored, kind, encode)
+        step = None
+        if column.change is None:
+            step = self._binary_step(stored, kind) if self._values.is_binary else self._number_step(stored.column, kind)
+            step = step or self._string_step(stored, kind, encode)
         if step is None:
             if number not in self.sides:
                 self.sides.append(number)

@@ -12,9 +12,10 @@ from typing import Any
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.column import ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.sql.literals import Constant, stored_value
+from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.stored import StoredColumn, is_padded
 from ibbmaster.sql.value_texts import TextSettings, text_of
+from ibbmaster.sqltext.literals import Value
 
 _MOMENT = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?", re.ASCII)
 _DURATION = re.compile(r"(-?)(\d{1,3}):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?", re.ASCII)
@@ -32,7 +33,7 @@ class Comparable:
     """
 
     of_stored: Callable[[bytes], Any]
-    of_constant: Callable[[Constant], Any]
+    of_constant: Callable[[Value], Any]
     has_order: bool = True
 
 
@@ -73,7 +74,7 @@ def _texts(column: StoredColumn, *, is_key: bool) -> Comparable:
     charset, collation = column.column.charset or "utf8mb4", column.type.collation or ""
     text = text_of(column.column, column.type, TextSettings())
 
-    def of_constant(value: Constant) -> bytes:
+    def of_constant(value: Value) -> bytes:
         found = stored_value(column.column, column.type, value if isinstance(value, bytes) else str(value))
         assert found is not None
         return found
@@ -117,7 +118,7 @@ class _Padded:
         return not self < other
 
 
-def _constant_number(value: Constant) -> int | float | Decimal:
+def _constant_number(value: Value) -> int | float | Decimal:
     if isinstance(value, bytes):
         return int.from_bytes(value, "big")
     if isinstance(value, str):
@@ -139,7 +140,7 @@ def _moment(text: str) -> str:
     return f"{head}.{fraction.ljust(6, '0')}"
 
 
-def _constant_moment(value: Constant) -> str:
+def _constant_moment(value: Value) -> str:
     match = _MOMENT.fullmatch(str(value).strip())
     if match is None:
         raise ValueError(f"{value!r} is no date and time")
@@ -158,9 +159,9 @@ def _duration(text: str) -> int:
     return -size if match[1] else size
 
 
-def _constant_duration(value: Constant) -> int:
+def _constant_duration(value: Value) -> int:
     return _duration(str(value).strip())
 
 
-def _constant_bytes(value: Constant) -> bytes:
+def _constant_bytes(value: Value) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")

@@ -10,7 +10,7 @@ from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
 from ibbmaster.sql.kept_rows import KeptRows
-from ibbmaster.sql.literals import constant_of, stored_value
+from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.row_conversion import RowConversion, restoring
 from ibbmaster.sql.stored import (
     SortKey,
@@ -22,6 +22,7 @@ from ibbmaster.sql.stored import (
     sort_key,
     value_key,
 )
+from ibbmaster.sqltext.literals import literal_value
 from ibbmaster.sqltext.token import TokenKind, tokens
 
 DIGEST_SIZE = 16
@@ -92,7 +93,7 @@ class TableContents:
     @property
     def is_keyed(self) -> bool:
         """Whether something tells its rows apart."""
-        return row_key(self.table.indexes, self.table.columns) is not None
+        return row_key(self.table) is not None
 
     @property
     def has_rows(self) -> bool:
@@ -101,7 +102,7 @@ class TableContents:
     def key_plan(self, layout: StoredLayout) -> KeyPlan | None:
         """How keys are made of images of a layout; None for a table without a key."""
         if layout.number not in self._plans:
-            index = row_key(self.table.indexes, self.table.columns)
+            index = row_key(self.table)
             plan = None
             if index is not None:
                 parts = []
@@ -337,7 +338,7 @@ class TableContents:
 
     def _key_columns(self) -> set[int]:
         """The ids of the columns that tell rows apart."""
-        index = row_key(self.table.indexes, self.table.columns)
+        index = row_key(self.table)
         return {column.id for column in self.table.columns} if index is None else {one.column_id for one in index.parts}
 
     def has_null(self, column_id: int) -> bool:
@@ -366,14 +367,14 @@ def _constant(known: TableColumn, column: StoredColumn, expression: str | None) 
             return None
         raise InexactRowsError(f"column {known.name} has a value that the server has filled in")
     try:
-        return stored_value(column.column, column.type, constant_of(expression))
+        return stored_value(column.column, column.type, literal_value(expression))
     except ValueError as error:
         raise InexactRowsError(f"column {known.name} has a value that is no constant: {error}") from None
 
 
 def _key_types(table: TableVersion) -> list[tuple[object, ...]]:
     """What keys of rows are made of: where two versions have the same, they have the same keys."""
-    index = row_key(table.indexes, table.columns)
+    index = row_key(table)
     types = {column.id: column.type for column in table.columns}
     if index is None:
         return [(None,), *types.items()]

@@ -7,7 +7,8 @@ import re
 
 from ibbmaster.codec import lenenc
 from ibbmaster.event.rows.charset import BINARY_COLLATION, character_size
-from ibbmaster.schema.collations import collations
+from ibbmaster.schema.collations import sent_collation_number
+from ibbmaster.schema.describing import index_parts
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableVersion
 from ibbmaster.wire.response import ColumnDefinition
@@ -15,6 +16,7 @@ from ibbmaster.wire.response import ColumnDefinition
 LENGTH_MAX = (1 << 32) - 1
 TYPE_NAME, FORMAT_NAME = 0, 1  # what a piece of the extended metadata is
 _JSON_CHECK = re.compile(r"json_valid\(`(?:[^`]|``)*`\)", re.IGNORECASE)
+BINARY_CHARSET = "binary"
 ANY_DECIMALS = 31  # of floating numbers without a fixed scale
 
 
@@ -168,11 +170,13 @@ def _text_form(column: TableColumn, flags: ColumnFlag) -> tuple[int, int, int, C
     kind = column.type
     size_max = character_size(kind.charset or "utf8mb4")
     match kind.word:
-        case "enum":
-            return 254, max(map(len, kind.labels), default=0), 0, flags | ColumnFlag.ENUM, True
-        case "set":
-            length = sum(map(len, kind.labels)) + len(kind.labels) - 1
-            return 254, length, 0, flags | ColumnFlag.SET, True
+        case "enum" | "set":
+            sizes = [len(label) for label in kind.labels]
+            is_text = kind.charset != BINARY_CHARSET
+            flags |= ColumnFlag(0) if is_text else ColumnFlag.BINARY
+            if kind.word == "enum":
+                return 254, max(sizes, default=0), 0, flags | ColumnFlag.ENUM, is_text
+            return 254, sum(sizes) + len(sizes) - 1, 0, flags | ColumnFlag.SET, is_text
         case word if word in _TEXTS:
             size_min = 2 if kind.charset in ("ucs2", "utf16", "utf16le") else 4 if kind.charset == "utf32" else 1
             return 252, _TEXTS[word] // size_min, 0, flags | ColumnFlag.BLOB, True
@@ -188,7 +192,7 @@ def _default_flags(column: TableColumn) -> ColumnFlag:
         flags |= ColumnFlag.NOT_NULL
     if column.is_auto_increment:
         flags |= ColumnFlag.AUTO_INCREMENT
-    elif column.default is None and not column.is_nullable and column.expression is None and column.period is None:
+    elif column.default is None and not column.is_nullable and column.expression is None:
         flags |= ColumnFlag.NO_DEFAULT
     if column.on_update is not None:
         flags |= ColumnFlag.ON_UPDATE_NOW
@@ -203,27 +207,21 @@ def _is_now(default: str | None) -> bool:
 
 def _key_flags(table: TableVersion, column: TableColumn) -> ColumnFlag:
     flags = ColumnFlag(0)
-    primary = row_key(table.indexes, table.columns)
+    primary = row_key(table)
     for index in table.indexes:
-        ids = [part.column_id for part in index.parts]
+        ids = [part.id for part, _, _ in index_parts(table, index)]
         if column.id not in ids:
             continue
         flags |= ColumnFlag.PART_OF_KEY
-        if index is primary:
+        if primary is not None and index.name == primary.name:
             flags |= ColumnFlag.PRIMARY_KEY
         elif ids[0] == column.id:
-            is_single = len(ids) == 1 and index.kind in (IndexKind.PRIMARY, IndexKind.UNIQUE)
+            is_single = len(ids) == 1 and index.kind is IndexKind.UNIQUE
             flags |= ColumnFlag.UNIQUE_KEY if is_single else ColumnFlag.MULTIPLE_KEY
     return flags
 
 
-#: What a definition says instead of a UCA 14.0 collation, whose number no client knows.
-_UNICODE_COLLATIONS = {"utf8mb3": 192, "utf8mb4": 224, "ucs2": 128, "utf16": 101, "utf32": 160}
-
-
 def _own_collation(kind: SqlType) -> int:
     """The number of a column's collation; latin1's where it has letters and no collation."""
-    found = collations().get(kind.collation or "latin1_swedish_ci")
-    if found is not None and found.number is not None:
-        return found.number
-    return _UNICODE_COLLATIONS.get(kind.charset or "", BINARY_COLLATION)
+    found = sent_collation_number(kind.collation or "latin1_swedish_ci")
+    return BINARY_COLLATION if found is None else found

@@ -11,7 +11,6 @@ from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.large import LargeRows
-from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.statement.altering import ChangeRows, MoveRows, SetEngine
 from ibbmaster.event.statement.engine import (
@@ -35,7 +34,7 @@ from ibbmaster.event.statement.operations import (
     Write,
 )
 from ibbmaster.event.statement.savepoint import SavepointStep, savepoint_step
-from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
+from ibbmaster.event.table_map import TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import group_events, table_name, xid_text
@@ -43,6 +42,7 @@ from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
+from ibbmaster.rows.walk import walk
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion, UnknownTable
 from ibbmaster.schema.view_text import sequence_options
@@ -57,7 +57,6 @@ from ibbmaster.work import check_wanted
 
 GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
-TABLE_ID = slice(EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + TABLE_ID_SIZE)
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 OLD_LOADS = (EventType.LOAD, EventType.NEW_LOAD)
 UNTRANSACTIONAL = frozenset(("MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM"))
@@ -218,26 +217,14 @@ class RowFold:
 
     def _apply(self, events: Iterable[bytes], start: LogPosition) -> None:
         """Everything that a group does."""
-        mapped: dict[bytes, MappedTable | None] = {}
-        partial = PartialRows(self._large)
         xid: str | None = None
         touched: dict[int, int] = {}
-        for number, part in enumerate(events):
-            event = partial.whole_event(part)
-            if event is None:
-                continue
+        for number, event, table in walk(events, self._large, lambda event, number: self._map(event, start, number)):
             self._place = SchemaPlace(start, number)
             event_type = event[TYPE_OFFSET]
-            if event_type == EventType.TABLE_MAP:
-                mapped[event[TABLE_ID]] = self._map(event)
-            elif event_type in ROW_EVENT_TYPES:
-                if event[TABLE_ID] not in mapped:
-                    table_id = int.from_bytes(event[TABLE_ID], "little")
-                    raise EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
-                table = mapped[event[TABLE_ID]]
-                if table is not None:
-                    touched[table.contents.number] = self._savepoint_count
-                    self._change(table, event)
+            if table is not None:
+                touched[table.contents.number] = self._savepoint_count
+                self._change(table, event)
             elif event_type == EventType.GTID:
                 xid = xid_text(event)
             elif event_type in STATEMENT_TYPES:
@@ -245,7 +232,6 @@ class RowFold:
             elif event_type in OLD_LOADS or event_type == EventType.INCIDENT:
                 reason = "an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA"
                 self._doubt_all(reason)
-        partial.finish()
 
     def _state(self, statement: LoggedStatement, xid: str | None, touched: dict[int, int]) -> None:
         """What a statement does, beyond the row events beside it."""
@@ -301,8 +287,9 @@ class RowFold:
 
     # Rows -------------------------------------------------------------------------------------
 
-    def _map(self, event: bytes) -> MappedTable | None:
+    def _map(self, event: bytes, start: LogPosition, number: int) -> MappedTable | None:
         """The table that a TABLE_MAP names; None for one whose rows are not known anyway."""
+        self._place = SchemaPlace(start, number)
         key = event[EVENT_HEADER_SIZE + TABLE_ID_SIZE :]
         if key not in self._mapped:
             self._mapped[key] = self._new_map(event)

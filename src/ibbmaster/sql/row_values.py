@@ -9,6 +9,7 @@ from ibbmaster.codec import lenenc
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.schema.model import TableColumn
 from ibbmaster.sql.contents import first_value
+from ibbmaster.sql.local_values import Change
 from ibbmaster.sql.stored import StoredColumn, StoredLayout, StoredLayouts
 from ibbmaster.sql.value_texts import TextSettings, text_of
 from ibbmaster.wire.binary_row import ROW_BIT, ROW_MARK, encode_binary_value
@@ -20,12 +21,16 @@ Encode = Callable[[bytes], bytes]
 
 @dataclass(frozen=True, slots=True)
 class ShownColumn:
-    """One column of an answer: of the table, or the same text in every row (None: NULL)."""
+    """One column of an answer: of the table, or the same text in every row (None: NULL).
+
+    With `change` it is computed from what the column of the table is shown as.
+    """
 
     definition: ColumnDefinition
     column: TableColumn | None = None
     own: StoredColumn | None = None  # how the version of the table itself would store it
     text: bytes | None = None
+    change: Change | None = None
 
 
 class RowValues:
@@ -88,6 +93,8 @@ class RowValues:
         assert column.column is not None
         text = text_of(stored.column, column.column.type, self.shown)
         kind = column.definition.column_type
+        if (change := column.change) is not None:
+            return lambda data: self._encoded(column, change(text(data)))
         if not self.is_binary:
             return lambda data: lenenc.encode_bytes(text(data))
         if stored.column.type in (ColumnType.FLOAT, ColumnType.DOUBLE) and stored.type.word == column.column.type.word:

@@ -204,8 +204,8 @@ def _timestamp(column: Column, kind: SqlType, time_zone_s: int) -> Text:
 
 
 def _label(column: Column, kind: SqlType, shown: TextSettings) -> Text:
-    charset = (kind.charset or "utf8mb4") if shown.charset in (None, "binary") else shown.charset
-    assert charset is not None
+    charset = wanted_charset(kind, shown.charset) or "utf8mb4"
+    charset = "utf8mb4" if kind.charset == "binary" else charset  # of bytes nobody knows letters: as they were written
     labels = [encoded(label, charset) for label in kind.labels]
     if column.type == ColumnType.ENUM:
         known = (b"", *labels)

@@ -20,7 +20,7 @@ from ibbmaster.schema.column_text import type_text
 from ibbmaster.schema.expression import Evaluate, NotSimpleError, formula
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
-from ibbmaster.sql.literals import VariableValueError, constant_of
+from ibbmaster.sqltext.literals import VariableValueError, literal_value
 
 KeptRow = Mapping[int, Value]  # by the id of the column: it outlives an ALTER TABLE
 Values = Mapping[str, object]  # by the name of the column
@@ -85,7 +85,7 @@ class WritableVersion:
             ConfigurationError: it is no literal.
         """
         try:
-            return self.read(number, constant_of(expression))
+            return self.read(number, literal_value(expression))
         except VariableValueError:
             where = f"{self.table.full_name} column {self.table.columns[number].name}"
             raise ConfigurationError(f"{where}: what {expression} comes to is not known here: give its value") from None
@@ -170,7 +170,7 @@ def writable_version(table: TableVersion, table_id: int) -> WritableVersion:
         raise ConfigurationError(f"{table.full_name} is no table of rows")
     columns = tuple(_written(table, column) for column in table.columns)
     numbers = {column.id: number for number, column in enumerate(table.columns)}
-    key = row_key(table.indexes, table.columns)
+    key = row_key(table)
     parts = () if key is None else key.parts
     written = WrittenTable(
         table_id=table_id,

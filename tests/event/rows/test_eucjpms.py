@@ -11,6 +11,7 @@ CASES = {
     "JIS X 0208": ("漢字", "b4c1bbfa"),
     "of NEC": ("①㍉", "ada1adc0"),
     "of IBM, in row 83 of three bytes": ("炻黑", "8ff4ae8ff4fe"),
+    "of IBM, which normalizing makes another": ("\ufa10\ufa12", "8ff4b88ff4c4"),
     "JIS X 0212": ("丂", "8fb0a1"),
     "half-width katakana": ("ｱ", "8eb1"),
     "of users": ("\ue000\ue3ac", "f5a18ff5a1"),

@@ -2,6 +2,141 @@
 
 from __future__ import annotations
 
+_SEQUENCES = (
+    "CREATE SEQUENCE s1",
+    "CREATE SEQUENCE s2 COMMENT = 'it''s'",
+    "ALTER TABLE s1 COMMENT = 'changed'",
+    "ALTER TABLE s2 RENAME s3",
+    "CREATE TABLE numbered (a INT DEFAULT NEXTVAL(s1), b INT DEFAULT (NEXTVAL(s1)+1), c INT DEFAULT NEXT VALUE FOR s1, "
+    "d INT DEFAULT (NEXT VALUE FOR r1.s1 + 2), e INT DEFAULT (LASTVAL(s1)), f INT DEFAULT (PREVIOUS VALUE FOR s1), "
+    "g INT DEFAULT (coalesce(nextval(s1), nextval(`s3`))), h INT DEFAULT PREVIOUS VALUE FOR s1, i INT DEFAULT 1)",
+    "ALTER TABLE numbered ALTER i SET DEFAULT (nextval(s1))",
+)
+_PERIOD = "s DATE, e DATE, PERIOD FOR p (s, e)"
+_SYSTEM = "rs TIMESTAMP(6) AS ROW START, re TIMESTAMP(6) AS ROW END, PERIOD FOR SYSTEM_TIME (rs, re)"
+_KEYS = (
+    "CREATE TABLE k1 (a INT NOT NULL UNIQUE, b INT NOT NULL, UNIQUE (b), KEY (b,a), c INT, KEY (c), UNIQUE (c), "
+    "KEY (c,b))",
+    "CREATE TABLE k2 (a INT PRIMARY KEY, b INT, c INT, KEY (a), KEY (b), UNIQUE (b), KEY (b,c), UNIQUE(c,b), KEY(c))",
+    "CREATE TABLE k3 (a INT, b INT, c INT NOT NULL, d INT NOT NULL, UNIQUE (c,d), UNIQUE(d), KEY (c), PRIMARY KEY "
+    "(a,b), KEY (b,a), KEY (b))",
+    "CREATE TABLE k4 (a INT, b VARCHAR(20) NOT NULL, UNIQUE (b(5)), KEY (b), c TEXT NOT NULL, UNIQUE (c), d INT NOT "
+    "NULL, KEY (d))",
+    "CREATE TABLE k5 (a INT NOT NULL UNIQUE, b INT NOT NULL UNIQUE)",
+    "ALTER TABLE k5 DROP INDEX a",
+    "CREATE TABLE k6 (a INT, b INT UNIQUE)",
+    "ALTER TABLE k6 MODIFY b INT NOT NULL",
+    "CREATE TABLE k7 (a INT PRIMARY KEY, b INT NOT NULL UNIQUE)",
+    "ALTER TABLE k7 DROP PRIMARY KEY",
+    "CREATE TABLE k8 (a INT, b INT, UNIQUE KEY(a,b), UNIQUE KEY (b,a), KEY (a))",
+    "CREATE TABLE k9 (a INT NOT NULL, b INT NOT NULL, UNIQUE KEY(a,b), UNIQUE KEY (b,a), KEY (a))",
+    "CREATE TABLE k10 (a TEXT, b VARCHAR(3000), c INT NOT NULL, UNIQUE(a), UNIQUE (b), UNIQUE (a,c), UNIQUE(c,b), "
+    "KEY (b(10)), FULLTEXT (a))",
+    "CREATE TABLE k11 (a INT PRIMARY KEY, b INT UNIQUE, UNIQUE b2 (b), c BIT(3) UNIQUE, d BINARY(3) NOT NULL UNIQUE)",
+    "CREATE TABLE kv1 (a INT PRIMARY KEY, b INT UNIQUE, c INT, KEY (c), KEY (b, a)) WITH SYSTEM VERSIONING",
+    f"CREATE TABLE kv2 (a INT, b INT UNIQUE, PRIMARY KEY (a), {_SYSTEM}) WITH SYSTEM VERSIONING",
+    f"CREATE TABLE kp1 (a INT, b INT, {_PERIOD}, PRIMARY KEY (a, p WITHOUT OVERLAPS), KEY (b), UNIQUE (b), "
+    "CHECK (a > 0))",
+    f"CREATE TABLE kp2 (a INT NOT NULL, {_PERIOD}, UNIQUE (a, p WITHOUT OVERLAPS), b INT UNIQUE, KEY (s))",
+    f"CREATE TABLE kp3 (a INT, b INT, {_PERIOD}, {_SYSTEM}, PRIMARY KEY (a, p WITHOUT OVERLAPS), KEY (b), UNIQUE "
+    "(b, a), CHECK (a > 0)) WITH SYSTEM VERSIONING",
+)
+_OPTIONS = (
+    *(
+        f"CREATE TABLE o_{engine}_{number} (a INT) ENGINE={engine} {options}"
+        for engine in ("InnoDB", "MyISAM", "Aria")
+        for number, options in enumerate(
+            (
+                "CHECKSUM=0 DELAY_KEY_WRITE=0 MIN_ROWS=0 MAX_ROWS=0 AVG_ROW_LENGTH=0",
+                "PACK_KEYS=DEFAULT STATS_PERSISTENT=DEFAULT STATS_AUTO_RECALC=DEFAULT STATS_SAMPLE_PAGES=DEFAULT",
+                "PAGE_CHECKSUM=DEFAULT",
+                "PAGE_CHECKSUM=1 TABLE_CHECKSUM=1",
+                "PAGE_CHECKSUM=0",
+                "KEY_BLOCK_SIZE=0 CONNECTION='' INSERT_METHOD=NO",
+            )
+        )
+    ),
+    "CREATE TABLE aria_once (a INT) ENGINE=Aria",
+    "ALTER TABLE aria_once ENGINE=InnoDB",
+    "CREATE TABLE aria_between (a INT)",
+    "ALTER TABLE aria_between ENGINE=Aria",
+    "ALTER TABLE aria_between ADD b INT",
+    "ALTER TABLE aria_between ENGINE=MyISAM",
+    "CREATE TABLE aria_twice (a INT) ENGINE=Aria",
+    "ALTER TABLE aria_twice ENGINE=MyISAM",
+    "ALTER TABLE aria_twice COMMENT='x'",
+    "CREATE TABLE aria_without (a INT) ENGINE=Aria PAGE_CHECKSUM=0",
+    "ALTER TABLE aria_without ENGINE=InnoDB",
+    "CREATE TABLE aria_as_told (a INT) ENGINE=Aria",
+    "ALTER TABLE aria_as_told ENGINE=InnoDB, PAGE_CHECKSUM=0",
+    "CREATE TABLE aria_split (a INT) ENGINE=Aria PARTITION BY HASH (a) PARTITIONS 2",
+    "ALTER TABLE aria_split ENGINE=InnoDB",
+    "ALTER TABLE o_InnoDB_3 CHECKSUM=0",
+    "CREATE TABLE merged_1 (a INT) ENGINE=MyISAM",
+    "CREATE TABLE merged_2 (a INT) ENGINE=MyISAM",
+    "CREATE TABLE merging (a INT) ENGINE=MERGE UNION=(merged_1, r1.`merged_2`) INSERT_METHOD=LAST",
+    "CREATE TABLE merging_no (a INT) ENGINE=MERGE UNION (merged_1) INSERT_METHOD=NO",
+)
+_EXPRESSIONS = (
+    "CREATE TABLE printed (a INT, b INT, c INT, d VARCHAR(9), "
+    + ", ".join(
+        f"e{number} {kind} AS ({text})"
+        for number, (kind, text) in enumerate(
+            (
+                *(("INT", f"a {text}") for text in ("and b", "or b+1", "xor b", "and (b=1)", "and d", "is true")),
+                *(("INT", f"a {text}") for text in ("is not false", "not in (1,2)", "in (3)", "not in (b=1)", "<=> b")),
+                *(("INT", f"not {text}") for text in ("a", "(a=1)", "(a and b)", "(a > b)", "(a=1 or b=2)", "a <= 3")),
+                *(
+                    ("INT", text)
+                    for text in ("not (a in (1)) and not b", "not (a=1 and (b=2 or c=3))", "!a", "1 and a")
+                ),
+                *(
+                    ("INT", text)
+                    for text in ("case when a then b else c end", "if(a,b,c)", "(a=1)=(b=2)", "a is unknown")
+                ),
+                *(
+                    ("VARCHAR(9)", f"trim({text})")
+                    for text in ("d", "leading 'x' from d", "both 'x' from d", "'x' from d")
+                ),
+                *(("INT", text) for text in ("position('x' in d)", "locate('x',d)", "locate('x',d,2)", "instr(d,'x')")),
+                *(("INT", text) for text in ("extract(year from d)", "d regexp 'x'", "cast(d as unsigned integer)")),
+                *(("DECIMAL(5,2)", text) for text in ("cast(a as decimal(5,2))", "cast(d as signed)")),
+                ("DATE", "date(d)"),
+            )
+        )
+    )
+    + ", f GEOMETRY DEFAULT st_geomfromtext('POINT(1 1)'), "
+    "g VARCHAR(9) DEFAULT concat('a', trim(both 'x' from 'xax')))",
+)
+_ALTERED = (
+    "CREATE TABLE twice (a INT PRIMARY KEY, b INT)",
+    "INSERT INTO twice VALUES (1, 2)",
+    "ALTER TABLE twice ADD x INT, ALTER x SET DEFAULT 5, ALTER b SET DEFAULT 6",
+    "ALTER TABLE twice ADD y INT, MODIFY y BIGINT FIRST",
+    "ALTER TABLE twice ADD u INT, ALTER u DROP DEFAULT, ALTER b DROP DEFAULT",
+    "ALTER TABLE twice DROP b, ADD b INT NOT NULL, ALTER b SET DEFAULT 3",
+)
+_ROWS = (
+    "SET time_zone = '+02:00'",
+    "CREATE TABLE local (a INT PRIMARY KEY, t TIMESTAMP(3) NULL, d DATETIME(3) AS (t) VIRTUAL, dd DATE AS (t), "
+    "d2 DATE AS (date(t)), y INT AS (year(t)), mo SMALLINT AS (month(t)), dy INT AS (dayofmonth(t)), "
+    "h TINYINT AS ((hour(t))), mi INT AS (minute(t)), se INT AS (second(t)), ux BIGINT AS (floor(unix_timestamp(t))), "
+    "x INT AS (a + 1), st DATETIME(3) AS (t) STORED, of_st DATETIME(3) AS (st) VIRTUAL)",
+    "INSERT INTO local (a, t) VALUES (1, '2020-01-01 01:02:03.456'), (2, NULL), (3, '2024-02-29 23:30:00')",
+    "SET time_zone = '+00:00'",
+    "CREATE TABLE bytes (a INT PRIMARY KEY, e ENUM('a','b') BYTE, s SET('x','yy') CHARACTER SET binary)",
+    "INSERT INTO bytes VALUES (1, 'a', 'x,yy')",
+    "CREATE TABLE bits (a INT PRIMARY KEY, b BIT(4), c VARCHAR(5))",
+    "INSERT INTO bits VALUES (1, 3, 'e')",
+    "ALTER TABLE bits MODIFY b BIT(12)",
+    "INSERT INTO bits VALUES (2, 3, NULL)",
+    "INSERT INTO kp1 (a, b, s, e) VALUES (1, 1, '2020-01-01', '2020-02-01'), (1, 2, '2020-03-01', '2020-04-01')",
+    "UPDATE kp1 SET b = 3 WHERE s = '2020-03-01'",
+    "INSERT INTO kp2 (a, b, s, e) VALUES (1, 1, '2020-01-01', '2020-02-01'), (1, 2, '2020-03-01', '2020-04-01')",
+    "DELETE FROM kp2 WHERE b = 1",
+    "INSERT INTO k4 VALUES (1, 'abcde', 'x', 1), (2, 'fghij', 'X2', 2)",
+    "UPDATE k4 SET d = 7 WHERE c = 'x'",
+)
 DDL = (
     "CREATE DATABASE r1 CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci COMMENT 'it''s'",
     "USE r1",
@@ -56,6 +191,47 @@ DDL = (
     "ALTER TABLE counted_later AUTO_INCREMENT = 7",
     "CREATE TABLE counted_anew (id INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=100",
     "TRUNCATE counted_anew",
+    *_SEQUENCES,
+    *_KEYS,
+    *_OPTIONS,
+    *_EXPRESSIONS,
+    *_ALTERED,
+    *_ROWS,
+)
+#: Their columns are described alike, and have the same rows.
+DESCRIBED = (
+    *(f"SELECT * FROM r1.{name}" for name in ("k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "k10", "k11")),
+    *(f"SELECT * FROM r1.{name}" for name in ("kv1", "kv2", "kp1", "kp2", "kp3", "bytes", "local", "bits")),
+    "SELECT d, t FROM r1.local WHERE a = 1",
+    "SELECT 1, a FROM r1.bits WHERE a = 1",
+    "SELECT COUNT(*), MAX(b) FROM r1.bits",
+)
+#: The same of what has no table: texts are sent in utf8mb4.
+DESCRIBED_IN_UTF8MB4 = (
+    "SELECT VERSION(), DATABASE(), NULL, 1",
+    "SELECT table_name, ordinal_position FROM information_schema.columns WHERE table_schema = 'r1' AND "
+    "column_name = 'a'",
+    "SHOW DATABASES",
+    "SHOW VARIABLES LIKE 'version'",
+    "SHOW CREATE TABLE r1.printed",
+    "SHOW CREATE TABLE r1.bits",
+    "SHOW TABLES FROM r1",
+)
+#: What sessions set before they are asked.
+RESULT_SETTINGS_IN_UTF8MB4 = (
+    "SET NAMES utf8mb4",
+    "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+    "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_520_ci",
+    "SET character_set_results = utf8mb4",
+    "SET CHARACTER SET utf8mb4",
+)
+RESULT_SETTINGS = (
+    *RESULT_SETTINGS_IN_UTF8MB4,
+    "SET NAMES utf8mb3",
+    "SET NAMES latin1",
+    "SET NAMES cp932, time_zone = '-03:30'",
+    "SET character_set_results = NULL, time_zone = '+02:00'",
+    "SET character_set_results = binary",
 )
 #: Each is answered with the same names and rows.
 ABOUT_TABLES = (

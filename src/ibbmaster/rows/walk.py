@@ -1,0 +1,54 @@
+"""The events of one group in order: fragments of row events put together, and to each row event its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.rows.large import LargeRows
+from ibbmaster.event.rows.partial import PartialRows
+from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
+from ibbmaster.event.types import EventType
+
+TABLE_ID = slice(EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + TABLE_ID_SIZE)
+
+Table = TypeVar("Table")
+
+
+def walk(
+    events: Iterable[bytes], large: LargeRows, table_of: Callable[[bytes, int], Table | None]
+) -> Iterator[tuple[int, bytes, Table | None]]:
+    """Number, counted from the GTID event, which is 0, bytes and table of each event that is no TABLE_MAP.
+
+    `table_of` makes a table of a TABLE_MAP event and its number, or None: then its row events are left out. What is
+    no row event has None.
+
+    Raises:
+        EventError: a row event has no TABLE_MAP, or its fragments are not whole.
+    """
+    tables: dict[bytes, Table | None] = {}
+    partial = PartialRows(large)
+    for number, part in enumerate(events):
+        event = partial.whole_event(part)
+        if event is None:
+            continue
+        if event[TYPE_OFFSET] == EventType.TABLE_MAP:
+            tables[event[TABLE_ID]] = table_of(event, number)
+        elif event[TYPE_OFFSET] in ROW_EVENT_TYPES:
+            if event[TABLE_ID] not in tables:
+                raise unmapped(event)
+            table = tables[event[TABLE_ID]]
+            if table is not None:
+                yield number, event, table
+        else:
+            yield number, event, None
+    partial.finish()
+
+
+def unmapped(event: Buffer) -> EventError:
+    """Why a row event cannot be read."""
+    table_id = int.from_bytes(event[TABLE_ID], "little")
+    return EventError(f"row event of table {table_id}, which no TABLE_MAP of its group names")
