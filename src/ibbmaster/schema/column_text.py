@@ -8,8 +8,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from ibbmaster.schema.expression_text import default_expression_text
 from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.sqltext.quoting import quoted_text, unquoted
-
-HEX_DEFAULTS_SINCE = 110000  # from that version on defaults of binary columns are printed in hexadecimal
+from ibbmaster.versions import Difference
 
 INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 DECIMALS = ("decimal",)
@@ -192,6 +191,6 @@ def _binary(column_type: SqlType, value: str | Decimal | bytes | int, version: i
     data = value if isinstance(value, bytes) else _text(value).encode("utf-8", "surrogateescape")
     if column_type.word == "binary":
         data = data.ljust(column_type.length or 1, b"\x00")
-    if version >= HEX_DEFAULTS_SINCE:
+    if Difference.HEX_DEFAULTS.holds(version):
         return f"x'{data.hex().upper()}'"
     return quoted_text(data.decode("utf-8", "surrogateescape"))

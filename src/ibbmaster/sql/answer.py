@@ -15,7 +15,7 @@ from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.schema.indexing import row_key
-from ibbmaster.schema.model import TableColumn
+from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
 from ibbmaster.sql.conditions import Condition, RowConditions
 from ibbmaster.sql.contents import TableContents
@@ -134,7 +134,7 @@ class Answer:
             RefusedError: it is about something else.
         """
         match call.arguments:
-            case (ColumnName((name,)),):
+            case (ColumnName((name,)),) if call.name == "count" or self._names[name].type.word != "bit":
                 return self._names[name]
         raise not_supported(f"{call.written}() of an expression")
 
@@ -145,12 +145,7 @@ class Answer:
         Raises:
             RefusedError: rows or values that the query is about are not known.
         """
-        unknown = contents.unknown
-        for number in self._touched():
-            unknown = unknown or contents.unknown_columns.get(number)
-        if unknown is not None:
-            text = f"the rows of {self._table.full_name} are not known since GTID {unknown.gtid}: {unknown.reason}"
-            raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
+        expect_known(contents, self._table, self._touched())
 
     def _touched(self) -> list[int]:
         """The columns that a query is about; those of the key order the rows."""
@@ -276,6 +271,19 @@ class Answer:
         skip, limit = self._select.limit or (0, None)
         rows = [] if skip or limit == 0 else [row]
         return ResultSet(columns=self.definitions, rows=rows, is_binary=self._query.is_binary)
+
+
+def expect_known(contents: TableContents, table: TableVersion, column_ids: Sequence[int]) -> None:
+    """
+    Raises:
+        RefusedError: the rows of a table, or their values of these columns, are not known.
+    """
+    unknown = contents.unknown
+    for number in column_ids:
+        unknown = unknown or contents.unknown_columns.get(number)
+    if unknown is not None:
+        text = f"the rows of {table.full_name} are not known since GTID {unknown.gtid}: {unknown.reason}"
+        raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
 
 
 def _places(

@@ -65,9 +65,9 @@ def comparable(column: StoredColumn, *, is_key: bool, time_zone_s: int) -> Compa
 def _numbers(column: StoredColumn) -> Comparable:
     if column.column.type == ColumnType.FLOAT:
         unpack = struct.Struct("<f").unpack
-        return Comparable(lambda data: unpack(data)[0], _constant_number)
+        return Comparable(lambda data: unpack(data)[0], _constant_real)
     read = kind_of(column.column).convert(column.column)
-    return Comparable(read, _constant_number)
+    return Comparable(read, _constant_real if column.column.type == ColumnType.DOUBLE else _constant_number)
 
 
 def _texts(column: StoredColumn, *, is_key: bool) -> Comparable:
@@ -130,6 +130,11 @@ def _constant_number(value: Value) -> int | float | Decimal:
             raise ValueError(f"{value!r} is no number") from None
     assert value is not None
     return value
+
+
+def _constant_real(value: Value) -> float:
+    """As a floating number is compared: 0.1 is the one that is nearest to it."""
+    return float(_constant_number(value))
 
 
 def _moment(text: str) -> str:

@@ -152,7 +152,7 @@ def floating_text(value: float, *, digits: int | None) -> str:
     stripped = figures.lstrip("0")
     point -= len(figures) - len(stripped)
     figures = stripped.rstrip("0")
-    if point not in PLAIN_EXPONENTS:
+    if point not in PLAIN_EXPONENTS and not 0 < point < len(figures):
         rest = f".{figures[1:]}" if len(figures) > 1 else ""
         return f"{sign}{figures[0]}{rest}e{point - 1}"
     if point <= 0:
