@@ -22,13 +22,13 @@ from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.scan import last_chunk, page_chunks
 from ibbmaster.log.cursor import ChunkCursor
-from ibbmaster.log.event_groups import EventGroupReader, OtherChecks
+from ibbmaster.log.event_groups import ChunkChecks, EventGroupReader
 from ibbmaster.log.other_records import check_other_record, check_rest
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
 from ibbmaster.position import LogPosition
 
-OTHER_CHECKS = OtherChecks(check_other_record, check_rest)
+CHUNK_CHECKS = ChunkChecks(check_other_record, check_rest)
 PAGES_PER_LOOK = 64  # read at once where data is looked for
 PAGE_TRIES_MAX = 4  # a page on which more is wrong was not damaged by chance, and each try reads all of it
 
@@ -112,7 +112,7 @@ class DamagedLog:
         began: LogPosition | None = LogPosition.on_page(file_no, first_page)
         given = -1  # offset of the last group that was yielded
         while began is not None and began < end:
-            reader = EventGroupReader(disk, file_no=file_no, page_no=began.page_no, end=end, other_checks=OTHER_CHECKS)
+            reader = EventGroupReader(disk, file_no=file_no, page_no=began.page_no, end=end, other_checks=CHUNK_CHECKS)
             if began.page_offset:
                 reader.pass_over(began, (), is_inside_record=False)
             problem: IbbMasterError | None = None

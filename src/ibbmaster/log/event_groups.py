@@ -35,7 +35,7 @@ GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
 HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge how it begins
 
 
-class OtherChecks(NamedTuple):
+class ChunkChecks(NamedTuple):
     """What judges all that is passed over, and may raise.
 
     `record` is given type, first `HEAD_SIZE` bytes and place of a record that is no commit record, and
@@ -77,7 +77,7 @@ class EventGroupReader:
         end: LogPosition | None = None,
         end_watch: EndWatch | None = None,
         at_step_back: Callable[[Location], None] | None = None,
-        other_checks: OtherChecks | None = None,
+        other_checks: ChunkChecks | None = None,
     ) -> None:
         self.stopped_at: Location | None = None  # where nothing is written yet, if that is why there was no group
         self._end = end
@@ -249,7 +249,7 @@ class EventGroupReader:
                 self._behind = None
                 raise
 
-    def _judge(self, first: Chunk, checks: OtherChecks) -> None:
+    def _judge(self, first: Chunk, checks: ChunkChecks) -> None:
         """Judge a record that is passed over, unless its end cannot be seen yet."""
         head, is_last = bytearray(), False
         for chunk in self._cursor.fork().chunks_of(first):
