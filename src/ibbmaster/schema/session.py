@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ibbmaster.event.rows.moment import civil_date
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError
 from ibbmaster.schema.collations import (
@@ -15,6 +14,7 @@ from ibbmaster.schema.collations import (
     find_charset,
     find_collation,
 )
+from ibbmaster.sqltext.moment import civil_date
 from ibbmaster.sqltext.quoting import quoted
 from ibbmaster.versions import Difference
 
