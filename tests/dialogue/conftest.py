@@ -24,6 +24,7 @@ from ibbmaster.dump.profile import PROFILES
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.gtid import GtidState
 from ibbmaster.position import LogPosition
+from ibbmaster.query.engine import QueryRun
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, UnknownTable
@@ -61,8 +62,18 @@ class Tables:
     def name_case(self):
         return 0
 
+    def compute(self, query):
+        return QueryRun(query, _no_rows).answer()
+
+    def computed_columns(self, query):
+        return QueryRun(query, _no_rows).columns()
+
     def information_engine(self):
         return SqliteEngine()
+
+
+def _no_rows(table, column_ids):
+    raise not_supported(f"rows of {table.full_name} here")
 
 
 def catalog_of(*statements: str) -> SchemaCatalog:

@@ -10,7 +10,8 @@ from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.evaluating import operate
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import Assignment, Literal, Star, SystemVariable
+from ibbmaster.dialogue.statement import Assignment
+from ibbmaster.sqltext.expression import Literal, Star, SystemVariable
 
 ASKED = {  # SELECT …: what the client printed, None for NULL
     "1+2*3": "7",

@@ -7,7 +7,8 @@ import pytest
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.settings import SETTING_SIZE_MAX, Settings
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import CharsetAssignment, SystemVariable
+from ibbmaster.dialogue.statement import CharsetAssignment
+from ibbmaster.sqltext.expression import SystemVariable
 
 
 @pytest.fixture

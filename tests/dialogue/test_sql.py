@@ -13,14 +13,11 @@ from ibbmaster.dialogue.statement import (
     Assignment,
     CallProcedure,
     CharsetAssignment,
-    ColumnName,
-    Default,
     Describe,
     Do,
     IsolationAssignment,
     KillStatement,
     KillUser,
-    Literal,
     LockTables,
     Nothing,
     Order,
@@ -29,15 +26,12 @@ from ibbmaster.dialogue.statement import (
     SelectItem,
     Set,
     SetStatement,
-    Star,
-    Subquery,
-    SystemVariable,
     TableName,
     Transaction,
     Unread,
     Use,
-    UserVariable,
 )
+from ibbmaster.sqltext.expression import ColumnName, Default, Literal, Star, Subquery, SystemVariable, UserVariable
 from ibbmaster.sqltext.token import SqlError
 
 

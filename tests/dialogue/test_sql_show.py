@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import ColumnName, Literal, Operation, Show, TableName
+from ibbmaster.dialogue.statement import Show, TableName
+from ibbmaster.sqltext.expression import ColumnName, Literal, Operation
 from ibbmaster.sqltext.token import SqlError
 
 SHOWN = {

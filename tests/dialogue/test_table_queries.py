@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue.dialog import Dialog
-from ibbmaster.dialogue.statement import Call, ColumnName, Literal, Operation, Order, SelectItem, Star
+from ibbmaster.dialogue.statement import Order, SelectItem
+from ibbmaster.sqltext.expression import Call, ColumnName, Literal, Operation, Star
 from ibbmaster.wire.response import Err, ResultSet
 
 

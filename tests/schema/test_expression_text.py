@@ -60,7 +60,7 @@ AS_WRITTEN = [
     "cast(a as char)",
     "my_own(a)",
     "a.b + 1",
-    "not (a + 1)",
+    "not (a xor b)",
     "a not regexp 'x'",
     "trim(both from a)",
     "instr(a)",

@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from ibbmaster.dialogue.statement import ColumnName, Expression, Literal, Operation
 from ibbmaster.sql.key_ranges import KeyPart, ranges_of, successor
+from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Operation
 
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 COMPARED = {

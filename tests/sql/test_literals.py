@@ -6,9 +6,10 @@ import pytest
 
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
-from ibbmaster.sql.literals import Constant, VariableValueError, constant_of, stored_value
+from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.stored import StoredColumn, own_columns
 from ibbmaster.sql.value_texts import TextSettings, text_of
+from ibbmaster.sqltext.literals import Value, VariableValueError, literal_value
 
 
 @pytest.mark.parametrize(
@@ -26,14 +27,14 @@ from ibbmaster.sql.value_texts import TextSettings, text_of
         ("TRUE", 1),
     ],
 )
-def test_literals_are_constants(expression: str, value: Constant) -> None:
-    assert constant_of(expression) == value
+def test_literals_are_constants(expression: str, value: Value) -> None:
+    assert literal_value(expression) == value
 
 
 @pytest.mark.parametrize("expression", ["current_timestamp()", "uuid()", "1 + 1", "?", "concat('x', `a`)", ""])
 def test_what_has_to_be_run_is_no_constant(expression: str) -> None:
     with pytest.raises(VariableValueError):
-        constant_of(expression)
+        literal_value(expression)
 
 
 def column(kind: SqlType) -> StoredColumn:
@@ -69,7 +70,7 @@ TEXT = {"charset": "utf8mb4", "collation": "utf8mb4_general_ci"}
         (SqlType(word="varchar", length=9, is_compressed=True, **TEXT), "abc", b"abc"),
     ],
 )
-def test_a_constant_is_stored_as_what_it_shows(kind: SqlType, value: Constant, shown: bytes) -> None:
+def test_a_constant_is_stored_as_what_it_shows(kind: SqlType, value: Value, shown: bytes) -> None:
     made = column(kind)
 
     data = stored_value(made.column, made.type, value)
@@ -93,7 +94,7 @@ def test_a_constant_is_stored_as_what_it_shows(kind: SqlType, value: Constant, s
         (SqlType(word="bit", length=2), 4),
     ],
 )
-def test_what_a_column_cannot_hold_as_it_is_is_an_error(kind: SqlType, value: Constant) -> None:
+def test_what_a_column_cannot_hold_as_it_is_is_an_error(kind: SqlType, value: Value) -> None:
     made = column(kind)
 
     with pytest.raises(ValueError, match=r"."):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibbmaster.sqltext.quoting import quoted, quoted_name, quoted_text, unescaped, unquoted
+from ibbmaster.sqltext.quoting import quoted, quoted_in_expression, quoted_name, quoted_text, unescaped, unquoted
 from ibbmaster.sqltext.sql_mode import NO_BACKSLASH_ESCAPES
 
 
@@ -36,3 +36,7 @@ def test_what_is_quoted_is_read_as_it_was(text):
 
 def test_a_server_prints_a_control_z_of_a_comment_as_it_is():
     assert (quoted("\x1a"), quoted_text("\x1a")) == (r"'\Z'", "'\x1a'")
+
+
+def test_a_quote_in_an_expression_is_printed_behind_a_backslash():
+    assert quoted_in_expression("it's \\ \x1a") == r"'it\'s \\ \Z'"

@@ -6,7 +6,7 @@ import re
 from decimal import Context, Decimal
 
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.dialogue.statement import Value
+from ibbmaster.sqltext.literals import Value
 
 DECIMALS = Context(prec=130)  # DECIMAL has 65 digits; a product of two has all of them
 _NUMBER = re.compile(r"\s*([+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,3})?)", re.ASCII)

@@ -22,7 +22,7 @@ from ibbmaster.dialogue.refusal import (
 )
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPosition
-from ibbmaster.dialogue.session_tables import SessionTables
+from ibbmaster.dialogue.session_tables import OF_THE_FORM, SessionTables
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.show import Shower
 from ibbmaster.dialogue.sql import parse_one
@@ -31,7 +31,6 @@ from ibbmaster.dialogue.statement import (
     Assignment,
     CallProcedure,
     CharsetAssignment,
-    Default,
     Describe,
     Do,
     IsolationAssignment,
@@ -46,18 +45,17 @@ from ibbmaster.dialogue.statement import (
     SetStatement,
     Show,
     Statement,
-    SystemVariable,
     Transaction,
     Unread,
     Use,
-    UserVariable,
-    Value,
 )
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
+from ibbmaster.sqltext.expression import Default, SystemVariable, UserVariable
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import SqlError, SqlTokens, tokenize
 from ibbmaster.wire.capability import StatusFlag
 from ibbmaster.wire.response import (
@@ -349,12 +347,7 @@ class Dialog:
         self._begin(statement)
         try:
             if isinstance(statement, Select | Unread) and statement.source is not None:
-                found = self._tables.answer(statement, is_binary=True)
-                return (
-                    self._told(found.columns)
-                    if isinstance(found, Relation)
-                    else self._facts.tables.table_columns(found)
-                )
+                return self._query_columns(statement)
             answer = self._answer(statement)
             return answer.columns if isinstance(answer, ResultSet) else ()
         finally:
@@ -469,11 +462,27 @@ class Dialog:
         found = self._tables.answer(query, is_binary=self._is_binary)
         if isinstance(found, Relation):
             return self._shown(found)
-        answer = self._facts.tables.read_table(found)
+        try:
+            answer = self._facts.tables.read_table(found)
+        except RefusedError as refused:
+            if refused.err.code not in OF_THE_FORM:
+                raise
+            return self._shown(self._tables.computed(query, is_binary=self._is_binary))
         if isinstance(answer, ResultSet):
             return replace(answer, rows=self._counted(answer.rows), status=self.status)
         self._evaluator.found_rows = lambda: answer.blocks.row_count
         return replace(answer, status=self.status)
+
+    def _query_columns(self, query: Select | Unread) -> tuple[ColumnDefinition, ...]:
+        found = self._tables.answer(query, is_binary=True)
+        if isinstance(found, Relation):
+            return self._told(found.columns)
+        try:
+            return self._facts.tables.table_columns(found)
+        except RefusedError as refused:
+            if refused.err.code not in OF_THE_FORM:
+                raise
+            return self._told(self._tables.computed_columns(query))
 
     def _shower(self) -> Shower:
         return Shower(

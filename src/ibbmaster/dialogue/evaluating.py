@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from ibbmaster.dialogue import moment
 from ibbmaster.dialogue.conversion import (
     calculate,
     calculate_bits,
@@ -21,24 +20,24 @@ from ibbmaster.dialogue.functions import FUNCTIONS, call_function, check_count
 from ibbmaster.dialogue.matching import like
 from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, out_of_memory, unknown_column
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.statement import (
+from ibbmaster.dialogue.statement import Select, TableName
+from ibbmaster.dialogue.user_variables import UserVariables
+from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
+from ibbmaster.schema.collations import character_sets, charset_of_collation
+from ibbmaster.sqltext import moment
+from ibbmaster.sqltext.expression import (
     Call,
     ColumnName,
     Default,
     Expression,
     Literal,
     Operation,
-    Select,
     Star,
     Subquery,
     SystemVariable,
-    TableName,
     UserVariable,
-    Value,
 )
-from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
-from ibbmaster.schema.collations import character_sets, charset_of_collation
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.work import check_wanted
 
 Row = Mapping[str, Value]  # by the name of the column, in lower case

@@ -12,22 +12,9 @@ from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import (
-    Assignment,
-    Call,
-    Expression,
-    Literal,
-    Nothing,
-    Select,
-    Set,
-    Show,
-    Statement,
-    SystemVariable,
-    Transaction,
-    Use,
-    UserVariable,
-)
+from ibbmaster.dialogue.statement import Assignment, Nothing, Select, Set, Show, Statement, Transaction, Use
 from ibbmaster.dialogue.variables import FROM_THE_DISK
+from ibbmaster.sqltext.expression import Call, Expression, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.token import SqlError
 
 LIGHT_SIZE_MAX = 1024  # bytes of a text that may be light

@@ -63,6 +63,23 @@ class TableQuery:
     version: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnyQuery:
+    """One query over tables of users in any form, as it was written; `find` gives a table that it names.
+
+    The other attributes are as those of `TableQuery`.
+    """
+
+    snapshot: LogSnapshot
+    tokens: SqlTokens
+    find: Callable[[TableName], object]
+    evaluator: Evaluator
+    text_charset: str | None
+    text_collation_id: int
+    is_binary: bool
+    version: int
+
+
 class InformationEngine(Protocol):
     """Answers one session's statements over the tables of information_schema, and mysql.gtid_slave_pos."""
 
@@ -111,6 +128,12 @@ class LogTables(Protocol):
 
     def table_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
         """The columns that `read_table` would give; no row is read."""
+
+    def compute(self, query: AnyQuery) -> Relation:
+        """The rows of a query that `read_table` does not answer."""
+
+    def computed_columns(self, query: AnyQuery) -> tuple[ColumnDefinition, ...]:
+        """The columns that `compute` would give; no row is read."""
 
     def information_engine(self) -> InformationEngine:
         """A new one, for one session."""

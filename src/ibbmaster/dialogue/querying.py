@@ -10,12 +10,9 @@ from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.statement import (
-    Select,
-    SelectItem,
-    SystemVariable,
-    Value,
-)
+from ibbmaster.dialogue.statement import Select, SelectItem
+from ibbmaster.sqltext.expression import SystemVariable
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.response import ColumnDefinition
 
 ROW_SIZE_MAX = 16 << 20  # bytes of one row that is made up of expressions

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.dialogue.conversion import bytes_of, truth_of
-from ibbmaster.dialogue.statement import Value
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.response import ColumnDefinition, ResultSet
 
 RowValues = Sequence[Value]

@@ -15,9 +15,14 @@ from ibbmaster.dialogue.statement import Select, TableName, Unread
 from ibbmaster.dialogue.variables import ServerFacts, version_number
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
-    from ibbmaster.dialogue.log_tables import InformationEngine, TableQuery
+    from ibbmaster.dialogue.log_tables import AnyQuery, InformationEngine, TableQuery
     from ibbmaster.dialogue.session_schema import SessionSchema
     from ibbmaster.dialogue.table_queries import FoundTable
+    from ibbmaster.wire.response import ColumnDefinition
+
+#: Errors of who answers the plain forms that another form may be the reason for: not supported, unknown column
+#: or function.
+OF_THE_FORM = frozenset((1235, 1054, 1305))
 
 
 class SessionTables:
@@ -72,7 +77,47 @@ class SessionTables:
         from ibbmaster.dialogue.table_queries import TableQuerying
 
         querying = TableQuerying(self._evaluator, self._information_engine, self.find, version_number(self._facts))
-        return querying.answer(query, self._position.snapshot, is_binary=is_binary)
+        try:
+            return querying.answer(query, self._position.snapshot, is_binary=is_binary)
+        except RefusedError as refused:
+            if refused.err.code not in OF_THE_FORM or not self._is_of_user(query):
+                raise
+        return self.computed(query, is_binary=is_binary)
+
+    def computed(self, query: Select | Unread, *, is_binary: bool) -> Relation:
+        """The rows of a query over tables of users in any form.
+
+        Raises:
+            RefusedError: it is not answered as a server would.
+        """
+        return self._facts.tables.compute(self._any_query(query, is_binary=is_binary))
+
+    def computed_columns(self, query: Select | Unread) -> tuple[ColumnDefinition, ...]:
+        """The columns that `computed` gives."""
+        return self._facts.tables.computed_columns(self._any_query(query, is_binary=True))
+
+    def _any_query(self, query: Select | Unread, *, is_binary: bool) -> AnyQuery:
+        from ibbmaster.dialogue.log_tables import AnyQuery
+        from ibbmaster.dialogue.table_queries import results_charset
+
+        assert query.source is not None
+        charset = results_charset(self._evaluator.settings)
+        return AnyQuery(
+            snapshot=self._position.snapshot(),
+            tokens=query.source.tokens,
+            find=self.find,
+            evaluator=self._evaluator,
+            text_charset=charset,
+            text_collation_id=self._evaluator.settings.results_collation_number,
+            is_binary=is_binary,
+            version=version_number(self._facts),
+        )
+
+    def _is_of_user(self, query: Select | Unread) -> bool:
+        from ibbmaster.schema.model import TableVersion
+
+        tables = () if query.source is None else query.source.tables
+        return any(isinstance(self.find(table), TableVersion) for table in tables)
 
     def rows(self, select: Select) -> Relation:
         """The rows of a query that stands inside something else.

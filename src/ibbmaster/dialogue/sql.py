@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ibbmaster.dialogue.sql_expression import RESERVED
 from ibbmaster.dialogue.sql_show import ShowParser
 from ibbmaster.dialogue.sql_tables import handled_table, named_tables
 from ibbmaster.dialogue.statement import (
@@ -16,15 +15,11 @@ from ibbmaster.dialogue.statement import (
     Assignment,
     CallProcedure,
     CharsetAssignment,
-    ColumnName,
-    Default,
     Describe,
     Do,
-    Expression,
     IsolationAssignment,
     KillStatement,
     KillUser,
-    Literal,
     LockTables,
     Nothing,
     Order,
@@ -35,14 +30,21 @@ from ibbmaster.dialogue.statement import (
     SelectItem,
     Set,
     SetStatement,
-    Star,
     Statement,
-    Subquery,
-    SystemVariable,
     TableName,
     Transaction,
     Unread,
     Use,
+)
+from ibbmaster.sqltext.expression import (
+    RESERVED,
+    ColumnName,
+    Default,
+    Expression,
+    Literal,
+    Star,
+    Subquery,
+    SystemVariable,
     UserVariable,
 )
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlError, SqlTokens, TokenKind, tokenize, words
@@ -233,7 +235,7 @@ class _Parser(ShowParser):
             SqlError: another kind of query; `statement` looks what tables it names.
         """
         if self._accept("("):
-            query = self._subquery().query
+            query: Query = self._subquery().query
             if self._peek("UNION"):
                 raise self._error()
             return query

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from ibbmaster.dialogue.sql_expression import UINT64_MAX, ExpressionParser
 from ibbmaster.dialogue.statement import Show, TableName
+from ibbmaster.schema.collations import find_charset
+from ibbmaster.sqltext.expression import ExpressionParser
+from ibbmaster.sqltext.literals import UINT64_MAX
 from ibbmaster.sqltext.token import TokenKind
 
 #: What can be shown, by what may follow: rows chosen by LIKE and WHERE come with each of the first three.
@@ -72,6 +74,9 @@ _SAME = {
 
 class ShowParser(ExpressionParser):
     """Recursive descent over the words of SHOW."""
+
+    def _charset(self, name: str) -> str | None:
+        return find_charset(name)
 
     def _show(self) -> Show:
         scope = self._take_scope()

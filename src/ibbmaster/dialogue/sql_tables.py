@@ -33,7 +33,7 @@ def named_tables(tokens: Sequence[Token]) -> tuple[TableName, ...]:
         elif word == ")":
             is_after_from, has_select = outer.pop() if outer else (False, False)
             is_due = False
-        elif (word == "FROM" and has_select) or word == "JOIN" or word == "STRAIGHT_JOIN":
+        elif (word == "FROM" and has_select) or word == "JOIN" or (word == "STRAIGHT_JOIN" and is_after_from):
             is_after_from = is_due = True
         elif word == "," and is_after_from:
             is_due = True

@@ -3,90 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
+
+from ibbmaster.sqltext.expression import Expression, Subquery, SystemVariable, UserVariable
 
 if TYPE_CHECKING:
     from ibbmaster.sqltext.token import SqlTokens
-
-Value: TypeAlias = int | float | Decimal | str | bytes | None  # None is NULL
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
-    """A number, a text, bytes (as 0x41 is written) or NULL; `charset` is what _utf8mb4'…' names."""
-
-    value: Value
-    charset: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Default:
-    """The keyword DEFAULT as the value of a variable."""
-
-
-@dataclass(frozen=True, slots=True)
-class UserVariable:
-    """@name; the name is in lower case."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class SystemVariable:
-    """@@name or @@scope.name, or a bare name in SET; `scope` is 'global', 'session' or ''."""
-
-    name: str
-    scope: str
-    written: str  # the name as the client wrote it
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnName:
-    """A column, perhaps with its table and database before it."""
-
-    parts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Star:
-    """* or table.*"""
-
-    table: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A function with its arguments; the name is in lower case.
-
-    `is_read` is False where the arguments are none that the parser knows: it is a call all the same.
-    """
-
-    name: str
-    written: str
-    arguments: tuple[Expression, ...] = ()
-    database: str | None = None
-    is_read: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An operator, in upper case, and what it is applied to; CASE has value, WHEN, THEN, …, ELSE."""
-
-    operator: str
-    operands: tuple[Expression, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Subquery:
-    """A query in brackets as a value, or as a table."""
-
-    query: Query
-
-
-Expression: TypeAlias = (
-    Literal | Default | UserVariable | SystemVariable | ColumnName | Star | Call | Operation | Subquery
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,23 +10,11 @@ from ibbmaster.dialogue.log_tables import InformationEngine, LogSnapshot, TableQ
 from ibbmaster.dialogue.refusal import not_supported, unknown_column
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.statement import (
-    Call,
-    ColumnName,
-    Expression,
-    Literal,
-    Operation,
-    Order,
-    Select,
-    SelectItem,
-    Star,
-    Subquery,
-    TableName,
-    Unread,
-)
+from ibbmaster.dialogue.statement import Order, Select, SelectItem, TableName, Unread
 from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, Star, Subquery
 
 #: A table of every server as its rows, or one of a user.
 FoundTable = Relation | TableVersion

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.refusal import RefusedError, out_of_memory
-from ibbmaster.dialogue.statement import Value
 from ibbmaster.dump.request import check_variable
+from ibbmaster.sqltext.literals import Value
 
 COUNT_MAX = 1000
 SIZE_MAX = 1 << 20  # of one value, in characters

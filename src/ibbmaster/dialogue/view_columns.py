@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import ColumnName, Select, SelectItem, Star, TableName
+from ibbmaster.dialogue.statement import Select, SelectItem, TableName
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
 from ibbmaster.schema.view_text import view_parts
+from ibbmaster.sqltext.expression import ColumnName, Star
 from ibbmaster.sqltext.token import SqlError
 
 NESTING_MAX = 8  # views of views

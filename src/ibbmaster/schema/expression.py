@@ -6,25 +6,27 @@ give does not hang on the session that evaluates them.
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import NoReturn
 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES
 from ibbmaster.event.rows.value import Value
-from ibbmaster.sqltext.token import Token, TokenKind, tokens
+from ibbmaster.schema.expression_text import definition_expression
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
+from ibbmaster.sqltext.token import SqlError
 
 Evaluate = Callable[[Mapping[str, Value]], Value]
 """Takes the values of columns by their names in lower case."""
 
-DEPTH_MAX = 32  # of brackets in brackets
-TOKENS_MAX = 500
+TEXT_SIZE_MAX = 1 << 16  # characters
+OPERANDS_MAX = 250  # of one sum
 DIGITS_MAX = 65  # of a DECIMAL
 SCALE_MAX = 38
 BIGINT_BITS = 64
@@ -48,7 +50,7 @@ def constant(text: str, column: Column) -> Value:
     Raises:
         NotSimpleError: it cannot be told.
     """
-    return stored(_Parser(text, {}).expression()({}), column)
+    return stored(_Compiler(text, {}).compiled(_read(text))({}), column)
 
 
 def formula(text: str, columns: Mapping[str, Column], target: Column) -> tuple[frozenset[str], Evaluate]:
@@ -60,11 +62,13 @@ def formula(text: str, columns: Mapping[str, Column], target: Column) -> tuple[f
     Raises:
         NotSimpleError: the expression is not simple.
     """
-    parser = _Parser(text, columns)
-    compute = parser.expression()
-    if parser.plain is not None and not _is_alike(columns[parser.plain], target):
-        raise NotSimpleError(f"({text}) changes the type of {parser.plain}")
-    return frozenset(parser.taken), lambda values: stored(compute(values), target)
+    compiler, read = _Compiler(text, columns), _read(text)
+    compute = compiler.compiled(read)
+    if isinstance(read, ColumnName):
+        (name,) = compiler.taken
+        if not _is_alike(columns[name], target):
+            raise NotSimpleError(f"({text}) changes the type of {name}")
+    return frozenset(compiler.taken), lambda values: stored(compute(values), target)
 
 
 def _is_alike(one: Column, other: Column) -> bool:
@@ -75,138 +79,80 @@ def _is_alike(one: Column, other: Column) -> bool:
     return one.kind is other.kind and one.type == other.type and one.scale == other.scale and one.labels == other.labels
 
 
-class _Parser:
-    """Reads an expression by recursive descent; `taken` are the columns it names, `plain` the one that it is."""
+class _Compiler:
+    """Makes a function of a tree; `taken` are the columns it names."""
 
     def __init__(self, text: str, columns: Mapping[str, Column]) -> None:
         self._text = text
         self._columns = columns
-        self._tokens: list[Token] = []
-        for token in tokens(text):
-            if len(self._tokens) >= TOKENS_MAX:
-                raise self._not_simple()
-            self._tokens.append(token)
-        self._at = self._depth = 0
         self.taken: set[str] = set()
-        self.plain: str | None = None
 
-    def _not_simple(self) -> NotSimpleError:
-        text = self._text if len(self._text) <= 60 else self._text[:59] + "…"
-        return NotSimpleError(f"({text}) is not computed here")
+    def compiled(self, expression: Expression) -> Evaluate:
+        """
+        Raises:
+            NotSimpleError: there is something else in it.
+        """
+        match expression:
+            case Literal(charset=None):
+                value = self._literal(expression)
+                return lambda values: value
+            case Operation(operator=("DATE" | "TIME" | "TIMESTAMP"), operands=(Literal(value=str() as text),)):
+                return lambda values: text
+            case ColumnName(parts=(name,)):
+                return self._column(name)
+            case Operation(operator="NEGATIVE", operands=(operand,)):
+                return _calculated("-", lambda values: 0, self.compiled(operand))
+            case Operation(operator=("+" | "-" | "*") as sign, operands=(first, *others)) if len(others) < OPERANDS_MAX:
+                found = self.compiled(first)
+                for other in others:
+                    found = _calculated(sign, found, self.compiled(other))
+                return found
+            case Call(name="concat", database=None, is_read=True, arguments=(_, *_) as arguments):
+                return _joined([self.compiled(each) for each in arguments])
+        raise _not_simple(self._text)
 
-    def _peek(self) -> Token:
-        return self._tokens[self._at] if self._at < len(self._tokens) else Token(TokenKind.SIGN, "")
-
-    def _take(self) -> Token:
-        token = self._peek()
-        self._at += 1
-        return token
-
-    def _expect(self, sign: str) -> None:
-        if not self._take().is_sign(sign):
-            raise self._not_simple()
-
-    def expression(self) -> Evaluate:
-        """The whole text."""
-        found = self._sum()
-        if self._at != len(self._tokens):
-            raise self._not_simple()
-        names = [token for token in self._tokens if not token.is_sign("(") and not token.is_sign(")")]
-        if len(names) == 1 and self.taken:
-            self.plain = next(iter(self.taken))
-        return found
-
-    def _sum(self) -> Evaluate:
-        self._depth += 1
-        if self._depth > DEPTH_MAX:
-            raise self._not_simple()
-        found = self._product()
-        while self._peek().is_sign("+") or self._peek().is_sign("-"):
-            sign = self._take().text
-            found = _calculated(sign, found, self._product())
-        self._depth -= 1
-        return found
-
-    def _product(self) -> Evaluate:
-        found = self._signed()
-        while self._peek().is_sign("*"):
-            self._take()
-            found = _calculated("*", found, self._signed())
-        return found
-
-    def _signed(self) -> Evaluate:
-        is_negative = False
-        while self._peek().is_sign("-") or self._peek().is_sign("+"):
-            is_negative ^= self._take().text == "-"
-        found = self._single()
-        return _calculated("-", lambda values: 0, found) if is_negative else found
-
-    def _single(self) -> Evaluate:
-        token = self._take()
-        if token.is_sign("("):
-            found = self._sum()
-            self._expect(")")
-            return found
-        if token.kind is TokenKind.TEXT:
-            text = token.text
-            return lambda values: text
-        if token.kind is TokenKind.NAME:
-            return self._column(token.text)
-        if token.kind is TokenKind.NUMBER:
-            number = int(token.text) if token.text.isdecimal() else Decimal(token.text)
-            return (lambda values: number) if _NUMBER.fullmatch(token.text) else self._fail()
-        if token.kind in (TokenKind.HEX, TokenKind.BITS):
-            value = self._digits(token)
-            return lambda values: value
-        if token.kind is not TokenKind.WORD:
-            raise self._not_simple()
-        return self._word(token.text)
-
-    def _digits(self, token: Token) -> Value:
-        """A number in bits, or bytes in hexadecimal digits."""
-        digits = token.text[2:].removesuffix("'")
-        if token.kind is TokenKind.BITS:
-            return int(digits or "0", 2)
-        return bytes.fromhex(digits) if len(digits) % 2 == 0 else self._fail()
-
-    def _word(self, word: str) -> Evaluate:
-        following = self._peek()
-        if word.upper() in ("DATE", "TIME", "TIMESTAMP") and following.kind is TokenKind.TEXT:
-            text = self._take().text
-            return lambda values: text
-        if word.upper() == "CONCAT" and following.is_sign("("):
-            return self._concat()
-        named: dict[str, Value] = {"NULL": None, "TRUE": 1, "FALSE": 0}
-        if word.upper() in named and not following.is_sign("("):
-            value = named[word.upper()]
-            return lambda values: value
-        if following.is_sign("(") or following.is_sign("."):
-            raise self._not_simple()
-        return self._column(word)
-
-    def _fail(self) -> NoReturn:
-        raise self._not_simple()
+    def _literal(self, literal: Literal) -> Value:
+        match literal.value:
+            case bytes() as data:
+                if literal.written[:1] in "bB" or literal.written[1:2] == "b":
+                    return int.from_bytes(data, "big")
+                if len(literal.written) % 2 == 0 or literal.written[1] == "'":
+                    return data
+            case None | str() as value:
+                return value
+            case number if not literal.written or _NUMBER.fullmatch(literal.written):
+                return number
+        raise _not_simple(self._text)
 
     def _column(self, name: str) -> Evaluate:
         key = name.lower()
         if key not in self._columns or self._columns[key].kind not in TAKEN_KINDS:
-            raise self._not_simple()
+            raise _not_simple(self._text)
         self.taken.add(key)
         return lambda values: values[key]
 
-    def _concat(self) -> Evaluate:
-        self._expect("(")
-        parts = [self._sum()]
-        while self._peek().is_sign(","):
-            self._take()
-            parts.append(self._sum())
-        self._expect(")")
 
-        def joined(values: Mapping[str, Value]) -> Value:
-            found = [part(values) for part in parts]
-            return None if None in found else "".join(map(_text, found))
+def _not_simple(text: str) -> NotSimpleError:
+    return NotSimpleError(f"({text if len(text) <= 60 else text[:59] + '…'}) is not computed here")
 
-        return joined
+
+def _read(text: str) -> Expression:
+    """
+    Raises:
+        NotSimpleError: it is no expression that is understood, or a long one.
+    """
+    if len(text) <= TEXT_SIZE_MAX:
+        with contextlib.suppress(SqlError):
+            return definition_expression(text)
+    raise _not_simple(text)
+
+
+def _joined(parts: Sequence[Evaluate]) -> Evaluate:
+    def joined(values: Mapping[str, Value]) -> Value:
+        found = [part(values) for part in parts]
+        return None if None in found else "".join(map(_text, found))
+
+    return joined
 
 
 def _calculated(sign: str, one: Evaluate, other: Evaluate) -> Evaluate:

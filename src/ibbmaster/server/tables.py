@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from ibbmaster.dialogue.log_tables import InformationEngine, LogSnapshot, TableQuery
+from ibbmaster.dialogue.log_tables import AnyQuery, InformationEngine, LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import ConfigurationError, IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
@@ -21,8 +21,10 @@ from ibbmaster.work import check_wanted, holding
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ibbmaster.dialogue.relation import Relation
     from ibbmaster.log.history_cache import HistoryCache
     from ibbmaster.log.schema_history import LoggedSchema
+    from ibbmaster.query.engine import QueryRun
     from ibbmaster.schema.base_dump import BaseRows, BaseSchema
     from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
     from ibbmaster.schema.history import SchemaHistory
@@ -124,6 +126,19 @@ class PrimaryTables:
 
     def table_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
         return self._reader().columns(query)
+
+    def compute(self, query: AnyQuery) -> Relation:
+        return self._query_run(query).answer()
+
+    def computed_columns(self, query: AnyQuery) -> tuple[ColumnDefinition, ...]:
+        return self._query_run(query).columns()
+
+    def _query_run(self, query: AnyQuery) -> QueryRun:
+        from ibbmaster.query.engine import QueryRun
+
+        self._timeline(query.snapshot.end)
+        reader = self._reader()
+        return QueryRun(query, lambda table, column_ids: reader.rows_of(query.snapshot, table, column_ids))
 
     def _timeline(self, end: LogPosition) -> _Timeline:
         """The versions of tables, up to a position at least."""

@@ -10,24 +10,26 @@ from ibbmaster.dialogue.conversion import bytes_of
 from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
-from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, SelectItem, TableName
+from ibbmaster.dialogue.statement import SelectItem, TableName
 from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.schema.indexing import row_key
-from ibbmaster.schema.model import TableColumn
+from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
 from ibbmaster.sql.conditions import Condition, RowConditions
 from ibbmaster.sql.contents import TableContents
 from ibbmaster.sql.definitions import ColumnFlag, column_definition
 from ibbmaster.sql.kept_rows import EVERYTHING, Interval
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
-from ibbmaster.sql.literals import Constant, stored_value
+from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.local_values import local_columns
 from ibbmaster.sql.row_blocks import StoredRowBlocks
 from ibbmaster.sql.row_values import RowValues, ShownColumn
 from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns, sort_key
 from ibbmaster.sql.value_texts import TextSettings
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.response import COLLATION_DEFAULT, BlockResultSet, ColumnDefinition, Err, ResultSet
 
 SQLSTATE = "HY000"
@@ -132,7 +134,7 @@ class Answer:
             RefusedError: it is about something else.
         """
         match call.arguments:
-            case (ColumnName((name,)),):
+            case (ColumnName((name,)),) if call.name == "count" or self._names[name].type.word != "bit":
                 return self._names[name]
         raise not_supported(f"{call.written}() of an expression")
 
@@ -143,12 +145,7 @@ class Answer:
         Raises:
             RefusedError: rows or values that the query is about are not known.
         """
-        unknown = contents.unknown
-        for number in self._touched():
-            unknown = unknown or contents.unknown_columns.get(number)
-        if unknown is not None:
-            text = f"the rows of {self._table.full_name} are not known since GTID {unknown.gtid}: {unknown.reason}"
-            raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
+        expect_known(contents, self._table, self._touched())
 
     def _touched(self) -> list[int]:
         """The columns that a query is about; those of the key order the rows."""
@@ -199,11 +196,11 @@ class Answer:
             for part in self._index.parts
         ]
 
-    def _key_encoder(self, stored: StoredColumn, is_descending: bool) -> Callable[[Constant], bytes]:
+    def _key_encoder(self, stored: StoredColumn, is_descending: bool) -> Callable[[Value], bytes]:
         make = sort_key(stored, is_descending=is_descending)
         is_shifted = stored.type.word == "timestamp" and self._query.time_zone_s != 0
 
-        def encode(value: Constant) -> bytes:
+        def encode(value: Value) -> bytes:
             if is_shifted or stored.type.word in ("enum", "set", "float", "double"):
                 raise ValueError("compared value by value")
             data = stored_value(stored.column, stored.type, value)
@@ -274,6 +271,19 @@ class Answer:
         skip, limit = self._select.limit or (0, None)
         rows = [] if skip or limit == 0 else [row]
         return ResultSet(columns=self.definitions, rows=rows, is_binary=self._query.is_binary)
+
+
+def expect_known(contents: TableContents, table: TableVersion, column_ids: Sequence[int]) -> None:
+    """
+    Raises:
+        RefusedError: the rows of a table, or their values of these columns, are not known.
+    """
+    unknown = contents.unknown
+    for number in column_ids:
+        unknown = unknown or contents.unknown_columns.get(number)
+    if unknown is not None:
+        text = f"the rows of {table.full_name} are not known since GTID {unknown.gtid}: {unknown.reason}"
+        raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
 
 
 def _places(

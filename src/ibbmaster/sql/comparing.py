@@ -12,12 +12,12 @@ from typing import Any
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.column import ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.sql.literals import Constant, stored_value
+from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.stored import StoredColumn, is_padded
 from ibbmaster.sql.value_texts import TextSettings, text_of
+from ibbmaster.sqltext.literals import Value
+from ibbmaster.sqltext.moment import loose_moment, parse_duration
 
-_MOMENT = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?", re.ASCII)
-_DURATION = re.compile(r"(-?)(\d{1,3}):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?", re.ASCII)
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DECIMAL, ValueKind.BIT, ValueKind.FLOAT)
 _DATES = (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
@@ -32,7 +32,7 @@ class Comparable:
     """
 
     of_stored: Callable[[bytes], Any]
-    of_constant: Callable[[Constant], Any]
+    of_constant: Callable[[Value], Any]
     has_order: bool = True
 
 
@@ -64,16 +64,16 @@ def comparable(column: StoredColumn, *, is_key: bool, time_zone_s: int) -> Compa
 def _numbers(column: StoredColumn) -> Comparable:
     if column.column.type == ColumnType.FLOAT:
         unpack = struct.Struct("<f").unpack
-        return Comparable(lambda data: unpack(data)[0], _constant_number)
+        return Comparable(lambda data: unpack(data)[0], _constant_real)
     read = kind_of(column.column).convert(column.column)
-    return Comparable(read, _constant_number)
+    return Comparable(read, _constant_real if column.column.type == ColumnType.DOUBLE else _constant_number)
 
 
 def _texts(column: StoredColumn, *, is_key: bool) -> Comparable:
     charset, collation = column.column.charset or "utf8mb4", column.type.collation or ""
     text = text_of(column.column, column.type, TextSettings())
 
-    def of_constant(value: Constant) -> bytes:
+    def of_constant(value: Value) -> bytes:
         found = stored_value(column.column, column.type, value if isinstance(value, bytes) else str(value))
         assert found is not None
         return found
@@ -117,7 +117,7 @@ class _Padded:
         return not self < other
 
 
-def _constant_number(value: Constant) -> int | float | Decimal:
+def _constant_number(value: Value) -> int | float | Decimal:
     if isinstance(value, bytes):
         return int.from_bytes(value, "big")
     if isinstance(value, str):
@@ -131,6 +131,11 @@ def _constant_number(value: Constant) -> int | float | Decimal:
     return value
 
 
+def _constant_real(value: Value) -> float:
+    """As a floating number is compared: 0.1 is the one that is nearest to it."""
+    return float(_constant_number(value))
+
+
 def _moment(text: str) -> str:
     """A date and time with all of its digits, so that texts compare as times do."""
     if len(text) == 10:
@@ -139,28 +144,21 @@ def _moment(text: str) -> str:
     return f"{head}.{fraction.ljust(6, '0')}"
 
 
-def _constant_moment(value: Constant) -> str:
-    match = _MOMENT.fullmatch(str(value).strip())
-    if match is None:
-        raise ValueError(f"{value!r} is no date and time")
-    year, month, day, hour, minute, second = (int(match[number] or 0) for number in range(1, 7))
-    fraction = (match[7] or "").ljust(6, "0")
-    return f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{fraction}"
+def _constant_moment(value: Value) -> str:
+    return loose_moment(str(value)).text
 
 
 def _duration(text: str) -> int:
     """A TIME in microseconds."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
+    found = parse_duration(text)
+    if found is None:
         raise ValueError(f"{text!r} is no time")
-    seconds = (int(match[2]) * 60 + int(match[3])) * 60 + int(match[4] or 0)
-    size = seconds * 1_000_000 + int((match[5] or "").ljust(6, "0"))
-    return -size if match[1] else size
+    return found
 
 
-def _constant_duration(value: Constant) -> int:
+def _constant_duration(value: Value) -> int:
     return _duration(str(value).strip())
 
 
-def _constant_bytes(value: Constant) -> bytes:
+def _constant_bytes(value: Value) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")

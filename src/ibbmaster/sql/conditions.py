@@ -8,11 +8,11 @@ from typing import Any
 
 from ibbmaster.dialogue.conversion import truth_of
 from ibbmaster.dialogue.refusal import not_supported
-from ibbmaster.dialogue.statement import ColumnName, Expression, Literal, Operation
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sql.comparing import Comparable, comparable
 from ibbmaster.sql.contents import InexactRowsError, first_value
 from ibbmaster.sql.stored import Span, StoredColumn, StoredLayout
+from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Operation
 
 Condition = Callable[[bytes, Sequence[Span]], bool | None]
 """Takes an image, and where its values are; None is SQL's UNKNOWN."""

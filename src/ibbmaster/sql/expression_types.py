@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
 from ibbmaster.sqltext.token import words
 from ibbmaster.wire.response import (
     COLLATION_BINARY,

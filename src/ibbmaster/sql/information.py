@@ -23,10 +23,12 @@ from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.matching import like
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
 from ibbmaster.dialogue.relation import Relation, RowValues
-from ibbmaster.dialogue.statement import Call, Literal, Select, TableName, Value
+from ibbmaster.dialogue.statement import Select, TableName
 from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.sql.result_columns import result_columns
 from ibbmaster.sql.sqlite_text import GROUP_CONCAT, SQLITE_OWN, SqliteText, sqlite_text
+from ibbmaster.sqltext.expression import Call, Literal
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import SqlTokens, Token, TokenKind
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 from ibbmaster.work import BrokenOffError, check_wanted

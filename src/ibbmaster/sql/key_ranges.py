@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ibbmaster.dialogue.statement import ColumnName, Expression, Literal, Operation
 from ibbmaster.sql.kept_rows import Interval
-from ibbmaster.sql.literals import Constant
+from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Operation
+from ibbmaster.sqltext.literals import Value
 
 RANGES_MAX = 10_000
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
@@ -18,7 +18,7 @@ class KeyPart:
     """One column of a key. `encode` makes the bytes of a constant, or raises ValueError: the column cannot hold it."""
 
     name: str
-    encode: Callable[[Constant], bytes]
+    encode: Callable[[Value], bytes]
     is_descending: bool = False
 
 
@@ -98,7 +98,7 @@ class _Narrowing:
         return KeyRanges(intervals, is_exact=all(one.is_exact for one in found))
 
     @staticmethod
-    def _compared(sign: str, value: Constant, part: KeyPart, prefix: bytes) -> tuple[Interval, ...]:
+    def _compared(sign: str, value: Value, part: KeyPart, prefix: bytes) -> tuple[Interval, ...]:
         first = prefix + part.encode(value)
         behind, end = successor(first), successor(prefix)
         if part.is_descending:

@@ -1,8 +1,7 @@
-"""Constants of SQL as the bytes that a column stores: what a default gives to a row, what a condition compares with."""
+"""Values of SQL as the bytes that a column stores: what a default gives to a row, what a condition compares with."""
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal, InvalidOperation
 
 from ibbmaster.errors import ConfigurationError
@@ -14,54 +13,11 @@ from ibbmaster.event.rows.kinds.registry import BY_WORD
 from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.schema.model import SqlType
 from ibbmaster.sql.value_texts import encoded
-from ibbmaster.sqltext.token import TokenKind, tokens
-
-Constant = int | float | Decimal | str | bytes | None  # None is NULL
-
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_BITS = re.compile(r"(?:b'([01]*)'|0b([01]+))", re.IGNORECASE)
-_HEX = re.compile(r"(?:x'((?:[0-9a-f]{2})*)'|0x([0-9a-f]+))", re.IGNORECASE)
-_MOMENT = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?", re.ASCII)
+from ibbmaster.sqltext.literals import Value
+from ibbmaster.sqltext.moment import loose_moment
 
 
-class VariableValueError(ValueError):
-    """An expression is none that is known without running it."""
-
-
-def constant_of(expression: str) -> Constant:
-    """The value of a literal as SQL writes it.
-
-    Raises:
-        VariableValueError: it is something else.
-    """
-    text = expression.strip()
-    while text.startswith("(") and text.endswith(")"):
-        text = text[1:-1].strip()
-    if text.upper() == "NULL":
-        return None
-    if text.upper() in ("TRUE", "FALSE"):
-        return int(text.upper() == "TRUE")
-    if _NUMBER.fullmatch(text):
-        return _number(text)
-    if (match := _BITS.fullmatch(text)) is not None:
-        digits = match[1] or match[2] or "0"
-        return int(digits, 2).to_bytes((len(digits) + 7) // 8, "big")
-    if (match := _HEX.fullmatch(text)) is not None:
-        digits = match[1] if match[1] is not None else match[2]
-        return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
-    found = list(tokens(re.sub(r"^_[a-z0-9]+\s*(?=')", "", text, flags=re.IGNORECASE)))
-    if found and all(token.kind is TokenKind.TEXT for token in found):
-        return "".join(token.text for token in found)
-    raise VariableValueError(expression)
-
-
-def _number(text: str) -> int | float | Decimal:
-    if "e" in text.lower():
-        return float(text)
-    return Decimal(text) if "." in text else int(text)
-
-
-def stored_value(column: Column, kind: SqlType, value: Constant) -> bytes | None:
+def stored_value(column: Column, kind: SqlType, value: Value) -> bytes | None:
     """The bytes of a constant in a column, without what tells their length.
 
     Raises:
@@ -101,7 +57,7 @@ def stored_value(column: Column, kind: SqlType, value: Constant) -> bytes | None
     return _encoded(column, kind, value)
 
 
-def _encoded(column: Column, kind: SqlType, value: Constant) -> bytes:
+def _encoded(column: Column, kind: SqlType, value: Value) -> bytes:
     """Numbers and dates, by what writes them elsewhere."""
     inside = ",".join(str(number) for number in (kind.length, kind.scale) if number is not None)
     if kind.word in ("time", "datetime", "timestamp"):
@@ -137,23 +93,21 @@ def _whole(text: str) -> int:
     return int(number)
 
 
-def _is_zero(value: Constant) -> bool:
+def _is_zero(value: Value) -> bool:
     return value == 0 or (isinstance(value, str) and not value.strip("0-: ."))
 
 
-def _moment(column: Column, value: Constant) -> bytes:
+def _moment(column: Column, value: Value) -> bytes:
     """A date, or a date and time, of the calendar or not: 2020-00-00 is one."""
-    match = _MOMENT.fullmatch("0000-00-00" if _is_zero(value) else str(value).strip())
-    if match is None:
-        raise ValueError(f"{value!r} is no date and time")
-    year, month, day, hour, minute, second = (int(match[number] or 0) for number in range(1, 7))
+    moment = loose_moment("0000-00-00" if _is_zero(value) else str(value))
+    year, month, day, hour, minute, second, microsecond = moment
     if month > 12 or day > 31 or hour > 23 or minute > 59 or second > 59:
         raise ValueError(f"{value!r} is no date and time")
     if column.type != ColumnType.DATETIME2:
-        if hour or minute or second or (match[7] or "").strip("0"):
+        if hour or minute or second or microsecond:
             raise ValueError(f"{value!r} is no date")
         return (year << 9 | month << 5 | day).to_bytes(3, "little")
-    fraction = (match[7] or "").ljust(6, "0")
+    fraction = f"{microsecond:06}"
     if fraction[column.scale :].strip("0"):
         raise ValueError(f"{value!r} has more than {column.scale} digits of a second")
     packed = (year * 13 + month) << 22 | day << 17 | hour << 12 | minute << 6 | second
@@ -167,7 +121,7 @@ def _bounded(number: int, bits: int) -> int:
     return number
 
 
-def _enum_number(kind: SqlType, value: Constant) -> int:
+def _enum_number(kind: SqlType, value: Value) -> int:
     if isinstance(value, str):
         if value == "":
             return kind.labels.index("") + 1 if "" in kind.labels else 0
@@ -178,7 +132,7 @@ def _enum_number(kind: SqlType, value: Constant) -> int:
     return _bounded(_whole(str(value)), 16)
 
 
-def _set_bits(kind: SqlType, value: Constant) -> int:
+def _set_bits(kind: SqlType, value: Value) -> int:
     if not isinstance(value, str):
         return _bounded(_whole(str(value)), len(kind.labels))
     folded = [label.rstrip().casefold() for label in kind.labels]
@@ -190,11 +144,11 @@ def _set_bits(kind: SqlType, value: Constant) -> int:
     return bits
 
 
-def _bytes(value: Constant) -> bytes:
+def _bytes(value: Value) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
 
 
-def _text(column: Column, value: Constant) -> bytes:
+def _text(column: Column, value: Value) -> bytes:
     charset = column.charset or "utf8mb4"
     if isinstance(value, bytes):
         data = value
@@ -205,7 +159,7 @@ def _text(column: Column, value: Constant) -> bytes:
     return data.rstrip(b" ") if column.type == ColumnType.STRING else data
 
 
-def _uuid(value: Constant) -> bytes:
+def _uuid(value: Value) -> bytes:
     data = value if isinstance(value, bytes) else bytes.fromhex(str(value).replace("-", ""))
     if len(data) != UUID_SIZE:
         raise ValueError(f"{value!r} is no UUID")
@@ -214,7 +168,7 @@ def _uuid(value: Constant) -> bytes:
     return data
 
 
-def _address(value: Constant, version: int) -> bytes:
+def _address(value: Value, version: int) -> bytes:
     if isinstance(value, bytes):
         return value
     text = str(value)

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.relation import Relation, RowValues
-from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, Select, Subquery, Value
+from ibbmaster.dialogue.statement import Select
 from ibbmaster.sql.expression_types import type_of
 from ibbmaster.sql.sqlite_text import SelectedItem, selected_items
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, Subquery
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import SqlTokens
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 

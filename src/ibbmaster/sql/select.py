@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import threading
 import weakref
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
-from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer, expect_known
 from ibbmaster.sql.base_rows import BaseDump
+from ibbmaster.sql.contents import TableContents
 from ibbmaster.sql.folding import ROW_BYTES_MAX, RowFold, SchemaTimeline
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_file import RowFile
@@ -21,6 +27,15 @@ from ibbmaster.work import holding
 
 FOLDS_MAX = 4  # positions whose rows are kept
 FROZEN_MAX = 16  # if sessions have frozen them; the rows of others are read again each time
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """Rows of a table where they are kept: the places of their images in a buffer that stays as it is."""
+
+    contents: TableContents
+    places: array[int]
+    data: Buffer
 
 
 class TableReader:
@@ -66,13 +81,33 @@ class TableReader:
             IbbMasterError: the log cannot be read.
         """
         answer = Answer(query)
-        if self._base is not None and not _has_reached(query.snapshot.state, self._base.position):
-            text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
-            raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
+        self._check_reached(query.snapshot)
         with holding(self._lock):
             contents = self._fold_at(query.snapshot).contents_of(query.table)
             answer.check_known(contents)
             return answer.rows(contents)
+
+    def rows_of(self, snapshot: LogSnapshot, table: TableVersion, column_ids: Sequence[int]) -> FoundRows:
+        """All rows of a table, in the order of its key.
+
+        Raises:
+            RefusedError: they, or the values of these columns, are not known.
+            IbbMasterError: the log cannot be read.
+        """
+        self._check_reached(snapshot)
+        with holding(self._lock):
+            contents = self._fold_at(snapshot).contents_of(table)
+            expect_known(contents, table, column_ids)
+            return FoundRows(contents, contents.kept.all_places(contents.number), contents.kept.rows.data())
+
+    def _check_reached(self, snapshot: LogSnapshot) -> None:
+        """
+        Raises:
+            RefusedError: the base is of a later position.
+        """
+        if self._base is not None and not _has_reached(snapshot.state, self._base.position):
+            text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
+            raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
 
     def close(self) -> None:
         """Forget everything."""

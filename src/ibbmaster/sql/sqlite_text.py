@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
-from ibbmaster.dialogue.sql_expression import BARE_FUNCTIONS, SCOPES, binary_value
-from ibbmaster.dialogue.statement import SystemVariable, Value
 from ibbmaster.schema.collations import find_charset
+from ibbmaster.sqltext.expression import BARE_FUNCTIONS, SCOPES, SystemVariable
+from ibbmaster.sqltext.literals import Value, binary_value
 from ibbmaster.sqltext.sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, ORACLE, PIPES_AS_CONCAT
 from ibbmaster.sqltext.token import LITERALS, PLACEHOLDER, Token, TokenKind, words
 

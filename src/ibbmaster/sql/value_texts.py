@@ -11,8 +11,8 @@ from typing import NamedTuple
 from ibbmaster.event.rows.charset import CODECS, decode_text
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.event.rows.moment import civil_date
 from ibbmaster.schema.model import SqlType
+from ibbmaster.sqltext.moment import civil_date
 
 Text = Callable[[bytes], bytes]
 """Takes the stored bytes of a value, without what tells its length; gives its text. Raises ValueError."""
@@ -152,7 +152,7 @@ def floating_text(value: float, *, digits: int | None) -> str:
     stripped = figures.lstrip("0")
     point -= len(figures) - len(stripped)
     figures = stripped.rstrip("0")
-    if point not in PLAIN_EXPONENTS:
+    if point not in PLAIN_EXPONENTS and not 0 < point < len(figures):
         rest = f".{figures[1:]}" if len(figures) > 1 else ""
         return f"{sign}{figures[0]}{rest}e{point - 1}"
     if point <= 0:

@@ -19,9 +19,10 @@ ESCAPES: Mapping[str, str] = {
     "%": "\\%",  # LIKE wants the backslash
     "_": "\\_",
 }
-_IN_EXPRESSIONS = str.maketrans(
+_PLAIN = str.maketrans(
     {"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r", "\x1a": "\\Z"},
 )
+_IN_EXPRESSIONS = {**_PLAIN, ord("'"): "\\'"}
 _IN_DEFINITIONS = str.maketrans({"\\": "\\\\", "'": "''", "\0": "\\0", "\n": "\\n", "\r": "\\r"})
 
 
@@ -50,6 +51,11 @@ def unquoted(text: str, sql_mode: int = 0) -> str:
 
 def quoted(text: str) -> str:
     """A text as SQL under sql_mode ''."""
+    return f"'{text.translate(_PLAIN)}'"
+
+
+def quoted_in_expression(text: str) -> str:
+    """A text as a server prints it in expressions, which is SQL under sql_mode ''."""
     return f"'{text.translate(_IN_EXPRESSIONS)}'"
 
 

@@ -20,7 +20,7 @@ from ibbmaster.schema.column_text import type_text
 from ibbmaster.schema.expression import Evaluate, NotSimpleError, formula
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
-from ibbmaster.sql.literals import VariableValueError, constant_of
+from ibbmaster.sqltext.literals import VariableValueError, literal_value
 
 KeptRow = Mapping[int, Value]  # by the id of the column: it outlives an ALTER TABLE
 Values = Mapping[str, object]  # by the name of the column
@@ -85,7 +85,7 @@ class WritableVersion:
             ConfigurationError: it is no literal.
         """
         try:
-            return self.read(number, constant_of(expression))
+            return self.read(number, literal_value(expression))
         except VariableValueError:
             where = f"{self.table.full_name} column {self.table.columns[number].name}"
             raise ConfigurationError(f"{where}: what {expression} comes to is not known here: give its value") from None

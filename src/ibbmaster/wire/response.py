@@ -53,11 +53,13 @@ class FieldType(enum.IntEnum):
     TIME = 11
     DATETIME = 12
     YEAR = 13
+    BIT = 16
     NEWDECIMAL = 246
     MEDIUM_BLOB = 250
     LONG_BLOB = 251
     BLOB = 252
     VAR_STRING = 253
+    STRING = 254
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

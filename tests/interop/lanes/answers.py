@@ -17,7 +17,7 @@ from ibbmaster.codec import lenenc
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import Call, ColumnName, Expression, Literal, Operation, Select, SelectItem, Star
+from ibbmaster.dialogue.statement import Select, SelectItem
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.position import LogPosition
@@ -26,6 +26,7 @@ from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.sql.base_rows import BaseDump
 from ibbmaster.sql.select import TableReader
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, Star
 from ibbmaster.wire.response import Err, ResultSet, encode_column, encode_row, is_eof
 
 COM_QUERY, COM_STMT_PREPARE, COM_STMT_EXECUTE, COM_STMT_CLOSE = 3, 0x16, 0x17, 0x19

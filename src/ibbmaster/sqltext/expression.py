@@ -1,25 +1,14 @@
-"""Reads expressions: operators by precedence, calls, variables, literals."""
+"""Expressions: one tree, and one reader of it: operators by precedence, calls, variables, literals."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, TypeAlias
 
-from ibbmaster.dialogue.statement import (
-    Call,
-    ColumnName,
-    Default,
-    Expression,
-    Literal,
-    Operation,
-    Query,
-    Star,
-    Subquery,
-    SystemVariable,
-    UserVariable,
-)
-from ibbmaster.schema.collations import find_charset
+from ibbmaster.sqltext.literals import Value, binary_value, number_value
 from ibbmaster.sqltext.operators import JOINED, JOINED_ORACLE, NOT, PREDICATE, UNARY, binary_operators
 from ibbmaster.sqltext.sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, IGNORE_SPACE
 from ibbmaster.sqltext.token import LITERALS, SqlError, SqlTokens, Token, TokenKind, error_at, words
@@ -59,8 +48,96 @@ RESERVED = words(
 _FLAT = frozenset(("OR", "AND", "+", JOINED, JOINED_ORACLE))  # many of one kind in a row are one operation
 
 
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, a text, bytes (as 0x41 is written) or NULL.
+
+    Attributes:
+        charset: what _utf8mb4'…' names.
+        written: of numbers and bytes, how they were.
+    """
+
+    value: Value
+    charset: str | None = None
+    written: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The keyword DEFAULT as the value of a variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserVariable:
+    """@name; the name is in lower case."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SystemVariable:
+    """@@name or @@scope.name, or a bare name in SET; `scope` is 'global', 'session' or ''."""
+
+    name: str
+    scope: str
+    written: str  # the name as the client wrote it
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnName:
+    """A column, perhaps with its table and database before it."""
+
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """* or table.*"""
+
+    table: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function with its arguments; the name is in lower case.
+
+    `is_read` is False where the arguments are none that the parser knows: it is a call all the same.
+    """
+
+    name: str
+    written: str
+    arguments: tuple[Expression, ...] = ()
+    database: str | None = None
+    is_read: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator, in upper case, and what it is applied to; CASE has value, WHEN, THEN, …, ELSE."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery:
+    """A query in brackets as a value, or as a table; what it is, is known to who reads queries."""
+
+    query: Any
+
+
+Expression: TypeAlias = (
+    Literal | Default | UserVariable | SystemVariable | ColumnName | Star | Call | Operation | Subquery
+)
+
+
 class ExpressionParser(ABC):
-    """Recursive descent over the tokens of one text."""
+    """Recursive descent over the tokens of one text.
+
+    With `is_of_definition`, of an expression in DDL, COLLATE and the kind of DATE'…' are a part of the tree.
+    """
+
+    is_of_definition = False
 
     def __init__(self, tokens: SqlTokens) -> None:
         self._text = tokens
@@ -89,8 +166,12 @@ class ExpressionParser(ABC):
             raise self._error()
 
     @abstractmethod
-    def _query(self) -> Query:
+    def _query(self) -> Any:
         """A SELECT inside an expression."""
+
+    def _charset(self, name: str) -> str | None:
+        """The character set that stands before a text as _name; None if there is none."""
+        return name.lower()
 
     def _expression(self, least: int = 1) -> Expression:
         """An expression of operators that bind at least so tightly."""
@@ -109,7 +190,10 @@ class ExpressionParser(ABC):
             if least <= binds:
                 self._index += 1
                 return Operation("NOT", (self._expression(binds),))
-        return self._operand()
+        operand = self._operand()
+        while self.is_of_definition and self._accept("COLLATE"):
+            operand = Operation("COLLATE", (operand, Literal(self._take_name())))
+        return operand
 
     def _operator(self, left: Expression, least: int) -> Expression | None:
         """What follows an operand, with it; None where it is no operator, or binds less."""
@@ -178,13 +262,13 @@ class ExpressionParser(ABC):
         match token.kind:
             case TokenKind.NUMBER:
                 self._index += 1
-                return Literal(number_value(token.text))
+                return Literal(number_value(token.text), written=token.text)
             case TokenKind.TEXT:
                 text = self._take_texts()
                 return Literal(text if text or not self._sql_mode & EMPTY_STRING_IS_NULL else None)
             case TokenKind.HEX | TokenKind.BITS:
                 self._index += 1
-                return Literal(binary_value(token))
+                return Literal(binary_value(token), written=token.text)
             case TokenKind.USER:
                 return self._user_variable()
             case TokenKind.SYSTEM:
@@ -210,9 +294,9 @@ class ExpressionParser(ABC):
                 return value
             if sign == "-" and isinstance(value, Literal):
                 if isinstance(value.value, Decimal):
-                    return Literal(value.value.copy_negate())
+                    return Literal(value.value.copy_negate(), written=_negative(value.written))
                 if isinstance(value.value, int | float):
-                    return Literal(-value.value)
+                    return Literal(-value.value, written=_negative(value.written))
             return self._step({"-": "NEGATIVE", "!": "NOT"}.get(sign, sign), value)
         raise self._error()
 
@@ -220,15 +304,15 @@ class ExpressionParser(ABC):
         word = token.word
         following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
         if word[0] == "_" and following is not None and following.kind in LITERALS:
-            charset = find_charset(word[1:])
+            charset = self._charset(word[1:])
             if charset is not None:
                 self._index += 1
                 literal = self._operand()
                 assert isinstance(literal, Literal)
-                return Literal(literal.value, charset)
+                return Literal(literal.value, charset, literal.written)
         if word in ("NULL", "TRUE", "FALSE") and not self._is_call():
             self._index += 1
-            return Literal({"NULL": None, "TRUE": 1, "FALSE": 0}[word])
+            return Literal({"NULL": None, "TRUE": 1, "FALSE": 0}[word], written="NULL" if word == "NULL" else "")
         if word == "DEFAULT" and not self._is_call():
             self._index += 1
             return Default()
@@ -238,6 +322,9 @@ class ExpressionParser(ABC):
             case "EXISTS" if self._is_call():
                 self._index += 2
                 return Operation("EXISTS", (self._subquery(),))
+            case "DATE" | "TIME" | "TIMESTAMP" if self.is_of_definition and self._is_before_text():
+                self._index += 1
+                return Operation(word, (self._operand(),))
             case "BINARY":
                 self._index += 1
                 return Operation("BINARY", (self._expression(UNARY),))
@@ -283,7 +370,7 @@ class ExpressionParser(ABC):
         if self._peek("("):
             self._index = start
             return self._call()
-        if self._accept("COLLATE"):
+        if not self.is_of_definition and self._accept("COLLATE"):
             self._take_name()
         return ColumnName(tuple(parts))
 
@@ -386,6 +473,10 @@ class ExpressionParser(ABC):
         token = self._token()
         return len(self._sql) if token is None else token.start
 
+    def _is_before_text(self) -> bool:
+        following = self._tokens[self._index + 1 : self._index + 2]
+        return bool(following) and following[0].kind is TokenKind.TEXT
+
     def _is_call(self) -> bool:
         following = self._index + 1
         return following < len(self._tokens) and self._tokens[following].is_sign("(")
@@ -463,23 +554,6 @@ class ExpressionParser(ABC):
         return error_at(self._sql, self._start())
 
 
-def number_value(text: str) -> int | float | Decimal:
-    """A number as MariaDB types it: exact, but with an exponent."""
-    if text.isdecimal() and text.isascii():
-        if len(text) <= 20 and (value := int(text)) <= UINT64_MAX:
-            return value
-        return Decimal(text[:400])
-    if "e" in text.lower():
-        return float(text)
-    try:
-        return Decimal(text[:400])
-    except InvalidOperation:
-        return float(text)
-
-
-def binary_value(token: Token) -> bytes:
-    """The bytes that 0x41, x'41', 0b1 or b'1' mean."""
-    digits = token.text[2:].removesuffix("'")
-    if token.kind is TokenKind.HEX:
-        return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
-    return int(digits or "0", 2).to_bytes((len(digits) + 7) // 8, "big")
+def _negative(written: str) -> str:
+    """A number with the other sign."""
+    return written.removeprefix("-") if written.startswith("-") else f"-{written}"

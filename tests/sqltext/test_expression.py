@@ -8,8 +8,9 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.sql_expression import DEPTH_MAX, STEPS_MAX, binary_value, number_value
-from ibbmaster.dialogue.statement import (
+from ibbmaster.sqltext.expression import (
+    DEPTH_MAX,
+    STEPS_MAX,
     Call,
     ColumnName,
     Literal,
@@ -19,6 +20,7 @@ from ibbmaster.dialogue.statement import (
     SystemVariable,
     UserVariable,
 )
+from ibbmaster.sqltext.literals import binary_value, number_value
 from ibbmaster.sqltext.token import SqlError, tokenize
 
 

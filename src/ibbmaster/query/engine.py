@@ -1,0 +1,349 @@
+"""Carries out one query: SQLite with the tables it names, functions of ours, bounds of memory, and a way to stop."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ibbmaster.dialogue.log_tables import AnyQuery
+from ibbmaster.dialogue.refusal import RefusedError, not_supported, out_of_memory
+from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.statement import TableName
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.query import aggregates, values
+from ibbmaster.query.compiling import QuerySession
+from ibbmaster.query.kinds import REALS, Kind, Type, definition_of
+from ibbmaster.query.planning import Plan, Planner, SourceColumn, SourceTable
+from ibbmaster.query.reading import read_query
+from ibbmaster.query.scalars import Slot
+from ibbmaster.query.tables import LoadedTable
+from ibbmaster.query.tree import NamedTable
+from ibbmaster.schema.model import TableKind, TableVersion
+from ibbmaster.sql.definitions import column_definition
+from ibbmaster.sql.local_values import local_columns
+from ibbmaster.sql.select import FoundRows
+from ibbmaster.sql.value_texts import encoded
+from ibbmaster.sqltext.sql_mode import (
+    MSSQL,
+    NO_UNSIGNED_SUBTRACTION,
+    ONLY_FULL_GROUP_BY,
+    ORACLE,
+    PAD_CHAR_TO_FULL_LENGTH,
+    TIME_ROUND_FRACTIONAL,
+    sql_mode_text,
+)
+from ibbmaster.versions import Difference
+from ibbmaster.wire.response import ColumnDefinition
+from ibbmaster.work import BrokenOffError, check_wanted
+
+FIRST_ROWS = 100  # that are computed before the answer begins
+STEPS_BETWEEN_LOOKS = 20_000
+CACHE_KIB = 8 << 10
+PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
+VALUE_MAX = 64 << 20  # bytes of one value
+FUNCTIONS_MAX = 2_000
+#: What of sql_mode changes values of expressions.
+OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: VALUE_MAX,
+    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 4 << 20,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 500,
+    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
+    sqlite3.SQLITE_LIMIT_COLUMN: 2000,
+}
+_AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
+    "sum_real": (1, aggregates.SumReal),
+    "avg_real": (1, aggregates.AvgReal),
+    "min_text": (3, aggregates.extreme_text(is_greatest=False)),
+    "max_text": (3, aggregates.extreme_text(is_greatest=True)),
+    "first_row": (1, aggregates.FirstRow),
+    "same_row": (1, aggregates.SameRow),
+    "sum_once": (1, aggregates.SumOnce),
+    "only_row": (1, aggregates.OnlyRow),
+    "concat_of": (-1, aggregates.ConcatOf),
+    **{f"{name}_of": (1, aggregates.spread(name)) for name in ("std", "stddev", "stddev_pop", "stddev_samp")},
+    **{f"{name}_of": (1, aggregates.spread(name)) for name in ("variance", "var_pop", "var_samp")},
+}
+
+#: Gives the rows of a table at the session's place in the log, with the values of these columns; or refuses.
+FindRows = Callable[[TableVersion, Sequence[int]], FoundRows]
+
+
+class QueryRun:
+    """One query, from its tokens to its rows. Used once."""
+
+    def __init__(self, query: AnyQuery, rows_of: FindRows) -> None:
+        self._tokens = query.tokens
+        self._session = _session_of(query)
+        self._find = query.find
+        self._rows_of = rows_of
+        self._tables: dict[str, LoadedTable] = {}
+        self._parameters: dict[str, Any] = {}
+        self._functions: list[tuple[str, int, Callable[..., Any]]] = []
+        self._error: Exception | None = None
+        self._database: sqlite3.Connection | None = None
+
+    # What the planner asks --------------------------------------------------------------------
+
+    def function(self, compute: Callable[..., Any], count: int) -> str:
+        """As `SqlFunctions` has it."""
+        if len(self._functions) >= FUNCTIONS_MAX:
+            raise not_supported(f"more than {FUNCTIONS_MAX} expressions")
+        name = f"f{len(self._functions)}"
+        self._functions.append((name, count, compute))
+        return name
+
+    def parameter(self, value: Any) -> str:
+        """As `SqlFunctions` has it."""
+        name = f"p{len(self._parameters)}"
+        self._parameters[name] = value
+        return f":{name}"
+
+    def key_column(self, slot: Slot) -> str | None:
+        """As `SqlFunctions` has it."""
+        table = self._tables.get(slot.table)
+        return None if table is None else table.key_column(slot)
+
+    def source(self, table: NamedTable, sql_alias: str) -> tuple[str, SourceTable]:
+        """As `Tables` has it."""
+        found = self._find(TableName(table.name, table.database))
+        if not isinstance(found, TableVersion):
+            raise not_supported("tables of the log and of information_schema in one query")
+        if found.kind is not TableKind.BASE:
+            raise not_supported(f"SELECT from a {found.kind.value.lower()}")
+        definitions = {
+            column.id: column_definition(
+                found,
+                column,
+                column.name,
+                alias=table.alias,
+                text_charset=self._session.charset,
+                text_collation_id=self._session.collation_id,
+            )
+            for column in found.columns
+        }
+        loaded = next((one for one in self._tables.values() if one.table is found), None)
+        if loaded is None:
+            loaded = LoadedTable(len(self._tables), found, definitions)
+            self._tables[loaded.name] = loaded
+        columns = []
+        by_id = {}
+        for column, slot in loaded.slots(sql_alias, definitions):
+            columns.append(SourceColumn(column.name, slot, not column.is_invisible))
+            by_id[column.id] = slot
+        key = tuple(by_id[number] for number in loaded.row_key if number in by_id)
+        is_whole = len(key) == len(loaded.row_key)
+        database = table.database or self._session.evaluator.who.database
+        indexed = {
+            by_id[part.column_id]
+            for index in found.indexes
+            if index is not found.primary_key
+            for part in index.parts
+            if part.column_id in by_id
+        }
+        source = SourceTable(table.alias or table.name, database, columns, key if is_whole else (), frozenset(indexed))
+        source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
+        return loaded.name, source
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def columns(self) -> tuple[ColumnDefinition, ...]:
+        """The columns of the answer; no row is read."""
+        plan = self._plan()
+        return tuple(self._definition(column.name, column.type) for column in plan.columns)
+
+    def answer(self) -> Relation:
+        """
+        Raises:
+            RefusedError: the query is not answered here as MariaDB does it, or its tables are not known.
+        """
+        plan = self._plan()
+        definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
+        database = self._open()
+        try:
+            self._load(plan.sql)
+            cursor = self._execute(plan.sql)
+            shows = [self._shower(column.type) for column in plan.columns]
+            rows = self._rows(cursor, shows)
+            first = list(itertools.islice(rows, FIRST_ROWS))
+        except BaseException:
+            database.close()
+            raise
+        is_all = len(first) < FIRST_ROWS
+        return Relation(definitions, first if is_all else itertools.chain(first, rows), is_open=not is_all)
+
+    def _plan(self) -> Plan:
+        sql_mode = self._tokens.sql_mode
+        if sql_mode & OTHER_VALUES:
+            raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
+        planner = Planner(self._session, self, self, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
+        return planner.plan(read_query(self._tokens))
+
+    def _definition(self, name: str, kind: Type) -> ColumnDefinition:
+        return definition_of(kind, name, self._session.charset, self._session.collation_id)
+
+    def _open(self) -> sqlite3.Connection:
+        database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._database = database
+        database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
+        database.execute("PRAGMA synchronous = OFF")
+        database.execute("PRAGMA journal_mode = OFF")
+        database.execute(f"PRAGMA max_page_count = {PAGES_MAX}")
+        for category, most in _LIMITS.items():
+            database.setlimit(category, most)
+        for name, count, compute in self._functions:
+            database.create_function(name, count, self._guarded(compute))
+        for name, (count, made) in _AGGREGATES.items():
+            database.create_aggregate(name, count, self._guarded_class(made))
+        for name, made in (("sum_exact", aggregates.SumExact), ("avg_exact", aggregates.AvgExact)):
+            database.create_window_function(name, 3, self._guarded_class(made))
+        database.set_progress_handler(self._look, STEPS_BETWEEN_LOOKS)
+        return database
+
+    def _guarded(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        """A function whose errors are found again behind SQLite."""
+
+        def call(*arguments: Any) -> Any:
+            try:
+                return compute(*arguments)
+            except Exception as error:
+                self._error = self._error or error
+                raise
+
+        return call
+
+    def _guarded_class(self, made: Callable[[], Any]) -> Any:
+        guard = self._guarded
+
+        class Guarded(made):  # type: ignore[misc, valid-type]
+            def __init__(self) -> None:
+                super().__init__()
+                self.step = guard(super().step)
+                self.finalize = guard(super().finalize)
+
+        return Guarded
+
+    def _look(self) -> int:
+        try:
+            check_wanted()
+        except BrokenOffError as error:
+            self._error = error
+            return 1
+        return 0
+
+    def _load(self, sql: str) -> None:
+        assert self._database is not None
+        for table in self._tables.values():
+            used = table.used_columns(sql)
+            local = local_columns(table.table)
+            for _, column in used:
+                if column.id in local:
+                    raise not_supported(
+                        f"column {column.name}, which each reader's session computes anew, in such a query"
+                    )
+            found = self._rows_of(table.table, [column.id for _, column in used])
+            self._database.execute(table.create(used))
+            self._database.execute("BEGIN")
+            try:
+                rows = table.rows(found, used, self._session.time_zone_s)
+                self._database.executemany(table.insert(used), rows)
+            except (sqlite3.Error, ValueError, OverflowError) as error:
+                raise self._cause(error, f"rows of {table.table.full_name}") from None
+            self._database.execute("COMMIT")
+
+    def _execute(self, sql: str) -> sqlite3.Cursor:
+        assert self._database is not None
+        try:
+            return self._database.execute(sql, self._parameters)
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            raise self._cause(error, "a query") from None
+
+    def _rows(
+        self, cursor: sqlite3.Cursor, shows: Sequence[Callable[[Any], bytes] | None]
+    ) -> Iterator[tuple[bytes | None, ...]]:
+        try:
+            while True:
+                try:
+                    row = next(cursor, None)
+                except (sqlite3.Error, ValueError, OverflowError) as error:
+                    raise self._cause(error, "a query") from None
+                if row is None:
+                    return
+                yield tuple(
+                    None if value is None or show is None else show(value)
+                    for value, show in zip(row, shows, strict=True)
+                )
+        finally:
+            with suppress(sqlite3.Error):
+                if self._database is not None:
+                    self._database.close()
+
+    def _cause(self, error: Exception, what: str) -> Exception:
+        """What is to be said of a failure."""
+        if self._error is not None and isinstance(self._error, RefusedError | BrokenOffError | IbbMasterError):
+            return self._error
+        if isinstance(error, IbbMasterError):
+            return error
+        problem = str(self._error or error)
+        if "full" in problem or "too big" in problem or "memory" in problem:
+            return out_of_memory(f"{what} of so many rows")
+        return not_supported(f"{what} of this form: {problem}")
+
+    def _shower(self, kind: Type) -> Callable[[Any], bytes] | None:
+        """What makes the text of a value as SQLite has it."""
+        load = values.loading(kind)
+        charset = self._session.charset
+        target = charset if charset not in (None, "binary") else kind.charset or "utf8mb4"
+        if kind.kind is Kind.NULL:
+            return None
+        if kind.kind is Kind.OPAQUE:
+            return lambda value: value if isinstance(value, bytes) else value.encode()
+        has_negative_zero = Difference.SHOWS_NEGATIVE_ZERO.holds(self._session.version)
+        if kind.kind is Kind.DOUBLE and kind.column is None and not has_negative_zero:
+            load = lambda value: value + 0.0  # noqa: E731 - as the other ways to load
+        elif kind.kind is Kind.DOUBLE and kind.column is None:
+            load = _without_negative_zero
+        if kind.kind is Kind.DATETIME:
+            decimals = kind.decimals
+            return lambda value: values.fitted_moment(value, decimals).encode()
+        text = values.text_function(kind)
+        if self._session.is_binary and kind.kind in REALS:
+            text = repr
+
+        def show(value: Any) -> bytes:
+            shown = text(value if load is None else load(value))
+            if isinstance(shown, bytes):
+                return shown
+            return shown.encode() if target == "utf8mb4" and shown.isascii() else encoded(shown, str(target))
+
+        return show
+
+
+def _without_negative_zero(value: float) -> float:
+    """
+    Raises:
+        RefusedError: it is -0, which a server shows as it is or as 0, by how it has come by it.
+    """
+    if not value and math.copysign(1, value) < 0:
+        raise not_supported("the number -0")
+    return value
+
+
+def _session_of(query: AnyQuery) -> QuerySession:
+    """What the values of a query depend on."""
+    settings = query.evaluator.settings
+    digits = settings.value("div_precision_increment")
+    return QuerySession(
+        evaluator=query.evaluator,
+        collation=settings.collation,
+        charset=query.text_charset,
+        collation_id=query.text_collation_id,
+        time_zone_s=settings.time_zone_s,
+        division_digits=digits if isinstance(digits, int) else 4,
+        version=query.version,
+        is_binary=query.is_binary,
+    )

@@ -1,0 +1,246 @@
+"""Rows of tables of the log as SQLite gets them: only the columns that a query names, decoded once."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ibbmaster.dialogue.refusal import not_supported
+from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.query import kinds, values
+from ibbmaster.query.kinds import Kind, Type
+from ibbmaster.query.scalars import Slot, cached
+from ibbmaster.query.weights import key_of
+from ibbmaster.schema.indexing import row_key
+from ibbmaster.schema.model import TableColumn, TableVersion
+from ibbmaster.sql.contents import first_value
+from ibbmaster.sql.row_file import HEAD
+from ibbmaster.sql.select import FoundRows
+from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns
+from ibbmaster.sql.value_texts import TextSettings, text_of
+from ibbmaster.wire.response import ColumnDefinition, FieldType
+from ibbmaster.work import check_wanted
+
+ROWS_BETWEEN_LOOKS = 1 << 10
+INTEGER_DIGITS = {"tinyint": 3, "smallint": 5, "mediumint": 8, "int": 10, "bigint": 19}
+_BINARY = frozenset(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"))
+_BLOBS = frozenset(("tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"))
+_TEXT_SIZES = {"tinytext": 255, "text": 65535, "mediumtext": 16777215, "longtext": (1 << 32) - 1}
+
+Decode = Callable[[bytes], Any]
+
+
+def column_type(column: TableColumn, definition: ColumnDefinition) -> Type:
+    """The type of a column's values.
+
+    Raises:
+        RefusedError: there is none for it here.
+    """
+    kind = column.type
+    word = kind.word
+    base: dict[str, Any] = {"is_nullable": column.is_nullable, "column": definition, "sql": kind}
+    length = kind.length
+    if word in INTEGER_DIGITS:
+        digits = (
+            INTEGER_DIGITS[word] + (kind.is_unsigned and word == "bigint") + (word == "mediumint" and kind.is_unsigned)
+        )
+        return Type(
+            kind=Kind.INT, length=definition.length, digits=digits, is_unsigned=kind.is_unsigned,
+            field=FieldType(definition.column_type), **base,
+        )  # fmt: skip
+    match word:
+        case "year":
+            return Type(kind=Kind.YEAR, length=length or 4, digits=4, is_unsigned=True, **base)
+        case "bit":
+            return Type(kind=Kind.BIT, length=length or 1, digits=length or 1, is_unsigned=True, **base)
+        case "decimal":
+            return Type(
+                kind=Kind.DECIMAL, length=definition.length, digits=length or 10, decimals=kind.scale or 0,
+                is_unsigned=kind.is_unsigned, **base,
+            )  # fmt: skip
+        case "double" | "float":
+            return Type(
+                kind=Kind.DOUBLE if word == "double" else Kind.FLOAT, length=definition.length, digits=17,
+                decimals=definition.decimals, is_unsigned=kind.is_unsigned, **base,
+            )  # fmt: skip
+        case "date":
+            return kinds.changed(kinds.date(), **base)
+        case "datetime" | "timestamp":
+            found = kinds.moment(definition.decimals)
+            return kinds.changed(found, field=FieldType(definition.column_type), **base)
+        case "time":
+            return kinds.changed(kinds.duration(definition.decimals), **base)
+        case "enum" | "set":
+            sizes = [len(label) for label in kind.labels]
+            size = max(sizes, default=0) if word == "enum" else sum(sizes) + max(len(sizes) - 1, 0)
+            return Type(
+                kind=Kind.ENUM if word == "enum" else Kind.SET, length=size, digits=size, labels=kind.labels,
+                collation=kind.collation, charset=kind.charset, **base,
+            )  # fmt: skip
+    if word in _BINARY:
+        return Type(kind=Kind.BYTES, length=definition.length, is_blob=word in _BLOBS, **base)
+    if word in ("char", "varchar") or word in _TEXT_SIZES:
+        size = length or (0 if word != "char" or length == 0 else 1)
+        if word in _TEXT_SIZES:
+            size = min(_TEXT_SIZES[word] * 4, (1 << 32) - 1)
+        return Type(
+            kind=Kind.TEXT, length=size, collation=kind.collation, charset=kind.charset,
+            is_blob=word in _BLOBS, field=FieldType.STRING if word == "char" else None, **base,
+        )  # fmt: skip
+    return Type(kind=Kind.OPAQUE, length=definition.length, **base)
+
+
+class LoadedTable:
+    """One table of one query. Columns are told before the rows are loaded, as slots name them."""
+
+    def __init__(self, number: int, table: TableVersion, definitions: dict[int, ColumnDefinition]) -> None:
+        self.table = table
+        self.name = f"t{number}"
+        self._columns = [column for column in table.columns if not column.is_hidden]
+        self._definitions = definitions
+        self._wanted: dict[str, int] = {}  # SQL name of a column: the place of its value
+        self._keys: dict[str, tuple[int, str]] = {}  # of a key column: the place of the text, the collation
+        self.is_loaded = False
+
+    def slots(self, alias: str, definitions: dict[int, ColumnDefinition]) -> Iterator[tuple[TableColumn, Slot]]:
+        """Each column as SQL knows it."""
+        for place, column in enumerate(self._columns):
+            kind = column_type(column, definitions[column.id])
+            yield column, Slot(f"{alias}.c{place}", kind, table=self.name)
+
+    def key_column(self, slot: Slot) -> str:
+        """The column beside a text that compares as it does."""
+        alias, _, name = slot.sql.partition(".")
+        place = int(name[1:])
+        assert slot.type.collation is not None
+        key_of(slot.type.collation)
+        self._keys[f"k{place}"] = place, slot.type.collation
+        return f"{alias}.k{place}"
+
+    @property
+    def row_key(self) -> list[int]:
+        """The ids of the columns of the primary key."""
+        index = row_key(self.table)
+        return [] if index is None else [part.column_id for part in index.parts]
+
+    def used_columns(self, sql: str) -> list[tuple[int, TableColumn]]:
+        """The columns that a statement names, by their places."""
+        import re
+
+        places = {int(found) for found in re.findall(r"\ba\d+\.c(\d+)\b", sql)}
+        places |= {place for place, _ in self._keys.values()}
+        return [(place, column) for place, column in enumerate(self._columns) if place in places]
+
+    def create(self, used: list[tuple[int, TableColumn]]) -> str:
+        """The statement that makes the table."""
+        names = [f"c{place}" for place, _ in used] + list(self._keys)
+        return f"CREATE TABLE {self.name} ({', '.join(names) or 'c0'})"
+
+    def insert(self, used: list[tuple[int, TableColumn]]) -> str:
+        count = len(used) + len(self._keys) or 1
+        return f"INSERT INTO {self.name} VALUES ({', '.join('?' * count)})"
+
+    def rows(
+        self, found: FoundRows, used: list[tuple[int, TableColumn]], time_zone_s: int
+    ) -> Iterator[tuple[Any, ...]]:
+        """The rows for `insert`.
+
+        Raises:
+            ValueError: a value cannot be read.
+        """
+        shown = TextSettings("utf8mb4", time_zone_s)
+        own = {column.id: column for column in own_columns(self.table)}
+        order = [place for place, _ in used]
+        keys = [(order.index(place), cached(key_of(collation))) for place, collation in self._keys.values()]
+        plans: dict[int, list[tuple[int | None, Any]]] = {}
+        data, layouts = found.data, found.contents.layouts
+        if not used:
+            yield from ((None,) for _ in found.places)
+            return
+        for count, place in enumerate(found.places):
+            if not count % ROWS_BETWEEN_LOOKS:
+                check_wanted()
+            size, layout_no = HEAD.unpack_from(data, place)
+            image = bytes(data[place + HEAD.size : place + HEAD.size + size])
+            layout = layouts[layout_no]
+            plan = plans.get(layout_no)
+            if plan is None:
+                plan = plans[layout_no] = [_step(column, own[column.id], layout, shown) for _, column in used]
+            spans, _ = layout.spans(image)
+            row: list[Any] = []
+            for at, decode in plan:
+                if at is None:
+                    row.append(decode)
+                    continue
+                span = spans[at]
+                row.append(None if span is None else decode(image[span[0] : span[1]]))
+            for index, key in keys:
+                text = row[index]
+                row.append(None if text is None else key(text))
+            yield tuple(row)
+
+
+def _step(column: TableColumn, own: StoredColumn, layout: StoredLayout, shown: TextSettings) -> tuple[int | None, Any]:
+    """Where a value is in an image and what reads it; or the value that all such images have."""
+    place = layout.places.get(column.id)
+    if place is None:
+        value = first_value(column, own)
+        return None, None if value is None else _decoder(column, own, shown)(value)
+    return place, _decoder(column, layout.columns[place], shown)
+
+
+_REALS = {ColumnType.FLOAT: struct.Struct("<f"), ColumnType.DOUBLE: struct.Struct("<d")}
+
+
+def _decoder(column: TableColumn, stored: StoredColumn, shown: TextSettings) -> Decode:
+    """What makes a value for SQLite of its stored bytes."""
+    word = column.type.word
+    kind = stored.column.type
+    if word in ("enum", "set"):
+        if word == "set":
+            return lambda data: int.from_bytes(data, "little") - values.WIDE
+        return lambda data: int.from_bytes(data, "little")
+    if word in ("double", "float") and kind in _REALS:
+        unpack = _REALS[ColumnType(kind)].unpack
+        return lambda data: unpack(data)[0]
+    if word in INTEGER_DIGITS and kind in _WHOLE:
+        is_signed = not stored.column.is_unsigned
+        is_wide = word == "bigint" and column.type.is_unsigned
+        bias = values.WIDE if is_wide else 0
+        return lambda data: int.from_bytes(data, "little", signed=is_signed) - bias
+    text = text_of(stored.column, column.type, shown)
+    match word:
+        case "bit":
+            return lambda data: int.from_bytes(text(data), "big") - values.WIDE
+        case "year":
+            return lambda data: 1900 + data[0] if data[0] else 0
+        case "decimal":
+            return lambda data: (_digits_of(text(data)) + values._BIAS).to_bytes(values.DECIMAL_BYTES, "big")
+        case "double" | "float":
+            return lambda data: float(text(data))
+        case "time":
+            return lambda data: _duration(text(data))
+        case _ if word in INTEGER_DIGITS:
+            bias = values.WIDE if word == "bigint" and column.type.is_unsigned else 0
+            return lambda data: int(text(data)) - bias
+    if word in _BINARY or (
+        column.type.charset is None and word not in ("date", "datetime", "timestamp", "uuid", "inet4", "inet6")
+    ):
+        return text
+    return lambda data: text(data).decode("utf-8", "replace")
+
+
+_WORDS = frozenset(("date", "datetime", "timestamp", "uuid", "inet4", "inet6"))  # whose values are shown as text
+_WHOLE = (ColumnType.TINY, ColumnType.SHORT, ColumnType.INT24, ColumnType.LONG, ColumnType.LONGLONG)
+
+
+def _digits_of(text: bytes) -> int:
+    return int(text.replace(b".", b""))
+
+
+def _duration(text: bytes) -> int:
+    found = values.parsed_duration(text.decode())
+    if found is None:
+        raise not_supported(f"the TIME {text.decode()!r}")
+    return found

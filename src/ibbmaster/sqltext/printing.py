@@ -1,0 +1,283 @@
+"""Expressions as a server prints them: names quoted, operators spaced, functions by the names it prefers.
+
+A server prints the tree it has parsed. Only what is known to be printed so by 10.11 and 11.8 is
+printed here; an expression with anything else in it is none that is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
+from ibbmaster.sqltext.operators import BY_NAME, JOINED, JOINED_ORACLE, PREDICATE, PRIMARY, SUM, UNARY
+from ibbmaster.sqltext.quoting import quoted_in_expression, quoted_name
+
+#: Functions that are printed by another name.
+_RENAMED = {
+    "upper": "ucase",
+    "lower": "lcase",
+    "length": "octet_length",
+    "octet_length": "octet_length",
+    "substring": "substr",
+    "mid": "substr",
+    "character_length": "char_length",
+    "pow": "pow",
+    "now": "current_timestamp",
+    "localtime": "current_timestamp",
+    "localtimestamp": "current_timestamp",
+    "current_date": "curdate",
+    "ceil": "ceiling",
+    "st_geomfromtext": "st_geometryfromtext",
+}
+_SAME = frozenset(
+    """
+    abs acos ascii asin atan bin bit_count ceiling char_length coalesce concat concat_operator_oracle concat_ws
+    conv cos crc32
+    current_timestamp curdate current_user dayofmonth dayofweek dayofyear degrees elt exp field find_in_set
+    floor format from_unixtime greatest hex hour if ifnull inet6_aton inet6_ntoa inet_aton inet_ntoa
+    isnull locate json_array json_compact json_contains json_exists json_extract json_keys json_length json_object
+    json_query json_type json_unquote json_valid json_value last_day lcase least ln log log10 log2 lpad ltrim
+    md5 microsecond minute month nullif oct ord pi pow quarter radians rand repeat reverse round rpad rtrim
+    second sha sha1 sha2 sign sin space sqrt st_x st_y strcmp substr substring_index sys_guid tan to_base64
+    to_days trim ucase unhex unix_timestamp uuid uuid_short version week weekday year yearweek
+    """.split()  # noqa: SIM905
+)
+_OPPOSITES: Mapping[str, str] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+class UnknownTextError(Exception):
+    """Something is in the expression whose printed form is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionText:
+    """A part of an expression: how it is printed, and how tightly its operator binds.
+
+    Attributes:
+        needs_brackets: as a whole DEFAULT.
+        opposite: how its negation is printed, where NOT becomes a part of it.
+        opposite_binds: how tightly that binds.
+    """
+
+    text: str
+    binds: int = PRIMARY
+    needs_brackets: bool = False
+    opposite: str | None = None
+    opposite_binds: int = PREDICATE
+
+    def within(self, least: int) -> str:
+        """The text as an operand of what binds so tightly."""
+        return self.text if self.binds >= least else f"({self.text})"
+
+
+def printed(expression: Expression) -> ExpressionText:
+    """An expression as SHOW CREATE TABLE has it.
+
+    Raises:
+        UnknownTextError: it has something else in it.
+
+    Source: MariaDB 10.11 and 11.8, as they answer.
+    """
+    match expression:
+        case Literal():
+            return ExpressionText(_literal(expression))
+        case ColumnName(parts=(name,)):
+            return ExpressionText(quoted_name(name), needs_brackets=True)
+        case Call(name=("date_add" | "adddate" | "date_sub" | "subdate") as name, arguments=(moment, interval)):
+            return _moved(moment, "+" if name in ("date_add", "adddate") else "-", interval)
+        case Call(name=name, database=None, is_read=True, arguments=arguments) if name in _SPECIAL:
+            return ExpressionText(_SPECIAL[name](arguments))
+        case Call(database=None, is_read=True, arguments=arguments) if (shown := _called(expression)) is not None:
+            return ExpressionText(f"{shown}({_list(arguments)})")
+        case Operation(operator="NOT", operands=(operand,)):
+            return _negated(operand)
+        case Operation(operator=("AND" | "OR") as sign):
+            return _condition(sign, [_truth(each) for each in _flat(expression)])
+        case Operation(operator=("+" | "-") as sign, operands=(moment, Operation(operator="INTERVAL") as interval)):
+            return _moved(moment, sign, interval)
+        case Operation(operator=(("CASE" | "CASE OF") as operator), operands=(value, *branches, otherwise)):
+            return _case(None if operator == "CASE" else value, branches, otherwise)
+        case Operation():
+            return _operation(expression)
+    raise UnknownTextError
+
+
+def _negated(operand: Expression) -> ExpressionText:
+    """NOT, which becomes a part of what it stands before, where that can be."""
+    match operand:
+        case Operation(operator=("XOR" | "REGEXP")) | Call(name="isnull"):
+            raise UnknownTextError
+    inner = _truth(operand)
+    negated = _opposite(inner)
+    return ExpressionText(
+        negated.text, negated.binds, True, None if inner.opposite is None else inner.text, inner.binds
+    )
+
+
+def _opposite(part: ExpressionText) -> ExpressionText:
+    if part.opposite is None:
+        return ExpressionText(f"!{part.within(UNARY)}", UNARY)
+    return ExpressionText(part.opposite, part.opposite_binds)
+
+
+def _truth(operand: Expression) -> ExpressionText:
+    """What is asked for whether it is true: of a column, whether it is not 0."""
+    found = printed(operand)
+    if isinstance(operand, ColumnName):
+        return _predicate(f"{found.text} <> 0", f"{found.text} = 0")
+    return found
+
+
+def _flat(operation: Operation) -> list[Expression]:
+    """The operands of an operation, and of those in it that are the same."""
+    found: list[Expression] = []
+    for operand in operation.operands:
+        is_same = isinstance(operand, Operation) and operand.operator == operation.operator
+        found += _flat(operand) if is_same and isinstance(operand, Operation) else [operand]
+    return found
+
+
+def _condition(name: str, parts: list[ExpressionText]) -> ExpressionText:
+    operator, other = BY_NAME[name], BY_NAME["OR" if name == "AND" else "AND"]
+    text = f" {operator.printed} ".join(part.within(operator.binds) for part in parts)
+    opposite = f" {other.printed} ".join(_opposite(part).within(other.binds) for part in parts)
+    return ExpressionText(text, operator.binds, True, opposite, other.binds)
+
+
+def _literal(literal: Literal) -> str:
+    charset = "" if literal.charset is None else f"_{literal.charset}"
+    value = literal.value
+    if isinstance(value, bytes):
+        digits = value.hex()
+        return charset + (f"X'{digits}'" if literal.written[0] in "xX" else f"0x{digits}")
+    if isinstance(value, str):
+        return charset + quoted_in_expression(value)
+    return "NULL" if value is None else literal.written or str(value)
+
+
+def _called(call: Call) -> str | None:
+    """The name that a function is printed by; None if that is not known."""
+    name = _RENAMED.get(call.name, call.name)
+    return name if name in _SAME or name in _RENAMED.values() else None
+
+
+def _trim(arguments: tuple[Expression, ...]) -> str:
+    match arguments:
+        case (Literal(value=str() as ends), what, text):
+            return f"trim({ends.lower()} {printed(what).text} from {printed(text).text})"
+        case (text,):
+            return f"trim({printed(text).text})"
+    raise UnknownTextError
+
+
+def _locate(arguments: tuple[Expression, ...]) -> str:
+    match arguments:
+        case (part, text):
+            return f"locate({_list((part, text))})"
+    raise UnknownTextError
+
+
+def _extract(arguments: tuple[Expression, ...]) -> str:
+    match arguments:
+        case (Literal(value=str() as unit), moment):
+            return f"extract({unit.lower()} from {printed(moment).text})"
+    raise UnknownTextError
+
+
+def _cast(arguments: tuple[Expression, ...]) -> str:
+    match arguments:
+        case (value, Literal(value=str() as kind)) if kind != "decimal":
+            return f"cast({printed(value).text} as {kind})"
+    raise UnknownTextError
+
+
+def _sequence(function: str, arguments: tuple[Expression, ...]) -> str:
+    match arguments:
+        case (ColumnName(parts=parts),):
+            return f"{function}({'.'.join(map(quoted_name, parts))})"
+    raise UnknownTextError
+
+
+_SPECIAL: Mapping[str, Callable[[tuple[Expression, ...]], str]] = {
+    "trim": _trim,
+    "position": _locate,
+    "instr": lambda arguments: _locate(arguments[::-1]),
+    "extract": _extract,
+    "date": lambda arguments: _cast((*arguments, Literal("date"))),
+    "cast": _cast,
+    "nextval": lambda arguments: _sequence("nextval", arguments),
+    "lastval": lambda arguments: _sequence("lastval", arguments),
+}
+
+
+def _list(expressions: tuple[Expression, ...]) -> str:
+    return ",".join(printed(each).text for each in expressions)
+
+
+def _operation(operation: Operation) -> ExpressionText:
+    operator, operands = operation.operator, operation.operands
+    if operator in (JOINED, JOINED_ORACLE):
+        return ExpressionText(f"{'concat' if operator == JOINED else 'concat_operator_oracle'}({_list(operands)})")
+    if operator in BY_NAME:
+        return _binary(operator, operands)
+    first = printed(operands[0])
+    if operator in ("NEGATIVE", "~"):
+        return ExpressionText(f"{'-' if operator == 'NEGATIVE' else '~'}{first.within(UNARY)}", UNARY, True)
+    if operator == "COLLATE":
+        collation = operands[1]
+        assert isinstance(collation, Literal)
+        assert isinstance(collation.value, str)
+        return ExpressionText(f"{first.within(UNARY)} collate {collation.value}", UNARY, True)
+    operand = first.within(PREDICATE + 1)
+    others = [printed(each).within(PREDICATE + 1) for each in operands[1:]]
+    match operator:
+        case "IS NULL":
+            return _predicate(f"{operand} is null", f"{operand} is not null")
+        case "IS TRUE" | "IS FALSE":
+            return _predicate(f"{operand} {operator.lower()}", f"{operand} is not {operator[3:].lower()}")
+        case "REGEXP":
+            return ExpressionText(f"{operand} regexp {printed(operands[1]).within(UNARY)}", PREDICATE, True)
+        case "IN" if len(others) == 1:
+            return _predicate(f"{operand} = {others[0]}", f"{operand} <> {others[0]}")
+        case "IN":
+            values = f"in ({_list(operands[1:])})"
+            return _predicate(f"{operand} {values}", f"{operand} not {values}")
+        case "BETWEEN":
+            limits = f"between {others[0]} and {others[1]}"
+            return _predicate(f"{operand} {limits}", f"{operand} not {limits}")
+        case "LIKE" if len(others) == 1:
+            return _predicate(f"{operand} like {others[0]}", f"{operand}  not like {others[0]}")
+    raise UnknownTextError
+
+
+def _predicate(text: str, opposite: str | None) -> ExpressionText:
+    return ExpressionText(text, PREDICATE, True, opposite)
+
+
+def _binary(operator: str, operands: tuple[Expression, ...]) -> ExpressionText:
+    binds, _, sign = BY_NAME[operator]
+    first, *others = map(printed, operands)
+    parts = [first.within(binds), *(other.within(binds + 1) for other in others)]
+    opposite = None
+    if operator in _OPPOSITES:
+        opposite = f" {BY_NAME[_OPPOSITES[operator]].printed} ".join(parts)
+    return ExpressionText(f" {sign} ".join(parts), binds, True, opposite)
+
+
+def _moved(moment: Expression, sign: str, interval: Expression) -> ExpressionText:
+    """DATE_ADD and DATE_SUB: printed as a sum."""
+    match interval:
+        case Operation(operator="INTERVAL", operands=(amount, Literal(value=str() as unit))):
+            first = printed(moment).within(SUM + 1)
+            return ExpressionText(f"{first} {sign} interval {printed(amount).text} {unit.lower()}", SUM, True)
+    raise UnknownTextError
+
+
+def _case(value: Expression | None, branches: list[Expression], otherwise: Expression) -> ExpressionText:
+    text = "case" if value is None else f"case {printed(value).text}"
+    for condition, result in zip(branches[::2], branches[1::2], strict=True):
+        text += f" when {printed(condition).text} then {printed(result).text}"
+    if not isinstance(otherwise, Literal) or otherwise.value is not None or otherwise.written:
+        text += f" else {printed(otherwise).text}"
+    return ExpressionText(f"{text} end", needs_brackets=True)

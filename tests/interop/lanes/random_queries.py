@@ -1,0 +1,288 @@
+"""Random SELECTs over the shop of `queried_shop`: of every clause, with rows in an order that is told."""
+
+from __future__ import annotations
+
+import random
+
+COLUMNS = {
+    "orders": {
+        "int": ("id", "customer_id", "quantity", "priority"),
+        "decimal": ("total", "discount"),
+        "real": ("weight",),
+        "text": ("status", "note"),
+        "moment": ("placed", "shipped"),
+    },
+    "customers": {
+        "int": ("id", "active"),
+        "decimal": ("credit",),
+        "real": ("score", "rating"),
+        "text": ("name", "city", "nick", "code", "email", "notes"),
+        "moment": ("joined", "seen", "born"),
+        "label": ("tier", "tags"),
+    },
+    "products": {
+        "int": ("id", "category_id", "stock"),
+        "decimal": ("price", "cost"),
+        "real": ("size_cm",),
+        "text": ("sku", "title"),
+        "moment": ("added",),
+    },
+    "events": {
+        "int": ("id",),
+        "decimal": ("amount",),
+        "text": ("kind", "payload"),
+        "moment": ("at",),
+    },
+}
+JOINS = (
+    ("orders", "customers", "{0}.customer_id = {1}.id"),
+    ("customers", "orders", "{1}.customer_id = {0}.id"),
+    ("products", "categories", "{0}.category_id = {1}.id"),
+)
+LITERALS = {
+    "int": ("0", "1", "7", "-3", "100", "NULL", "2147483648"),
+    "decimal": ("0.5", "1.25", "100.00", "-2.5", "0", "3"),
+    "real": ("0.1", "1e0", "-2.5e0", "1e10", "2"),
+    "text": ("'ann'", "'NEW'", "'a'", "''", "'gift '", "'Köln'", "'zoe'", "'A-1'"),
+    "moment": ("'2024-06-01'", "'2024-02-29 12:00:00'", "'2023-01-01'"),
+    "label": ("'gold'", "'vip'", "''"),
+}
+PATTERNS = ("'a%'", "'%e%'", "'_n%'", "'%'", "'%\\\\%%'", "'Z%'", "'%ß%'", "'g_ft'")
+
+
+class RandomQueries:
+    """Statements, each with whether its rows have an order."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._prefix = ""
+        self._table = "orders"
+
+    def statement(self) -> tuple[str, bool]:
+        """The next statement, and whether its order counts."""
+        return self._rng.choice((self._plain, self._plain, self._grouped, self._joined, self._nested, self._united))()
+
+    def _columns(self, kind: str) -> tuple[str, ...]:
+        return COLUMNS[self._table].get(kind, ())
+
+    def _column(self, *kinds: str) -> str:
+        names = [name for kind in kinds for name in self._columns(kind)]
+        return f"{self._prefix}{self._rng.choice(names)}" if names else f"{self._prefix}id"
+
+    def _number(self, depth: int) -> str:
+        rng = self._rng
+        if depth <= 0 or rng.random() < 0.3:
+            kind = rng.choice(("int", "decimal", "real"))
+            return self._column(kind) if rng.random() < 0.7 else rng.choice(LITERALS[kind])
+        left, right = self._number(depth - 1), self._number(depth - 1)
+        return rng.choice(
+            (
+                f"({left} + {right})",
+                f"({left} - {right})",
+                f"({left} * {right})",
+                f"({left} / {right})",
+                f"({left} % {right})",
+                f"ABS({left})",
+                f"ROUND({left}, {rng.randint(0, 3)})",
+                f"FLOOR({left})",
+                f"CEIL({left})",
+                f"(-{left})",
+                f"COALESCE({left}, {right})",
+                f"IF({self._condition(depth - 1)}, {left}, {right})",
+                f"CASE WHEN {self._condition(depth - 1)} THEN {left} ELSE {right} END",
+                f"NULLIF({left}, {right})",
+                f"LENGTH({self._text(depth - 1)})",
+                f"YEAR({self._column('moment')})",
+                f"CAST({left} AS DECIMAL(20,3))",
+                f"SIGN({left})",
+                f"GREATEST({left}, {right})",
+                f"TRUNCATE({left}, 1)",
+                f"({self._condition(depth - 1)})",
+                f"CHAR_LENGTH({self._text(depth - 1)})",
+                f"DATEDIFF({self._column('moment')}, '2024-01-01')",
+            )
+        )
+
+    def _text(self, depth: int) -> str:
+        rng = self._rng
+        if depth <= 0 or rng.random() < 0.4:
+            return self._column("text") if rng.random() < 0.8 else rng.choice(LITERALS["text"])
+        one = self._text(depth - 1)
+        return rng.choice(
+            (
+                f"CONCAT({one}, {self._number(0)})",
+                f"UPPER({one})",
+                f"LOWER({one})",
+                f"LEFT({one}, {rng.randint(0, 4)})",
+                f"SUBSTRING({one}, {rng.randint(-3, 3)}, {rng.randint(0, 4)})",
+                f"TRIM({one})",
+                f"REPLACE({one}, 'a', 'bb')",
+                f"COALESCE({one}, 'none')",
+                f"IF({self._condition(depth - 1)}, {one}, 'x')",
+                f"REVERSE({one})",
+                f"LPAD({one}, 6, '*')",
+                f"CONCAT_WS('-', {one}, {self._column('int')})",
+                f"IFNULL({one}, '')",
+                f"DATE_FORMAT({self._column('moment')}, '%Y/%m/%d')",
+                f"CAST({self._number(0)} AS CHAR)",
+                f"RIGHT({one}, 2)",
+                f"SUBSTRING_INDEX({one}, 'n', 1)",
+            )
+        )
+
+    def _condition(self, depth: int) -> str:
+        rng = self._rng
+        kind = rng.choice(("int", "decimal", "real", "text", "moment", "label"))
+        column = self._column(kind)
+        plain = (
+            f"{column} {rng.choice(('=', '<', '>', '<=', '>=', '<>', '<=>'))} {rng.choice(LITERALS[kind])}",
+            f"{column} IS {rng.choice(('', 'NOT '))}NULL",
+            f"{self._column('int')} BETWEEN {rng.randint(-5, 50)} AND {rng.randint(20, 200)}",
+            f"{self._column('text')} {rng.choice(('', 'NOT '))}LIKE {rng.choice(PATTERNS)}",
+            f"{self._column('int')} IN ({', '.join(rng.sample(LITERALS['int'], 3))})",
+            f"{self._column('text')} IN ({', '.join(rng.sample(LITERALS['text'], 3))})",
+            f"{self._number(depth)} > {self._number(depth - 1)}",
+        )
+        if depth <= 0 or rng.random() < 0.6:
+            return rng.choice(plain)
+        one, other = self._condition(depth - 1), self._condition(depth - 1)
+        return rng.choice((f"({one} AND {other})", f"({one} OR {other})", f"NOT ({one})", f"({one} XOR {other})"))
+
+    def _value(self, depth: int = 2) -> str:
+        rng = self._rng
+        chosen = rng.random()
+        if chosen < 0.45:
+            return self._number(depth)
+        if chosen < 0.75:
+            return self._text(depth)
+        if chosen < 0.85:
+            return self._condition(1)
+        moment = self._column("moment")
+        return rng.choice(
+            (
+                moment,
+                f"DATE({moment})",
+                f"DATE_ADD({moment}, INTERVAL {rng.randint(-40, 40)} DAY)",
+                f"MONTH({moment})",
+                f"LAST_DAY({moment})",
+                f"COALESCE({moment}, '2020-01-01')",
+                f"DAYNAME({moment})",
+                f"DATE_SUB({moment}, INTERVAL {rng.randint(0, 20)} MONTH)",
+                f"WEEKDAY({moment})",
+                f"QUARTER({moment})",
+            )
+        )
+
+    def _choose(self) -> str:
+        self._table = self._rng.choice(tuple(COLUMNS))
+        self._prefix = self._rng.choice(("", "t."))
+        return f"{self._table} t" if self._prefix else self._table
+
+    def _where(self, chance: float = 0.6) -> str:
+        return f" WHERE {self._condition(2)}" if self._rng.random() < chance else ""
+
+    def _plain(self) -> tuple[str, bool]:
+        rng = self._rng
+        source = self._choose()
+        items = ", ".join(f"{self._value()} AS v{number}" for number in range(rng.randint(1, 3)))
+        order = rng.choice(
+            (
+                f"{self._prefix}id",
+                f"{self._value(1)}, {self._prefix}id",
+                f"{self._column('text')} DESC, {self._prefix}id",
+            )
+        )
+        limit = rng.choice(("", "", " LIMIT 7", " LIMIT 5 OFFSET 3"))
+        return f"SELECT {self._prefix}id, {items} FROM {source}{self._where()} ORDER BY {order}{limit}", True
+
+    def _aggregate(self) -> str:
+        rng = self._rng
+        number = self._number(1)
+        return rng.choice(
+            (
+                "COUNT(*)",
+                f"COUNT({self._value(1)})",
+                f"SUM({self._column('int', 'decimal')})",
+                f"AVG({self._column('int', 'decimal')})",
+                f"MIN({self._column('int', 'decimal', 'moment', 'real')})",
+                f"MAX({self._column('int', 'decimal', 'moment', 'text')})",
+                f"COUNT(DISTINCT {self._column('int', 'text', 'decimal')})",
+                f"SUM({self._condition(0)})",
+                f"MAX({number})",
+                f"SUM({self._column('decimal')} * {self._column('int')})",
+                f"AVG({self._column('decimal')} / 3)",
+                f"ROUND(AVG({self._column('int')}), 2)",
+                f"SUM({self._column('int')}) / COUNT(*)",
+            )
+        )
+
+    def _grouped(self) -> tuple[str, bool]:
+        rng = self._rng
+        source = self._choose()
+        key = rng.choice(
+            (
+                self._column("int", "decimal"),
+                self._column("text"),
+                self._column("label"),
+                f"YEAR({self._column('moment')})",
+                f"{self._column('int')} % 3",
+                f"LEFT({self._column('text')}, 1)",
+                f"DATE({self._column('moment')})",
+            )
+        )
+        items = ", ".join(self._aggregate() for _ in range(rng.randint(1, 3)))
+        having = rng.choice(
+            ("", "", f" HAVING COUNT(*) > {rng.randint(0, 4)}", f" HAVING {self._aggregate()} IS NOT NULL")
+        )
+        return f"SELECT {key} AS k, {items} FROM {source}{self._where(0.4)} GROUP BY {key}{having} ORDER BY k", False
+
+    def _joined(self) -> tuple[str, bool]:
+        rng = self._rng
+        left, right, condition = rng.choice(JOINS)
+        kind = rng.choice(("JOIN", "LEFT JOIN", "INNER JOIN"))
+        self._table, self._prefix = left, "a."
+        items = [self._value(1) for _ in range(2)]
+        where = self._where(0.5)
+        extra = ""
+        if right in COLUMNS:
+            self._table, self._prefix = right, "b."
+            items.append(self._value(1))
+            extra = f" AND {self._condition(0)}" if rng.random() < 0.3 else ""
+        on = condition.format("a", "b") + extra
+        shown = ", ".join(f"{item} AS v{number}" for number, item in enumerate(items))
+        return (
+            f"SELECT a.id, b.id AS other, {shown} FROM {left} a {kind} {right} b ON {on}{where} ORDER BY a.id, b.id",
+            True,
+        )
+
+    def _nested(self) -> tuple[str, bool]:
+        rng = self._rng
+        source = self._choose()
+        shape = rng.randrange(4)
+        if shape == 0:
+            inner = f"SELECT {self._prefix}id AS k, {self._value(1)} AS v FROM {source}{self._where()}"
+            return f"SELECT COUNT(*), COUNT(v), MAX(k) FROM ({inner}) q", False
+        if shape == 1:
+            other = rng.choice(("customers", "orders", "products"))
+            return (
+                f"SELECT {self._prefix}id FROM {source} WHERE {self._column('int')} {rng.choice(('IN', 'NOT IN'))} "
+                f"(SELECT id FROM {other} WHERE id % {rng.randint(2, 5)} = 1) ORDER BY {self._prefix}id",
+                True,
+            )
+        if shape == 2:
+            number = self._column("decimal")
+            average = f"SELECT AVG({number.split('.')[-1]}) FROM {self._table}"
+            key = f"{self._prefix}id"
+            return f"SELECT {key}, {number} FROM {source} WHERE {number} > ({average}) ORDER BY {key}", True
+        self._table, self._prefix = "customers", "c."
+        count = f"SELECT COUNT(*) FROM orders o WHERE o.customer_id = c.id AND o.total > {rng.randint(0, 9000)}"
+        return f"SELECT c.id, ({count}) n FROM customers c{self._where()} ORDER BY c.id", True
+
+    def _united(self) -> tuple[str, bool]:
+        rng = self._rng
+        make = rng.choice((lambda: self._number(1), lambda: self._column("int"), lambda: self._column("moment")))
+        parts = []
+        for _ in range(rng.randint(2, 3)):
+            source = self._choose()
+            parts.append(f"SELECT {make()} AS v FROM {source}{self._where()}")
+        return rng.choice((" UNION ALL ", " UNION ")).join(parts), False

@@ -1,0 +1,147 @@
+"""Queries of any form over tables: what a real server says, and what ours says that knows its binlog alone."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from lanes.answers import RawClient, Session
+from lanes.pair import Pair, connect, served_beside
+from lanes.queried_shop import statements
+from lanes.random_queries import RandomQueries
+
+from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
+from ibbmaster.testkit.mariadb_server import RealPrimary
+
+CORPUS = Path(__file__).parent / "lanes" / "queries.sql"
+DOCUMENT = Path(__file__).parents[2] / "protocol" / "contents.md"
+SESSION = "SET time_zone = '+00:00', NAMES utf8mb4 COLLATE utf8mb4_general_ci"
+NOT_SUPPORTED = 1235
+REFUSED_MAX = 0.1
+SEED = 4
+RANDOM_STATEMENTS = 150
+UNSIGNED = 0x20
+NUMBERS = (1, 2, 3, 8, 9, 13, 246)
+BLOB = 252
+BLOBS = (250, 251, BLOB)
+TEXTS = (*BLOBS, 253, 254)
+
+Answer = tuple[list[tuple[object, ...]], list[tuple[object, ...]]] | int
+
+
+def corpus() -> list[str]:
+    return [line for line in CORPUS.read_text().splitlines() if line and not line.startswith("--")]
+
+
+@pytest.fixture(scope="module", params=MARIADB_VERSIONS)
+def shop_pair(
+    request: pytest.FixtureRequest,
+    template_of: Callable[[str], Any],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Pair]:
+    server = RealPrimary(template_of(request.param), servers_directory / f"q{next(server_numbers)}", [])
+    with served_beside(server, statements(), tmp_path_factory.mktemp("binlogs")) as both:
+        yield both
+
+
+def asking(primary: Any) -> Any:
+    connection = connect(primary)
+    connection.query(SESSION)
+    connection.query("USE shop")
+    return connection
+
+
+def ask(connection: Any, sql: str) -> Answer:
+    """What tells the columns, and the rows; or the number of an error."""
+    try:
+        connection.query(sql)
+    except pymysql.Error as error:
+        return int(error.args[0])
+    found = connection._result
+    return [told_of(field) for field in found.fields], list(found.rows)
+
+
+def told_of(field: Any) -> tuple[object, ...]:
+    """What a column is told to be; of texts and moments not what means nothing there."""
+    if field.type_code in TEXTS:
+        return field.name, BLOB if field.type_code in BLOBS else field.type_code, field.charsetnr
+    is_unsigned = field.type_code in NUMBERS and field.flags & UNSIGNED
+    return field.name, field.type_code, field.charsetnr, is_unsigned, field.scale
+
+
+def told_apart(mine: Answer, theirs: Answer, sql: str, *, is_ordered: bool) -> str | None:
+    """How our answer is wrong."""
+    if mine in (NOT_SUPPORTED, theirs):
+        return None
+    if isinstance(mine, int) or isinstance(theirs, int):
+        return f"{sql}\n  ours {str(mine)[:300]}\n  real {str(theirs)[:300]}"
+    if mine[0] != theirs[0]:
+        return f"{sql}\n  ours {mine[0]}\n  real {theirs[0]}"
+    if is_ordered or Counter(mine[1]) != Counter(theirs[1]):
+        differing = [pair for pair in zip(mine[1], theirs[1], strict=False) if pair[0] != pair[1]][:3]
+        return f"{sql}\n  ours {len(mine[1])} rows, real {len(theirs[1])}: {differing}"
+    return None
+
+
+def test_the_queries_of_tools_and_analysts_are_answered_as_by_a_real_server(shop_pair: Pair) -> None:
+    wrong, refused = [], []
+    with asking(shop_pair.real) as real, asking(shop_pair.ours) as ours:
+        for sql in corpus():
+            mine, theirs = ask(ours, sql), ask(real, sql)
+            refused += [sql] if mine == NOT_SUPPORTED else []
+            found = told_apart(mine, theirs, sql, is_ordered="order by" in sql.lower())
+            wrong += [] if found is None else [found]
+        version = ".".join(ask(real, "SELECT VERSION()")[1][0][0].split(".")[:2])  # type: ignore[index, union-attr]
+
+    assert not wrong, "\n".join(wrong)
+    assert len(refused) <= REFUSED_MAX * len(corpus()), "\n".join(refused)
+    told = f"| {version} | {len(corpus()) - len(refused)} | {len(refused)} | 0 |"
+    assert told in DOCUMENT.read_text().splitlines(), f"{told}\n" + "\n".join(refused)
+    assert f"Of {len(corpus())} queries" in DOCUMENT.read_text()
+    assert len(corpus()) >= 300
+
+
+def test_their_rows_are_the_same_in_the_binary_protocol(shop_pair: Pair) -> None:
+    wrong = []
+    clients = []
+    for primary in (shop_pair.ours, shop_pair.real):
+        account = {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
+        session = Session(SESSION, "utf8mb4", 45, 0)
+        clients.append(RawClient(session, **account, database="shop", ssl_disabled=True))
+    for sql in corpus():
+        answers: list[object] = []
+        for client in clients:
+            try:
+                rows = client.binary(sql).rows
+                answers.append(rows if "order by" in sql.lower() else sorted(rows))
+            except pymysql.Error as error:
+                answers.append(error.args[0])
+        if answers[0] not in (NOT_SUPPORTED, answers[1]):
+            wrong.append(f"{sql}\n  ours {str(answers[0])[:300]}\n  real {str(answers[1])[:300]}")
+    for client in clients:
+        client.close()
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_random_queries_are_answered_as_by_a_real_server_or_refused(shop_pair: Pair) -> None:
+    print(f"seed {SEED}")
+    queries = RandomQueries(random.Random(SEED))
+    wrong, answered = [], 0
+    with asking(shop_pair.real) as real, asking(shop_pair.ours) as ours:
+        for _ in range(RANDOM_STATEMENTS):
+            sql, is_ordered = queries.statement()
+            mine, theirs = ask(ours, sql), ask(real, sql)
+            answered += mine != NOT_SUPPORTED
+            found = told_apart(mine, theirs, sql, is_ordered=is_ordered)
+            wrong += [] if found is None else [found]
+
+    assert not wrong, "\n".join(wrong)
+    assert answered > RANDOM_STATEMENTS / 2

@@ -1,0 +1,83 @@
+"""Queries of any form over a small log; what a real server says to hundreds more is in interop/test_queries.py."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.query import engine
+from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
+
+
+def test_rows_are_joined_grouped_and_ordered(rows_of):
+    sql = "SELECT x.b, COUNT(*) n, SUM(y.id) FROM nk x JOIN big y ON y.id % 2 = x.a % 2 GROUP BY x.b ORDER BY n DESC, 1"
+    found = rows_of(sql)
+    assert found
+    assert all(len(row) == 3 for row in found)
+
+
+def test_aggregates_are_exact(rows_of):
+    assert rows_of("SELECT COUNT(*), SUM(id), AVG(id), MIN(id), MAX(id) FROM big") == [
+        ("2000", "2001000", "1000.5000", "1", "2000")
+    ]
+    assert rows_of("SELECT SUM(id) / 7, SUM(id) DIV 7, SUM(id) % 7 FROM big") == [("285857.1429", "285857", "1")]
+
+
+def test_columns_are_told_without_rows(run_of):
+    columns = run_of("SELECT COUNT(*) AS n, SUM(id), CONCAT(id, 'x') FROM big GROUP BY id").columns()
+    assert [column.name for column in columns] == ["n", "SUM(id)", "CONCAT(id, 'x')"]
+    assert [column.column_type for column in columns] == [8, 246, 253]
+
+
+def test_a_query_in_brackets_with_two_rows_is_no_value(rows_of):
+    with pytest.raises(RefusedError) as refused:
+        rows_of("SELECT (SELECT id FROM big) FROM nk")
+    assert refused.value.err.code == 1242
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("SELECT nothing FROM big", 1054),
+        ("SELECT x.id FROM big", 1054),
+        ("SELECT id FROM big x JOIN big y ON 1", 1052),
+        ("SELECT id FROM big, big", 1066),
+        ("SELECT 1 FROM nowhere", 1146),
+        ("SELECT id FROM big UNION SELECT a, b FROM nk", 1222),
+        ("SELECT id FROM big WHERE COUNT(*) > 1", 1111),
+        ("SELECT id FROM big WHERE (id, id) = (1, 2, 3)", 1241),
+        ("SELECT no_such(id) FROM big", 1305),
+        ("SELECT id * 9223372036854775807 * 2 FROM big", 1690),
+        ("SELECT id, v, COUNT(*) FROM big GROUP BY v", 1235),
+        ("SELECT id FROM big WHERE v REGEXP 'a'", 1235),
+        ("WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r, big", 1235),
+    ],
+)
+def test_what_cannot_be_answered_has_the_number_of_its_error(rows_of, sql, code):
+    with pytest.raises(RefusedError) as refused:
+        rows_of(sql)
+    assert refused.value.err.code == code
+
+
+def test_a_query_ends_when_nobody_waits_for_it(run_of):
+    clock = iter(range(10**6))
+    work = Work(lambda: next(clock))
+    run = run_of("SELECT COUNT(*) FROM big a, big b, big c WHERE a.id + b.id + c.id < 0")
+    work.limit(5)
+    with doing(work), pytest.raises(BrokenOffError):
+        run.answer()
+    assert work.reason is BreakReason.TIMED_OUT
+
+
+def test_a_query_takes_no_more_memory_than_it_may(run_of, monkeypatch):
+    monkeypatch.setattr(engine, "PAGES_MAX", 2)
+    with pytest.raises(RefusedError) as refused:
+        run_of("SELECT a.id, b.id FROM big a, big b ORDER BY a.v, b.v").answer()
+    assert refused.value.err.code == 1041
+
+
+def test_the_rows_of_an_answer_are_computed_while_they_are_read(run_of):
+    found = run_of("SELECT a.id, b.id FROM big a, big b").answer()
+    rows = iter(found.rows)
+    assert found.is_open
+    assert next(rows) == (b"1", b"1")

@@ -1,0 +1,43 @@
+"""The values of literals."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+
+from ibbmaster.sqltext.literals import VariableValueError, binary_value, literal_value, number_value
+from ibbmaster.sqltext.token import tokenize
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("((5))", 5), ("- 1.50", Decimal("-1.50")), ("+1e3", 1000.0), ("18446744073709551616", Decimal(2**64))),
+        *(("x'4a'", b"J"), ("0x14a", b"\x01J"), ("b'101'", b"\5"), ("_utf8mb4 'a' 'b'", "ab"), (r"'a\n'", "a\n")),
+        *(("null", None), ("TRUE", 1), ("false", 0)),
+    ],
+)
+def test_a_literal_has_a_value(text, value):
+    found = literal_value(text)
+    assert (type(found), found) == (type(value), value)
+
+
+@pytest.mark.parametrize("text", ["", "a", "()", "- null", "-x'41'", "1 2", "now()", "(1) + (2)", "`5`"])
+def test_what_is_computed_is_no_literal(text):
+    with pytest.raises(VariableValueError):
+        literal_value(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("1", 1), ("1.0", Decimal("1.0")), ("1e1", 10.0), (".5", Decimal("0.5"))])
+def test_a_number_is_exact_but_with_an_exponent(text, value):
+    found = number_value(text)
+    assert (type(found), found) == (type(value), value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0x4", b"\x04"), ("x'4142'", b"AB"), ("b''", b""), ("0b100000000", b"\1\0")]
+)
+def test_digits_are_filled_up_to_bytes(text, value):
+    (token,) = tokenize(text).tokens
+    assert binary_value(token) == value
