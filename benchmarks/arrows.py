@@ -12,7 +12,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import (
+    Columns,
     RowMetadata,
     WrittenTable,
     encode_rows,
@@ -129,9 +130,7 @@ class RowLog:
         value = VALUES[declared.partition("(")[0].partition(" ")[0]](rng, number)
         return f"{self.word}{value}" if name == "word" else value
 
-    def _changes(
-        self, table: WrittenTable
-    ) -> tuple[list[tuple[bytes | None, bytes | None]], tuple[Sequence[int], ...] | None]:
+    def _changes(self, table: WrittenTable) -> tuple[list[Change], tuple[Columns, Columns] | None]:
         rng = random.Random(1)
         found = [self._values(rng, number) for number in range(DIFFERENT)]
         if self.changed:
