@@ -16,7 +16,7 @@ from ibbmaster.dialogue.statement import TableName
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.query import aggregates, values
 from ibbmaster.query.compiling import QuerySession
-from ibbmaster.query.kinds import REALS, Kind, Type, definition_of
+from ibbmaster.query.kinds import FLOATING, REALS, Kind, Type, definition_of
 from ibbmaster.query.planning import Plan, Planner, SourceColumn, SourceTable
 from ibbmaster.query.reading import read_query
 from ibbmaster.query.scalars import Slot
@@ -45,6 +45,7 @@ CACHE_KIB = 8 << 10
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
 VALUE_MAX = 64 << 20  # bytes of one value
 FUNCTIONS_MAX = 2_000
+FIXED_MAX = 1e17  # of floating numbers that are shown with a fixed point
 #: What of sql_mode changes values of expressions.
 OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
 NEGATIVE_ZERO_SINCE = 110_000  # 11.8 shows it, 10.11 does not
@@ -306,6 +307,13 @@ class QueryRun:
             load = lambda value: value + 0.0  # noqa: E731 - as the other ways to load
         elif kind.kind is Kind.DOUBLE and kind.column is None:
             load = _without_negative_zero
+        if (
+            kind.kind is Kind.DOUBLE
+            and kind.column is None
+            and kind.decimals < FLOATING
+            and not self._session.is_binary
+        ):
+            load = _within_length(load)
         if kind.kind is Kind.DATETIME:
             decimals = kind.decimals
             return lambda value: values.fitted_moment(value, decimals).encode()
@@ -330,6 +338,17 @@ def _without_negative_zero(value: float) -> float:
     if not value and math.copysign(1, value) < 0:
         raise not_supported("the number -0")
     return value
+
+
+def _within_length(load: values.Convert | None) -> values.Convert:
+    """A number with a fixed point: a server cuts the digits of a larger one if it has kept it in a table."""
+
+    def check(value: float) -> float:
+        if abs(value) >= FIXED_MAX:
+            raise not_supported(f"numbers with a fixed point from {FIXED_MAX:g} on")
+        return value if load is None else float(load(value))
+
+    return check
 
 
 def _session_of(query: AnyQuery) -> QuerySession:
