@@ -13,8 +13,8 @@ from ibbmaster.arrow.cell import cell_reader, day_cell, image_as_map, moment_cel
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.encoding import encode_table_map, written_table
-from ibbmaster.event.rows.moment import Moment
 from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.sqltext.moment import Moment
 
 TEXTS = {
     "NULL": (None, None),

@@ -20,22 +20,8 @@ def test_every_mariadb_binlog_since_10_11_knows_the_version_of_an_engine_profile
     assert int(profile.sql_version.split(".")[0]) in known_major_numbers
 
 
-@pytest.mark.parametrize(
-    ("name", "greeting"),
-    [
-        ("engine", "12.3.2-MariaDB-log"),
-        ("compat", "12.3.2-MariaDB-log"),
-        ("classic-10.11", "5.5.5-10.11.19-MariaDB-log"),
-        ("classic-11.8", "11.8.6-MariaDB-log"),
-    ],
-)
-def test_the_greeting_hides_a_version_before_11_behind_an_old_one(name: str, greeting: str) -> None:
-    assert PROFILES[name].greeting_version == greeting
-
-
 def test_a_claimed_version_is_claimed_everywhere() -> None:
     profile = PROFILES["engine"].with_version("10.6.1-MariaDB-mine")
-    assert profile.greeting_version == "5.5.5-10.6.1-MariaDB-mine"
     assert profile.server_version == profile.sql_version == "10.6.1-MariaDB-mine"
     assert dataclasses.replace(profile, server_version="", sql_version="") == dataclasses.replace(
         PROFILES["engine"], server_version="", sql_version=""

@@ -157,3 +157,35 @@ def test_columns_are_what_statements_say_or_else_the_user():
         "e": True,
     }
     assert altered.of("d.t").columns is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "keeps"),
+    [
+        ("INT", "INTEGER(9)", True),  # what an integer has there is a width to show
+        ("INT", "bigint(20) after b", True),
+        ("INT8", "INT4", False),
+        ("INT", "INT UNSIGNED", False),
+        ("INT", "DECIMAL(20,0)", True),
+        ("TINYTEXT", "TEXT", True),
+        ("BLOB", "TEXT", False),
+        ("VARCHAR(5)", "VARCHAR(9) NULL DEFAULT 'x' COMMENT 'y'", True),
+        ("VARCHAR(5)", "TEXT", True),
+        ("VARCHAR(5)", "VARCHAR(9) CHARSET latin1", False),
+        ("VARCHAR(9)", "VARCHAR(5)", False),
+        ("DATETIME", "DATETIME(3)", True),
+        ("DATE", "DATETIME", True),
+        ("FLOAT", "DOUBLE", True),
+        ("ENUM('a')", "ENUM('b','a')", True),
+        ("ENUM('a','b')", "ENUM('a')", False),
+        ("DECIMAL(10,2)", "DECIMAL(12,2)", True),
+        ("DECIMAL(10,2)", "DECIMAL(10,3)", False),
+        ("INT", "INT NOT NULL", False),
+        ("INT NOT NULL", "INT COMMENT 'x'", True),
+        ("INT AS (b)", "INT AS (b)", False),
+        ("UNHEARD OF", "INT", False),
+    ],
+)
+def test_a_column_keeps_its_values_where_its_definitions_tell(old, new, keeps):
+    changed = told(f"CREATE TABLE t (b INT, a {old})", f"ALTER TABLE t MODIFY a {new}")
+    assert (doubts(changed, "d.t") == []) is keeps

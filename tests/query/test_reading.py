@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from ibbmaster.sqltext.expression import ColumnName
 
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.query.reading import read_query
 from ibbmaster.query.tree import Aggregate, Compound, Join, NamedTable, SelectBlock, Window, WithQuery
+from ibbmaster.sqltext.expression import ColumnName
 from ibbmaster.sqltext.token import SqlError, tokenize
 
 

@@ -38,7 +38,6 @@ REFUSED = {  # tables whose rows the log does not tell, and why
     "shop.parts": "DROP PARTITION changes or removes rows",
     "stmt.l": "in statement format: LOAD DATA",
     "stmt.t": "in statement format: INSERT",
-    "types.generated": "generated column c|column c has a value that the server has filled in",
 }
 CAPTURES = [
     pytest.param(one, id=one.id, marks=[pytest.mark.slow] if "big" in one.name else [])

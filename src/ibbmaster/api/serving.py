@@ -31,6 +31,7 @@ from ibbmaster.server.certificate import Certificate, load_certificate, make_cer
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
 from ibbmaster.server.registry import Registry
+from ibbmaster.versions import Difference, version_number
 from ibbmaster.wire.auth import make_account
 
 DEFAULT_PROFILE = "engine"
@@ -60,7 +61,8 @@ class CheckedOptions:
             return primary
         profile = primary.profile
         if not self.has_profile:
-            base = PROFILES["classic-10.11" if written.server_version.startswith("10.") else "classic-11.8"]
+            is_old = Difference.STREAMS_AS_OLD.holds(version_number(written.server_version))
+            base = PROFILES["classic-10.11" if is_old else "classic-11.8"]
             version = profile.server_version if self.has_version else written.server_version
             profile = replace(base.with_version(version), opening_timestamp=profile.opening_timestamp)
         elif not self.has_version:

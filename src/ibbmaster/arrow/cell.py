@@ -11,9 +11,9 @@ from ibbmaster.event.rows.changes import ABSENT, Image
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import moment_reader
-from ibbmaster.event.rows.moment import Moment
 from ibbmaster.event.rows.value import Reader, Value, fixed
 from ibbmaster.rows.casting import Convert
+from ibbmaster.sqltext.moment import Moment
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 SECOND_US = 1_000_000

@@ -12,6 +12,7 @@ from ibbmaster.dialogue.variables import FIXED
 from ibbmaster.sqltext.expression import Call, Expression, Literal, Operation, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import words
+from ibbmaster.versions import Difference
 from ibbmaster.wire.response import (
     COLLATION_BINARY,
     COLLATION_DEFAULT,
@@ -57,7 +58,6 @@ _CALLS: Mapping[str, tuple[FieldType, int, int]] = {
 }
 _LOCAL_CLOCKS = frozenset(("now", "current_timestamp", "localtime", "localtimestamp", "sysdate"))
 _TEXT_FUNCTIONS = frozenset(("concat", "concat_ws", "lower", "upper", "left", "right", "substring", "replace", "trim"))
-NOW_IS_TIMESTAMP_SINCE = 110600  # from that version on NOW() is a TIMESTAMP, before a DATETIME
 
 
 def describe(name: str, expression: Expression, value: Value, *, version: int) -> ColumnDefinition:
@@ -71,7 +71,7 @@ def describe(name: str, expression: Expression, value: Value, *, version: int) -
             kind, length, flags = _CALLS[function]
             return _column(name, kind, length, flags, _digits(expression))
         case Call(name=function) if function in _LOCAL_CLOCKS:
-            kind = FieldType.TIMESTAMP if version >= NOW_IS_TIMESTAMP_SINCE else FieldType.DATETIME
+            kind = FieldType.TIMESTAMP if Difference.NOW_IS_TIMESTAMP.holds(version) else FieldType.DATETIME
             return _column(name, kind, 19, NUMBER, _digits(expression))
         case Operation(operator=operator) if operator in _COMPARED or operator.startswith("IS "):
             return _column(name, FieldType.LONG, 1, NUMBER)

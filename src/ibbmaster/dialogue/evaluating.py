@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from ibbmaster.dialogue import moment
 from ibbmaster.dialogue.conversion import (
     calculate,
     calculate_bits,
@@ -25,6 +24,7 @@ from ibbmaster.dialogue.statement import Select, TableName
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
 from ibbmaster.schema.collations import character_sets, charset_of_collation
+from ibbmaster.sqltext import moment
 from ibbmaster.sqltext.expression import (
     Call,
     ColumnName,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from ibbmaster.dialogue.conversion import DECIMALS, compare, integer_of, number_of, text_of
-from ibbmaster.dialogue.moment import duration_text, parse_duration, parse_moment
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.sqltext.literals import Value
+from ibbmaster.sqltext.moment import duration_text, parse_duration, parse_moment
 
 TEXT_SIZE_MAX = 1 << 20  # characters a function may give: one statement shall not fill the memory
 Function = Callable[..., Value]

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from ibbmaster.dialogue.moment import moment_text
 from ibbmaster.dialogue.relation import RowValues
 from ibbmaster.dialogue.table_columns import information_columns
 from ibbmaster.schema.clause import NotUnderstoodError
@@ -18,6 +17,7 @@ from ibbmaster.schema.event_schedule import EventParts, parts_of_event
 from ibbmaster.schema.program_text import RoutineParts, routine_parameters, routine_parts, trigger_parts
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.stored_program import EVENT, FUNCTION, PACKAGES, ROUTINES, TRIGGER, StoredProgram
+from ibbmaster.sqltext.moment import moment_text
 from ibbmaster.sqltext.sql_mode import sql_mode_text
 
 _EVENTS = ("INSERT", "UPDATE", "DELETE")

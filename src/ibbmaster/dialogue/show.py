@@ -17,6 +17,7 @@ from ibbmaster.dialogue.table_columns import SHOWN, read_columns
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
 from ibbmaster.schema.collations import character_sets
 from ibbmaster.sqltext.literals import Value
+from ibbmaster.versions import Difference
 from ibbmaster.wire.response import ColumnDefinition, Err
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _T = ":1/39"  # the flags and decimals of texts that are made up for one answer
 FILE_SIZE_COLUMNS = read_columns(f"Log_name v1020{_T}, File_size l20:a1")
 STATUS_COLUMNS = read_columns(f"File v2048{_T}, Position l20:a1, Binlog_Do_DB v1020{_T}, Binlog_Ignore_DB v1020{_T}")
 GTID_POSITION_COLUMN = read_columns(f"Gtid_Binlog_Pos v1020{_T}")
-GTID_POSITION_SINCE = 120300
 EVENT_COLUMNS = read_columns(
     f"Log_name v80{_T}, Pos l21:a1, Event_type v80{_T}, Server_id i10:a1, End_log_pos l21:a1, Info v80{_T}"
 )
@@ -190,9 +190,9 @@ class Shower:
         return relation.where(holds)
 
     def _log_status(self) -> Relation:
-        """Where the log ends; since 12.3 by GTID, too."""
+        """Where the log ends, for some versions by GTID, too."""
         row = (*self.end(), "", "")
-        if version_number(self.facts) < GTID_POSITION_SINCE:
+        if not Difference.STATUS_HAS_GTID.holds(version_number(self.facts)):
             return Relation(STATUS_COLUMNS, [row])
         position = shown(self.evaluator.settings.value("gtid_binlog_pos"))
         return Relation((*STATUS_COLUMNS, *GTID_POSITION_COLUMN), [(*row, position)])

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ibbmaster import versions
 from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.session_variables import SESSION_DEFAULTS
 from ibbmaster.dump.profile import Profile
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.versions import Difference
 
 SystemValue = bool | int | float | str | None
 
@@ -160,7 +161,9 @@ COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "collation_connection": lambda facts: _default_collation(facts),
     "collation_database": lambda facts: _default_collation(facts),
     "collation_server": lambda facts: _default_collation(facts),
-    "binlog_row_event_max_size": lambda facts: 65536 if version_number(facts) >= LARGE_EVENTS_SINCE else 8192,
+    "binlog_row_event_max_size": lambda facts: (
+        65536 if Difference.LARGE_ROW_EVENTS.holds(version_number(facts)) else 8192
+    ),
     "binlog_checksum": lambda facts: facts.profile.event_checksum.name,
     LOWER_CASE_TABLE_NAMES: lambda facts: facts.tables.name_case(),
     "server_id": lambda facts: facts.server_id,
@@ -187,25 +190,20 @@ READ_ONLY = frozenset(
         *("gtid_binlog_pos", "gtid_current_pos", "log_bin"),
     )
 )
-LARGE_EVENTS_SINCE = 130000
-UCA_DEFAULT_SINCE = 110500  # the version whose Unicode character sets have collations of UCA 14.0 by default
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)", re.ASCII)
 
 
 def version_number(facts: ServerFacts) -> int:
     """The version the primary claims as conditional comments count it: 120302 is 12.3.2."""
-    return _number_of(facts.server_version)
-
-
-@functools.lru_cache(16)
-def _number_of(server_version: str) -> int:
-    match = _VERSION.match(server_version)
-    return 0 if match is None else int(match[1]) * 10_000 + int(match[2]) * 100 + int(match[3])
+    return versions.version_number(facts.server_version)
 
 
 def is_uca_default(facts: ServerFacts) -> bool:
     """Whether SET NAMES utf8mb4 means utf8mb4_uca1400_ai_ci."""
-    return version_number(facts) >= UCA_DEFAULT_SINCE
+    return _does(facts, Difference.UCA_1400_IS_DEFAULT)
+
+
+def _does(facts: ServerFacts, difference: Difference) -> bool:
+    return difference.holds(version_number(facts))
 
 
 def _default_collation(facts: ServerFacts) -> str:

@@ -13,7 +13,6 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.format_description import SERVER_VERSION_SIZE, ChecksumAlgorithm
 from ibbmaster.event.types import TYPE_COUNT_CLASSIC, TYPE_COUNT_ENGINE
 
-OLD_MAJOR_PREFIX = "5.5.5-"  # in the greetings of 10.x, for clients that know no larger major number
 _VERSION = re.compile(r"([0-9]+)\.[0-9]+\.[0-9]+[!-~ ]*", re.ASCII)
 
 
@@ -70,12 +69,6 @@ class Profile:
     sends_restarts: bool = False  # the FORMAT_DESCRIPTION a server logs when it starts is passed on
     errors_name_places: bool  # errors met while a file is open say where
     same_server_id_text: str
-
-    @property
-    def greeting_version(self) -> str:
-        """The version as the greeting has it."""
-        is_old_major = self.server_version.startswith("10.")
-        return OLD_MAJOR_PREFIX + self.server_version if is_old_major else self.server_version
 
     def of_files(self, checksum_algorithm: ChecksumAlgorithm) -> Profile:
         """The same for a log of traditional files, the last of which has events with such checksums."""

@@ -38,7 +38,13 @@ from ibbmaster.event.statement.operations import (
     Write,
 )
 from ibbmaster.lake.statements import Logged
+from ibbmaster.rows.keeps import keeps_values
+from ibbmaster.schema.clause import NotUnderstoodError
+from ibbmaster.schema.column_type import resolve_type
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.schema.session import DEFAULT_COLLATION, SchemaSession
+from ibbmaster.schema.type_clause import parse_type
+from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import tokens
 
 Place = tuple[int, int]  # of a group: file number, offset
@@ -365,9 +371,24 @@ def _changed(story: Story, clause: ChangeColumn) -> str | None:
     if clause.to != clause.name:
         story.dropped.add(clause.name)
         return f"column {clause.name} is called {clause.to} now"
-    if old is not None and new is not None and new.keeps_values_of(old):
+    if old is not None and new is not None and _keeps_values(old, new):
         return None
     return f"MODIFY or CHANGE of column {clause.name} may change its values"
+
+
+def _keeps_values(old: ColumnClause, new: ColumnClause) -> bool:
+    """Whether values of one definition are the same in another, as far as the two tell by themselves."""
+    if old.made_of is not None or new.made_of is not None or (old.is_nullable and not new.is_nullable):
+        return False
+    types = []
+    try:
+        for cursor in (Cursor(old.type), Cursor(new.type)):
+            clause = parse_type(cursor)
+            types.append((clause.charset, cursor.rest(), resolve_type(clause, DEFAULT_COLLATION, SchemaSession())))
+    except NotUnderstoodError:
+        return False
+    (charset, rest, kind), (new_charset, new_rest, new_kind) = types
+    return (charset, rest) == (new_charset, new_rest) and keeps_values(kind, new_kind)
 
 
 def _with_default(definition: ColumnClause, *, is_null: bool) -> ColumnClause:

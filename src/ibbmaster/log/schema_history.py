@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -42,6 +41,7 @@ from ibbmaster.schema.saved_history import (
     decode_history,
     encode_history,
 )
+from ibbmaster.versions import version_number
 from ibbmaster.work import BrokenOffError, check_wanted
 
 MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
@@ -50,9 +50,6 @@ LOOKED_BYTES = 16 << 20  # of rows, for the names in them
 SAVED_BYTES_MIN = 1 << 20  # of the log, behind which a history is saved again; who reads less of it folds it anew
 DIGESTED_BYTES = 1 << 16  # of the last group, by which a log is known again
 _SOURCES = ("schema/*.py", "event/statement/*.py")
-
-
-_VERSION = re.compile(r"(\d{1,3})\.(\d{1,2})\.(\d{1,2})", re.ASCII)
 
 
 @runtime_checkable
@@ -297,9 +294,7 @@ class LoggedSchema:
             return None
         file_no = place.position.file_no
         if file_no not in self._versions:
-            match = _VERSION.match(self._log.server_version_of(file_no))
-            major, minor, patch = (0, 0, 0) if match is None else map(int, match.groups())
-            self._versions[file_no] = major * 10_000 + minor * 100 + patch or None
+            self._versions[file_no] = version_number(self._log.server_version_of(file_no)) or None
         return self._versions[file_no]
 
     def _is_passed_over(self, gtid: Gtid) -> bool:

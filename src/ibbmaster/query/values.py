@@ -10,9 +10,9 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.event.rows.moment import civil_date, days_of
 from ibbmaster.query.kinds import FLOATING, PRECISION_MAX, Kind, Type
 from ibbmaster.sql.value_texts import FLOAT_DIGITS, _fixed, floating_text
+from ibbmaster.sqltext.moment import civil_date, days_of
 
 Value = Any
 Convert = Callable[[Value], Value]

@@ -22,6 +22,7 @@ from ibbmaster.api.writing import OpenGroup, WritableLog
 from ibbmaster.errors import ConfigurationError, IbbMasterError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.testkit.toml_text import toml_lines, toml_value
+from ibbmaster.versions import Difference, version_number
 
 log = logging.getLogger(__name__)
 
@@ -418,15 +419,13 @@ def expect_free(directory: Path) -> None:
 
 def profile_of_stream(version: str, shape: str) -> str:
     """What a scenario calls a server of a version whose stream has that shape; it may be unknown."""
-    numbers = [int(part) if part.isdecimal() else 0 for part in version.partition("-")[0].split(".")[:2]]
+    number = version_number(version)
     if shape == "compat":
         return "compat"
-    if shape == "engine" or (not shape and numbers >= [12, 3]):
+    if shape == "engine" or (not shape and Difference.BINLOG_IN_ENGINE.holds(number)):
         return "12.3"
-    for newest, profile in (([10, 6], "10.6"), ([10, 99], "10.11"), ([11, 4], "11.4")):
-        if numbers <= newest:
-            return profile
-    return "11.8"
+    # Of the versions that scenarios can name, the first that is not older.
+    return next((name for name, end in (("10.6", 100700), ("10.11", 110000), ("11.4", 110500)) if number < end), "11.8")
 
 
 def _comment(text: str) -> str:

@@ -7,9 +7,10 @@ from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from ibbmaster.schema.expression_text import default_expression_text
 from ibbmaster.schema.model import SqlType, TableColumn
-from ibbmaster.sqltext.quoting import quoted_text, unquoted
-
-HEX_DEFAULTS_SINCE = 110000  # from that version on defaults of binary columns are printed in hexadecimal
+from ibbmaster.sqltext.literals import VariableValueError, literal_value
+from ibbmaster.sqltext.moment import duration_text, fraction_text, loose_moment, parse_duration
+from ibbmaster.sqltext.quoting import quoted_text
+from ibbmaster.versions import Difference
 
 INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 DECIMALS = ("decimal",)
@@ -20,15 +21,7 @@ BLOBS = ("tinyblob", "blob", "mediumblob", "longblob")
 TIMES = ("time", "datetime", "timestamp")
 
 _DIGITS = Context(prec=130, rounding=ROUND_HALF_UP)
-_TEXT = re.compile(r"(?:_\w+\s*|[nN])?('(?:[^'\\]++|\\.|'')*+'|\"(?:[^\"\\]++|\\.|\"\")*+\")", re.DOTALL)
-_NUMBER = re.compile(r"[+-]?\s*(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?")
-_HEX = re.compile(r"(?:_\w+\s*)?(?:0x([0-9a-fA-F]+)|[xX]'((?:[0-9a-fA-F]{2})*)')")
-_BITS = re.compile(r"0b([01]+)|[bB]'([01]*)'")
 _NOW = re.compile(r"(?:current_timestamp|now|localtime|localtimestamp)\s*(?:\(\s*(\d?)\s*\))?", re.IGNORECASE)
-_MOMENT = re.compile(
-    r"\s*(\d{4})\D(\d{1,2})\D(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?)?\s*", re.ASCII
-)
-_DURATION = re.compile(r"\s*(-?)(\d{1,3}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
 
 
 def type_text(column_type: SqlType) -> str:
@@ -55,11 +48,10 @@ def default_text(column: TableColumn, version: int) -> str | None:
         return "NULL"
     if (match := _NOW.fullmatch(written)) is not None:
         return _now(match[1])
-    text = _TEXT.fullmatch(written)
+    found = _value(written)
     try:
         if column.type.word in (*TEXTS, *BLOBS):  # these are kept as expressions
-            return quoted_text(unquoted(text[1])) if text else default_expression_text(written)
-        found = _value(written, text)
+            return quoted_text(found) if isinstance(found, str) else default_expression_text(written)
         return default_expression_text(written) if found is None else _literal(column.type, found, version)
     except (ValueError, ArithmeticError):
         return written
@@ -75,21 +67,15 @@ def _now(digits: str | None) -> str:
     return f"current_timestamp({'' if digits in (None, '0') else digits})"
 
 
-def _value(written: str, text: re.Match[str] | None) -> str | Decimal | bytes | int | None:
+def _value(written: str) -> str | Decimal | bytes | int | None:
     """The value of a literal; None where the default is an expression."""
-    if text is not None:
-        return unquoted(text[1])
-    if written.upper() in ("TRUE", "FALSE"):
-        return int(written.upper() == "TRUE")
-    if _NUMBER.fullmatch(written) is not None:
-        return Decimal(written.replace(" ", ""))
-    if (match := _HEX.fullmatch(written)) is not None:
-        digits = match[1] or match[2] or ""
-        return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))
-    if (match := _BITS.fullmatch(written)) is not None:
-        digits = match[1] or match[2] or "0"
-        return int(digits, 2).to_bytes((len(digits) + 7) // 8, "big")
-    return None
+    if written.startswith("("):
+        return None
+    try:
+        found = literal_value(written)
+    except VariableValueError:
+        return None
+    return Decimal(written.replace(" ", "")) if isinstance(found, float) else found
 
 
 def _literal(column_type: SqlType, value: str | Decimal | bytes | int, version: int) -> str:
@@ -154,12 +140,9 @@ def _year(number: int) -> int:
 def _moment(word: str, digits: int, text: str) -> str:
     if text.isdecimal():
         text = _from_digits(text)
-    match = _MOMENT.fullmatch(text)
-    if match is None:
-        raise ValueError(text)
-    year, month, day, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
-    date = f"{year:04}-{month:02}-{day:02}"
-    return date if word == "date" else f"{date} {hour:02}:{minute:02}:{second:02}{_fraction(match[7], digits)}"
+    moment = loose_moment(text)
+    shown = moment.text
+    return shown[:10] if word == "date" else shown[:19] + fraction_text(moment.microsecond, digits)
 
 
 def _from_digits(text: str) -> str:
@@ -177,21 +160,16 @@ def _duration(digits: int, text: str) -> str:
     if text.isdecimal():
         padded = text.zfill(6)
         text = f"{padded[:-4]}:{padded[-4:-2]}:{padded[-2:]}"
-    match = _DURATION.fullmatch(text)
-    if match is None:
+    found = parse_duration(text)
+    if found is None:
         raise ValueError(text)
-    hour, minute, second = (int(part or 0) for part in match.groups()[1:4])
-    return f"{match[1]}{hour:02}:{minute:02}:{second:02}{_fraction(match[5], digits)}"
-
-
-def _fraction(written: str | None, digits: int) -> str:
-    return f".{(written or '').ljust(6, '0')[:digits]}" if digits else ""
+    return duration_text(found, digits)
 
 
 def _binary(column_type: SqlType, value: str | Decimal | bytes | int, version: int) -> str:
     data = value if isinstance(value, bytes) else _text(value).encode("utf-8", "surrogateescape")
     if column_type.word == "binary":
         data = data.ljust(column_type.length or 1, b"\x00")
-    if version >= HEX_DEFAULTS_SINCE:
+    if Difference.HEX_DEFAULTS.holds(version):
         return f"x'{data.hex().upper()}'"
     return quoted_text(data.decode("utf-8", "surrogateescape"))

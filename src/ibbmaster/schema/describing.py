@@ -32,6 +32,7 @@ from ibbmaster.schema.partition_text import partitions
 from ibbmaster.schema.render import OF_MERGE_TABLES, sorted_options
 from ibbmaster.schema.view_text import view_parts
 from ibbmaster.sqltext.quoting import unquoted
+from ibbmaster.versions import Difference
 
 RowValue = int | str | None
 RowValues = tuple[RowValue, ...]
@@ -291,8 +292,8 @@ def _algorithm(index: TableIndex, engine: str, version: int) -> str:
         return index.algorithm or "HASH"
     if is_by_hash(index, engine):
         return "HASH"
-    is_said = index.algorithm is not None and version >= 110000 and index.kind not in _UNIQUE
-    return index.algorithm if is_said and index.algorithm is not None else "BTREE"
+    is_told = Difference.TELLS_INDEX_ALGORITHM.holds(version) and index.kind not in _UNIQUE
+    return index.algorithm if is_told and index.algorithm is not None else "BTREE"
 
 
 def constraint_rows(table: TableVersion) -> Iterator[RowValues]:

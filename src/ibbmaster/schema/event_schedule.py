@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from ibbmaster.event.rows.moment import Moment, civil_date, days_of, moment_of
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.program_text import definer_clause, take_head
 from ibbmaster.schema.reading import expect_name, expect_text, fail, written
 from ibbmaster.schema.stored_program import StoredProgram
 from ibbmaster.sqltext.cursor import Cursor, PlacedCursor
+from ibbmaster.sqltext.moment import Moment, civil_date, days_of, moment_of, parse_time_zone
 from ibbmaster.sqltext.quoting import quoted_name, quoted_text
 from ibbmaster.sqltext.token import Token, TokenKind
 
@@ -23,7 +23,6 @@ ENABLED, DISABLED, DISABLED_ON_REPLICA = "ENABLED", "DISABLED", "SLAVESIDE_DISAB
 _WRITTEN_STATUS = {ENABLED: "ENABLE", DISABLED: "DISABLE", DISABLED_ON_REPLICA: "DISABLE ON SLAVE"}
 _ENDS = ("STARTS", "ENDS", "ON", "ENABLE", "DISABLE", "COMMENT", "RENAME", "DO")
 _NOW = ("NOW", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP")
-_OFFSET = re.compile(r"([+-])(\d{1,2}):(\d{2})", re.ASCII)
 DAY_S = 86_400
 YEAR_MAX = 9999
 #: Units of seconds, from the largest one on, and what stands between their numbers.
@@ -214,16 +213,9 @@ def _from_seconds(seconds: int) -> Moment:
 
 def _local(now_us: int, zone: str) -> Moment | None:
     """The time of a zone; None of one that has a name, which takes tables that are not here."""
-    seconds = now_us // 10**6
-    match = _OFFSET.fullmatch(zone)
-    if match is not None:
-        offset = int(match[2]) * 3600 + int(match[3]) * 60
-        return _from_seconds(seconds + (-offset if match[1] == "-" else offset))
-    if zone in ("", "SYSTEM"):
-        return _from_seconds(seconds)
-    return None
+    offset = parse_time_zone(zone or "SYSTEM")
+    return None if offset is None else _from_seconds(now_us // 10**6 + offset)
 
 
 def _text(moment: Moment) -> str:
-    date = f"{moment.year:04}-{moment.month:02}-{moment.day:02}"
-    return f"{date} {moment.hour:02}:{moment.minute:02}:{moment.second:02}"
+    return moment.text[:19]

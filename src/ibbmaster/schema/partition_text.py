@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ibbmaster.schema.expression_text import expression_text
-from ibbmaster.sqltext.quoting import quoted_name, quoted_text, unquoted
+from ibbmaster.schema.reading import written
+from ibbmaster.sqltext.quoting import quoted_name, quoted_text
+from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
 PARTITIONS_MAX = 8192  # a server's limit
-_TOKEN = re.compile(r"\s*('(?:[^'\\]++|\\.|'')*+'|`(?:[^`]++|``)*+`|[\w.$]+|[^\s])", re.DOTALL)
 _KINDS = ("HASH", "KEY", "RANGE", "LIST")
 
 
@@ -127,7 +127,7 @@ class _Parser:
     """Reads the words of a PARTITION BY clause."""
 
     def __init__(self, written: str) -> None:
-        self._tokens = _TOKEN.findall(written)
+        self._tokens = list(tokens(written))
         self._index = 0
 
     def whole(self) -> _Partitioning:
@@ -142,7 +142,7 @@ class _Parser:
         return _Partitioning(method, sub_method, definitions)
 
     def _peek(self) -> str:
-        return self._tokens[self._index].upper() if self._index < len(self._tokens) else ""
+        return self._tokens[self._index].word if self._index < len(self._tokens) else ""
 
     def _accept(self, word: str) -> bool:
         found = self._peek() == word
@@ -153,11 +153,11 @@ class _Parser:
         if not self._accept(word):
             raise _UnreadableError
 
-    def _take(self) -> str:
+    def _take(self) -> Token:
         if self._index >= len(self._tokens):
             raise _UnreadableError
         self._index += 1
-        return str(self._tokens[self._index - 1])
+        return self._tokens[self._index - 1]
 
     def _method(self, counted: str) -> _Method:
         linear = "LINEAR " if self._accept("LINEAR") else ""
@@ -168,19 +168,25 @@ class _Parser:
         self._expect("(")
         inner = self._balanced()
         if kind == "KEY" or has_columns:
-            expression = ",".join(quoted_name(name.strip("`")) for name in inner if name != ",")
+            expression = ",".join(quoted_name(token.text) for token in inner if not token.is_sign(","))
         else:
-            expression = expression_text(" ".join(inner))
-        count = int(self._take()) if self._accept(counted) and self._peek().isdecimal() else None
+            expression = expression_text(written(inner))
+        count = self._count() if self._accept(counted) else None
         return _Method(linear + kind, expression, has_columns, count)
 
-    def _balanced(self) -> list[str]:
+    def _count(self) -> int | None:
+        found = self._tokens[self._index : self._index + 1]
+        if not found or not found[0].text.isdecimal():
+            return None
+        return int(self._take().text)
+
+    def _balanced(self) -> list[Token]:
         """The tokens up to the bracket that ends the one just read."""
-        found: list[str] = []
+        found: list[Token] = []
         depth = 1
         while True:
             token = self._take()
-            depth += (token == "(") - (token == ")")
+            depth += token.is_sign("(") - token.is_sign(")")
             if not depth:
                 return found
             found.append(token)
@@ -195,7 +201,7 @@ class _Parser:
             self._expect(",")
 
     def _definition(self, word: str) -> _Definition:
-        part = _Definition(self._take().strip("`"))
+        part = _Definition(self._take().text)
         if self._accept("VALUES"):
             self._values(part)
         elif self._accept("DEFAULT"):
@@ -205,7 +211,7 @@ class _Parser:
                 part.subpartitions = self._definitions("SUBPARTITION")
             elif self._accept("COMMENT"):
                 self._accept("=")
-                part.comment = unquoted(self._take())
+                part.comment = self._take().text
             elif self._accept("STORAGE") or self._accept("ENGINE"):
                 self._accept("ENGINE")
                 self._accept("=")
@@ -231,10 +237,15 @@ class _Parser:
         part.values = f" VALUES IN ({part.description})"
 
 
-def _listed(tokens: list[str]) -> str:
+def _listed(tokens: list[Token]) -> str:
     """Values between commas; those that are computed are not known as they are printed."""
-    if not all(re.fullmatch(r"'.*'|[\w.$]+|[-,()]", token, re.DOTALL) for token in tokens):
-        raise _UnreadableError
-    if any(after == "(" and before not in ("(", ",") for before, after in itertools.pairwise(tokens)):
-        raise _UnreadableError  # a call
-    return "".join(token if token[0] == "'" else token.upper() for token in tokens)
+    for before, after in itertools.pairwise([_START, *tokens]):
+        is_value = after.kind in (TokenKind.TEXT, TokenKind.WORD, TokenKind.NUMBER) or after.word in _IN_LISTS
+        is_call = after.is_sign("(") and before.word not in ("(", ",", "")
+        if not is_value or is_call:
+            raise _UnreadableError
+    return "".join(quoted_text(token.text) if token.kind is TokenKind.TEXT else token.text.upper() for token in tokens)
+
+
+_START = Token(TokenKind.SIGN, "")
+_IN_LISTS = ("-", ",", "(", ")", ".")

@@ -26,9 +26,9 @@ from ibbmaster.schema.model import (
 from ibbmaster.schema.partition_text import partition_text
 from ibbmaster.schema.view_text import create_view
 from ibbmaster.sqltext.quoting import quoted_name, quoted_text
+from ibbmaster.versions import Difference
 
 SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns tell
-INVISIBLE_LAST_SINCE = 110000  # from that version on INVISIBLE stands behind DEFAULT
 #: Table options in the order of a server, and those among them whose values are quoted.
 TABLE_OPTIONS = (
     "MIN_ROWS",
@@ -132,7 +132,7 @@ def _stored(column: TableColumn, version: int) -> Iterator[str]:
         yield "NOT NULL"
     elif column.type.word == "timestamp":
         yield "NULL"
-    is_invisible_last = version >= INVISIBLE_LAST_SINCE
+    is_invisible_last = Difference.INVISIBLE_IS_LAST.holds(version)
     if column.is_invisible and not is_invisible_last:
         yield "INVISIBLE"
     default = None if column.is_auto_increment else default_text(column, version)

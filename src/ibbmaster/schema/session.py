@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ibbmaster.event.rows.moment import civil_date
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError
 from ibbmaster.schema.collations import (
@@ -15,10 +14,11 @@ from ibbmaster.schema.collations import (
     find_charset,
     find_collation,
 )
+from ibbmaster.sqltext.moment import civil_date
 from ibbmaster.sqltext.quoting import quoted
+from ibbmaster.versions import Difference
 
 EXPLICIT_TIMESTAMPS = 1 << 24  # of FLAGS2: TIMESTAMP columns get nothing that is not written
-UTF8_IS_UTF8MB4_SINCE = 130100  # the version that takes utf8 for utf8mb4
 DEFAULT_COLLATION = "utf8mb4_general_ci"
 
 
@@ -54,7 +54,7 @@ class SchemaSession:
             began_at=None if timestamp is None else (timestamp, statement.microseconds),
             client_charset=charset_of_collation(_known(statement.client_collation)),
             connection_collation=_known(statement.connection_collation),
-            utf8="utf8mb4" if (statement.server_version or 0) >= UTF8_IS_UTF8MB4_SINCE else "utf8mb3",
+            utf8="utf8mb4" if Difference.UTF8_IS_UTF8MB4.holds(statement.server_version or 0) else "utf8mb3",
         )
 
     @property

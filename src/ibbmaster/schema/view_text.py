@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.sqltext.cursor import Cursor, PlacedCursor
 from ibbmaster.sqltext.quoting import quoted_name, quoted_text
+from ibbmaster.sqltext.token import tokens
 
-_NAME = r"(?:`(?:[^`]++|``)*+`|'[^']*'|[\w$%.]+)"
-_VIEW = re.compile(
-    rf"""\s*CREATE\s+(?:OR\s+REPLACE\s+)?
-    (?:ALGORITHM\s*=\s*(?P<algorithm>\w+)\s+)?
-    (?:DEFINER\s*=\s*(?P<definer>{_NAME}(?:\s*@\s*{_NAME})?|CURRENT_USER(?:\s*\(\s*\))?)\s+)?
-    (?:SQL\s+SECURITY\s+(?P<security>\w+)\s+)?
-    VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?{_NAME}(?:\s*\.\s*{_NAME})?\s*(?P<columns>\([^()]*\)\s*)?AS\s+(?P<query>.*)""",
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
-_CHECK = re.compile(r"\s+WITH\s+(?:(CASCADED|LOCAL)\s+)?CHECK\s+OPTION\s*\Z", re.IGNORECASE)
-_SEQUENCE_OPTION = re.compile(
-    r"\b(?:(START|INCREMENT|CACHE|MINVALUE|MAXVALUE)\s*(?:WITH\b|BY\b|=)?\s*(-?\d+)|(NOCACHE|NOCYCLE|CYCLE))\b",
-    re.IGNORECASE,
-)
+_NUMBERED = ("START", "INCREMENT", "CACHE", "MINVALUE", "MAXVALUE")
+_FLAGS = ("NOCACHE", "NOCYCLE", "CYCLE")
 SEQUENCE_MAX = 9223372036854775806
 SEQUENCE_CACHE = 1000
+SEQUENCE_DIGITS_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,21 +32,49 @@ class ViewParts:
 def view_parts(table: TableVersion) -> ViewParts:
     """What the statement says that made a view; the query stays as it was written."""
     text = (table.text or "").strip().rstrip(";")
-    match = _VIEW.match(text)
-    if match is None:
+    cursor = PlacedCursor(text)
+    parts = ViewParts(query=text)
+    if not cursor.takes_words("CREATE"):
+        return parts
+    cursor.takes_words("OR", "REPLACE")
+    while not cursor.takes_words("VIEW"):
+        if cursor.takes_words("ALGORITHM"):
+            cursor.takes_sign("=")
+            parts = replace(parts, algorithm=cursor.take().text.upper())
+        elif cursor.takes_words("DEFINER"):
+            cursor.takes_sign("=")
+            parts = replace(parts, definer=_definer(cursor))
+        elif cursor.takes_words("SQL", "SECURITY"):
+            parts = replace(parts, security=cursor.take().text.upper())
+        else:
+            return ViewParts(query=text)
+    cursor.pass_condition()
+    cursor.table("")
+    start = cursor.start
+    columns = f" {text[start : cursor.end]}" if cursor.bracketed() else ""
+    if not cursor.takes_words("AS"):
         return ViewParts(query=text)
-    query = match["query"].strip()
-    check = _CHECK.search(query)
-    if check is not None:
-        query = query[: check.start()]
-    return ViewParts(
-        query=query,
-        columns=f" {match['columns'].strip()}" if match["columns"] else "",
-        check_option="NONE" if check is None else (check[1] or "CASCADED").upper(),
-        definer=re.sub(r"[`']", "", match["definer"] or ""),
-        security=(match["security"] or "DEFINER").upper(),
-        algorithm=(match["algorithm"] or "UNDEFINED").upper(),
-    )
+    query, check = _without_check(text[cursor.start :])
+    return replace(parts, query=query, columns=columns, check_option=check)
+
+
+def _definer(cursor: PlacedCursor) -> str:
+    user = cursor.take().text
+    if (host := cursor.host()) is not None:
+        return f"{user}@{host}"
+    return f"{user}()" if cursor.peek().is_sign("(") and not cursor.bracketed() else user
+
+
+def _without_check(query: str) -> tuple[str, str]:
+    """A query without WITH … CHECK OPTION behind it, and what that says."""
+    query = query.strip()
+    found = list(tokens(query))
+    if not (len(found) > 3 and found[-2].is_word("CHECK") and found[-1].is_word("OPTION")):
+        return query, "NONE"
+    begin, check = (-3, "CASCADED") if found[-3].is_word("WITH") else (-4, found[-3].word)
+    if not found[begin].is_word("WITH") or check not in ("CASCADED", "LOCAL"):
+        return query, "NONE"
+    return query[: found[begin].start].rstrip(), check
 
 
 def create_view(table: TableVersion, *, is_qualified: bool = False) -> str:
@@ -88,11 +106,19 @@ def sequence_options(table: TableVersion) -> SequenceOptions:
     """What the statement says that made a sequence."""
     numbers: dict[str, int] = {}
     flags: set[str] = set()
-    for name, number, flag in _SEQUENCE_OPTION.findall(re.sub(r"\bNO\s+", "NO", table.text or "")):
-        if flag:
-            flags.add(flag.upper())
-        else:
-            numbers[name.upper()] = int(number)
+    cursor = Cursor(tokens(table.text or ""))
+    while not cursor.is_at_end:
+        name = cursor.take().word
+        if name == "NO":
+            name += cursor.take().word
+        if name in _FLAGS:
+            flags.add(name)
+        elif name in _NUMBERED:
+            cursor.pass_words("WITH", "BY")
+            cursor.takes_sign("=")
+            sign = -1 if cursor.takes_sign("-") else 1
+            if cursor.peek().text.isdecimal():
+                numbers[name] = sign * int(cursor.take().text[:SEQUENCE_DIGITS_MAX])
     increment = numbers.get("INCREMENT", 1)
     is_rising = increment >= 0
     minimum = numbers.get("MINVALUE", 1 if is_rising else -SEQUENCE_MAX - 1)

@@ -16,9 +16,8 @@ from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.stored import StoredColumn, is_padded
 from ibbmaster.sql.value_texts import TextSettings, text_of
 from ibbmaster.sqltext.literals import Value
+from ibbmaster.sqltext.moment import loose_moment, parse_duration
 
-_MOMENT = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?", re.ASCII)
-_DURATION = re.compile(r"(-?)(\d{1,3}):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?", re.ASCII)
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DECIMAL, ValueKind.BIT, ValueKind.FLOAT)
 _DATES = (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
@@ -146,22 +145,15 @@ def _moment(text: str) -> str:
 
 
 def _constant_moment(value: Value) -> str:
-    match = _MOMENT.fullmatch(str(value).strip())
-    if match is None:
-        raise ValueError(f"{value!r} is no date and time")
-    year, month, day, hour, minute, second = (int(match[number] or 0) for number in range(1, 7))
-    fraction = (match[7] or "").ljust(6, "0")
-    return f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{fraction}"
+    return loose_moment(str(value)).text
 
 
 def _duration(text: str) -> int:
     """A TIME in microseconds."""
-    match = _DURATION.fullmatch(text)
-    if match is None:
+    found = parse_duration(text)
+    if found is None:
         raise ValueError(f"{text!r} is no time")
-    seconds = (int(match[2]) * 60 + int(match[3])) * 60 + int(match[4] or 0)
-    size = seconds * 1_000_000 + int((match[5] or "").ljust(6, "0"))
-    return -size if match[1] else size
+    return found
 
 
 def _constant_duration(value: Value) -> int:

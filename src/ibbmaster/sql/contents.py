@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
+from ibbmaster.sql.computed import ColumnExpression, affected, compute, computed_columns
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.row_conversion import RowConversion, restoring
@@ -23,7 +24,6 @@ from ibbmaster.sql.stored import (
     value_key,
 )
 from ibbmaster.sqltext.literals import literal_value
-from ibbmaster.sqltext.token import TokenKind, tokens
 
 DIGEST_SIZE = 16
 REWRITTEN_AT_A_TIME = 1 << 10  # rows
@@ -83,6 +83,7 @@ class TableContents:
     unknown_columns: dict[int, UnknownRows] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
     _plans: dict[int, KeyPlan | None] = field(default_factory=dict)
+    _computed: dict[int, list[ColumnExpression]] = field(default_factory=dict)
 
     def fork(self, kept: KeptRows) -> TableContents:
         """The same, to go on from by itself."""
@@ -230,20 +231,55 @@ class TableContents:
             problem = str(error)
         raise InexactRowsError(f"a value of column {new.column.name} cannot be changed: {problem}")
 
-    def default_values(self, layout: StoredLayout, wanted: Collection[int]) -> dict[int, bytes | None]:
-        """What an INSERT gives to columns of which its image says nothing, by their places.
+    def complete(self, layout: StoredLayout, values: list[bytes | None], missing: Collection[int], gtid: str) -> None:
+        """Give a row of an INSERT what its image leaves out, at the places that are missing.
 
         Raises:
-            InexactRowsError: a default is no constant.
+            InexactRowsError: a default is no constant, or the key is not known.
         """
         if self.table.kind is TableKind.SEQUENCE:
-            values = self._sequence_values(layout)
-            return {place: values[place] for place in wanted}
+            known_values = self._sequence_values(layout)
+            for place in missing:
+                values[place] = known_values[place]
+            return
         known = {column.id: column for column in self.table.columns}
-        found = {}
-        for place in wanted:
+        for place in missing:
             column = layout.columns[place]
-            found[place] = _constant(known[column.id], column, known[column.id].default)
+            if known[column.id].expression is None:
+                values[place] = _constant(known[column.id], column, known[column.id].default)
+        wanted = [one for one in self._computed_of(layout) if one.place in missing]
+        self._compute(layout, values, wanted, "an INSERT", gtid)
+
+    def compute_updated(
+        self, layout: StoredLayout, values: list[bytes | None], told: Collection[int], gtid: str
+    ) -> None:
+        """An UPDATE tells only some columns: others that are computed from those have other values, too.
+
+        Raises:
+            InexactRowsError: the key is not known any more.
+        """
+        columns = self._computed_of(layout)
+        if columns:
+            self._compute(layout, values, affected(columns, told), "an UPDATE", gtid)
+
+    def _compute(
+        self,
+        layout: StoredLayout,
+        values: list[bytes | None],
+        columns: Sequence[ColumnExpression],
+        what: str,
+        gtid: str,
+    ) -> None:
+        for column in compute(columns, layout, values, self.unknown_columns):
+            reason = f"{what} has no value for the generated column {column.column.name}"
+            if column.id in self._key_columns():
+                raise InexactRowsError(reason)
+            self.unknown_columns.setdefault(column.id, UnknownRows(gtid, reason))
+
+    def _computed_of(self, layout: StoredLayout) -> list[ColumnExpression]:
+        found = self._computed.get(layout.number)
+        if found is None:
+            found = self._computed[layout.number] = list(computed_columns(self.table, layout))
         return found
 
     def _sequence_values(self, layout: StoredLayout) -> list[bytes | None]:
@@ -252,17 +288,6 @@ class TableContents:
             layout_no, image = self.kept.rows.read(place)
             return self.values_in(layout, self.layouts[layout_no], image)
         raise InexactRowsError("ALTER SEQUENCE, and no whole image since")
-
-    def doubt_generated(self, layout: StoredLayout, told: Collection[int], gtid: str) -> None:
-        """An UPDATE tells only some columns: others that are computed from those are not known any more."""
-        names = {layout.columns[place].column.name.lower() for place in told}
-        for column in self.table.columns:
-            if column.expression is None or layout.places[column.id] in told:
-                continue
-            sources = {token.text.lower() for token in tokens(column.expression) if token.kind is not TokenKind.TEXT}
-            if sources & names and column.id not in self.unknown_columns:
-                reason = f"an UPDATE has no value for the generated column {column.name}"
-                self.unknown_columns[column.id] = UnknownRows(gtid, reason)
 
     def _is_current(self, layout: StoredLayout, image: bytes, spans: list[Span]) -> bool:
         """Whether a row of a table with system versioning is one that holds now; others of it are not kept."""
@@ -312,6 +337,7 @@ class TableContents:
         """
         old, self.table = self.table, table
         self._plans.clear()
+        self._computed.clear()
         known = {column.id: column for column in table.columns}
         changing = RowConversion(old, table, lambda column: first_value(known[column.id], column))
         if not self.has_rows:

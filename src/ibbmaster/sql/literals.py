@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal, InvalidOperation
 
 from ibbmaster.errors import ConfigurationError
@@ -15,8 +14,7 @@ from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.schema.model import SqlType
 from ibbmaster.sql.value_texts import encoded
 from ibbmaster.sqltext.literals import Value
-
-_MOMENT = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)(?:[ T](\d\d?):(\d\d?)(?::(\d\d?)(?:\.(\d{1,6}))?)?)?", re.ASCII)
+from ibbmaster.sqltext.moment import loose_moment
 
 
 def stored_value(column: Column, kind: SqlType, value: Value) -> bytes | None:
@@ -101,17 +99,15 @@ def _is_zero(value: Value) -> bool:
 
 def _moment(column: Column, value: Value) -> bytes:
     """A date, or a date and time, of the calendar or not: 2020-00-00 is one."""
-    match = _MOMENT.fullmatch("0000-00-00" if _is_zero(value) else str(value).strip())
-    if match is None:
-        raise ValueError(f"{value!r} is no date and time")
-    year, month, day, hour, minute, second = (int(match[number] or 0) for number in range(1, 7))
+    moment = loose_moment("0000-00-00" if _is_zero(value) else str(value))
+    year, month, day, hour, minute, second, microsecond = moment
     if month > 12 or day > 31 or hour > 23 or minute > 59 or second > 59:
         raise ValueError(f"{value!r} is no date and time")
     if column.type != ColumnType.DATETIME2:
-        if hour or minute or second or (match[7] or "").strip("0"):
+        if hour or minute or second or microsecond:
             raise ValueError(f"{value!r} is no date")
         return (year << 9 | month << 5 | day).to_bytes(3, "little")
-    fraction = (match[7] or "").ljust(6, "0")
+    fraction = f"{microsecond:06}"
     if fraction[column.scale :].strip("0"):
         raise ValueError(f"{value!r} has more than {column.scale} digits of a second")
     packed = (year * 13 + month) << 22 | day << 17 | hour << 12 | minute << 6 | second

@@ -56,7 +56,7 @@ class MappedTable:
                 self.contents.delete(self.layout, rows)
                 continue
             if len(first.places) < len(self.layout.columns):
-                rows = [self._filled(first, *row) for row in rows]
+                rows = [self._filled(first, gtid, *row) for row in rows]
             self.contents.insert(self.layout, rows)
         return kind, set()
 
@@ -97,12 +97,10 @@ class MappedTable:
             moved = all_spans
         return (data[offset:end], moved), end
 
-    def _filled(self, plan: _Plan, image: bytes, spans: list[Span]) -> StoredRow:
+    def _filled(self, plan: _Plan, gtid: str, image: bytes, spans: list[Span]) -> StoredRow:
         """The whole image of an INSERT: with defaults where it has no value."""
         values = values_of(image, spans)
-        missing = set(range(len(values))) - set(plan.places)
-        for place, value in self.contents.default_values(self.layout, missing).items():
-            values[place] = value
+        self.contents.complete(self.layout, values, set(range(len(values))) - set(plan.places), gtid)
         return self.layout.row(values)
 
     def _update(
@@ -123,8 +121,7 @@ class MappedTable:
                     self.contents.update(self.layout, before_rows, after_rows)
                     before_rows, after_rows, portion = [], [], offset
             else:  # which may depend on the row before it
-                self.contents.update(self.layout, [before], [self._merged(first, second, before, after)])
-                self.contents.doubt_generated(self.layout, second.places, gtid)
+                self.contents.update(self.layout, [before], [self._merged(first, second, before, after, gtid)])
             for place in watched:
                 if place in second.places and (
                     place not in first.places or _value(before, place) != _value(after, place)
@@ -134,7 +131,7 @@ class MappedTable:
             self.contents.update(self.layout, before_rows, after_rows)
         return changed
 
-    def _merged(self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow) -> StoredRow:
+    def _merged(self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str) -> StoredRow:
         """The whole image after an update that tells only some columns."""
         if len(first.places) == len(self.layout.columns):
             values = values_of(*before)
@@ -143,6 +140,7 @@ class MappedTable:
         told = values_of(*after)
         for place in second.places:
             values[place] = told[place]
+        self.contents.compute_updated(self.layout, values, second.places, gtid)
         return self.layout.row(values)
 
 

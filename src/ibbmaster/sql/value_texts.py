@@ -11,8 +11,8 @@ from typing import NamedTuple
 from ibbmaster.event.rows.charset import CODECS, decode_text
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.event.rows.moment import civil_date
 from ibbmaster.schema.model import SqlType
+from ibbmaster.sqltext.moment import civil_date
 
 Text = Callable[[bytes], bytes]
 """Takes the stored bytes of a value, without what tells its length; gives its text. Raises ValueError."""

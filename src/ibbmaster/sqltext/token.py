@@ -20,12 +20,12 @@ from typing import NamedTuple
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.sqltext.quoting import quoted, quoted_name, unescaped
 from ibbmaster.sqltext.sql_mode import ANSI_QUOTES, MSSQL, NO_BACKSLASH_ESCAPES
+from ibbmaster.versions import Difference
 
 TOKENS_MAX = 10_000  # of a text that a client sends
 PLACEHOLDER = "?"  # of a prepared statement
 NEAR_SIZE = 80  # characters of the statement an error shows
 MYSQL_VERSIONS = range(50700, 100000)  # of /*! comments that are meant for MySQL alone
-OLDEST_REVERSED = 130000  # the first version that knows /*!! … */: what an older one has run has none
 NEVER = 999999  # the number of a comment that no server runs
 
 _LETTER = r"[0-9A-Za-z_$\u0080-\ud7ff\ue000-\U0010ffff]"
@@ -313,8 +313,8 @@ class _Cutter:
         """Where the code of a conditional comment begins; 0 if it is not run."""
         number = int(condition[3] or 0)
         version = self._version or 0
-        if condition[2] and (self._is_logged or version >= OLDEST_REVERSED):
-            is_run = not number or number > (version or OLDEST_REVERSED)
+        if condition[2] and (self._is_logged or Difference.REVERSED_COMMENTS.holds(version)):
+            is_run = not number or number > (version or Difference.REVERSED_COMMENTS.since)
             return condition.end() if is_run else 0
         if condition[2]:
             return condition.start(2)

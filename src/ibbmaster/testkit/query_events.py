@@ -27,8 +27,8 @@ from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
+from ibbmaster.versions import Difference, version_number
 
-NEW_SINCE = (11, 5)
 OLD_DEFAULTS = {"utf8mb3": 33, "ucs2": 35, "utf8mb4": 45, "utf16": 54, "utf32": 60}  # collations, smallest first
 NEW_DEFAULTS = {name: UCA_1400 + UCA_1400_STEP * number for number, name in enumerate(UCA_1400_CHARSETS)}
 
@@ -87,8 +87,7 @@ class ServerSession:
     @classmethod
     def at(cls, server_version: str) -> Self:
         """One at a server that says it is of that version, as "11.8.6-MariaDB-log"."""
-        major, minor, _ = server_version.split(".", 2)
-        return cls(is_new=(int(major), int(minor)) >= NEW_SINCE)
+        return cls(is_new=Difference.UCA_1400_IS_DEFAULT.holds(version_number(server_version)))
 
     def query(
         self,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.versions import Difference, version_number
 from ibbmaster.wire.capability import EXTENDED_SHIFT, LOW_MASK, Capability, StatusFlag
 
 PROTOCOL_VERSION = 10
@@ -75,7 +76,7 @@ def encode_greeting(greeting: Greeting) -> bytes:
     assert len(greeting.seed) == SEED_SIZE, len(greeting.seed)
     assert 0 not in greeting.seed
     version = greeting.server_version
-    if version.startswith("10."):
+    if Difference.GREETS_AS_OLD.holds(version_number(version)):
         version = _OLD_VERSION_PREFIX + version
     low = greeting.capabilities & LOW_MASK
     collation_byte = min(greeting.collation_id, COLLATION_BYTE_MAX)

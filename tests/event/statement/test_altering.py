@@ -15,9 +15,7 @@ from ibbmaster.event.statement.altering import (
     MoveRows,
     SetDefault,
 )
-from ibbmaster.event.statement.definition import parse_column
 from ibbmaster.event.statement.operations import operations_of
-from ibbmaster.sqltext.token import tokens
 
 
 def clauses(text):
@@ -76,29 +74,3 @@ def test_clauses_that_change_columns_or_rows(text, kinds):
 def test_alter_ignore_may_remove_rows():
     (alter,) = operations_of("ALTER IGNORE TABLE t ADD UNIQUE (a)", "d")
     assert alter.clauses == (ChangeRows(what="ALTER IGNORE TABLE"),)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "keeps"),
-    [
-        ("varchar(10)", "VARCHAR(20) NULL DEFAULT 'x' COMMENT 'y'", True),
-        ("varchar(20)", "varchar(10)", False),
-        ("varchar(10)", "varchar(20) character set latin1", False),
-        ("varchar(10)", "varchar(10) not null", False),
-        ("varchar(10) not null", "varchar(10)", True),
-        ("int", "bigint(20) after a", True),
-        ("bigint", "int", False),
-        ("int", "int unsigned", False),
-        ("int(5)", "integer(11)", True),
-        ("decimal(10,2)", "decimal(10,3)", False),
-        ("enum('a','b')", "enum('a','b','c')", True),
-        ("enum('a','b')", "enum('b','a')", False),
-        ("text", "longtext", True),
-        ("datetime(3)", "datetime", False),
-        ("date", "datetime", False),
-        ("int", "int as (a + 1)", False),
-    ],
-)
-def test_a_column_keeps_its_values_only_where_that_is_sure(old, new, keeps):
-    one, other = (parse_column(list(tokens(text))) for text in (old, new))
-    assert other.keeps_values_of(one) is keeps

@@ -56,34 +56,6 @@ def test_a_generated_column_is_made_of_names():
 
 
 @pytest.mark.parametrize(
-    ("new", "old", "keeps"),
-    [
-        ("INT", "INT", True),
-        ("INT(5)", "INTEGER(9)", True),  # what an integer has there is a width to show
-        ("BIGINT", "INT", True),
-        ("INT8", "INT4", True),
-        ("INT", "BIGINT", False),
-        ("INT UNSIGNED", "INT", False),
-        ("TEXT", "TINYTEXT", True),
-        ("BLOB", "TEXT", False),
-        ("VARCHAR(9)", "VARCHAR(5)", True),
-        ("VARCHAR(5)", "VARCHAR(9)", False),
-        ("VARCHAR(9) CHARSET latin1", "VARCHAR(9)", False),
-        ("DATETIME(3)", "DATETIME", True),
-        ("ENUM('a','b')", "ENUM('a')", True),
-        ("ENUM('b','a')", "ENUM('a')", False),
-        ("DECIMAL(10,2)", "DECIMAL(10,2)", True),
-        ("DECIMAL(12,2)", "DECIMAL(10,2)", False),
-        ("INT NOT NULL", "INT", False),
-        ("INT", "INT NOT NULL COMMENT 'x'", True),
-        ("INT AS (a)", "INT AS (a)", False),
-    ],
-)
-def test_values_stay_what_they_are_where_that_is_sure(new, old, keeps):
-    assert column(new).keeps_values_of(column(old)) is keeps
-
-
-@pytest.mark.parametrize(
     ("sql", "found"),
     [
         ("a INT", True),

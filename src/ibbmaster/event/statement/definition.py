@@ -12,10 +12,6 @@ NO_COLUMN = (  # what a part of CREATE TABLE begins with that is no column
     *("PRIMARY", "UNIQUE", "KEY", "INDEX", "CONSTRAINT", "FOREIGN", "CHECK", "FULLTEXT", "SPATIAL", "LIKE"),
 )
 CASCADING = ("CASCADE", "SET NULL", "SET DEFAULT")
-INTEGERS = ("TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT")
-SIZES = (INTEGERS, ("TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT"), ("TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB"))
-LENGTHS = ("CHAR", "VARCHAR", "VARBINARY", "BIT", "DATETIME", "TIMESTAMP", "TIME")
-SAME = {"INTEGER": "INT", "INT4": "INT", "INT8": "BIGINT", "INT1": "TINYINT", "INT2": "SMALLINT", "INT3": "MEDIUMINT"}
 NO_VALUE = (  # attributes behind a type that change no value
     *("COMMENT", "DEFAULT", "FIRST", "AFTER", "INVISIBLE", "ON", "NOT", "NULL", "UNIQUE", "KEY", "CHECK", "PRIMARY"),
 )
@@ -35,21 +31,6 @@ class ColumnClause:
     is_null_at_first: bool
     is_nullable: bool
     made_of: frozenset[str] | None = None
-
-    def keeps_values_of(self, other: ColumnClause) -> bool:
-        """Whether values of another definition are the same in this one, as far as it is sure."""
-        if self.made_of is not None or other.made_of is not None or (other.is_nullable and not self.is_nullable):
-            return False
-        (word, inside, rest), (old_word, old_inside, old_rest) = _split_type(self.type), _split_type(other.type)
-        if rest != old_rest:
-            return False
-        if word != old_word:
-            return any(word in row and old_word in row and row.index(word) > row.index(old_word) for row in SIZES)
-        if word in LENGTHS:
-            return _length(inside) >= _length(old_inside)
-        if word in ("ENUM", "SET"):
-            return inside[: len(old_inside)] == old_inside
-        return word in INTEGERS or inside == old_inside  # what an integer has there is a width to show
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,17 +80,6 @@ def _type_of(tokens: Sequence[Token]) -> tuple[Token, ...]:
         text = token.text.upper() if token.kind is TokenKind.WORD else token.text
         found.append(Token(token.kind, text))
     return tuple(found)
-
-
-def _split_type(type_: tuple[Token, ...]) -> tuple[str, list[Token], list[Token]]:
-    cursor = Cursor(type_)
-    word = cursor.take().text
-    inside = cursor.bracketed()
-    return SAME.get(word, word), inside, cursor.rest()
-
-
-def _length(inside: Sequence[Token]) -> int:
-    return int(inside[0].text) if inside and inside[0].text.isdecimal() else 0
 
 
 def is_column(part: Sequence[Token]) -> bool:

@@ -10,8 +10,8 @@ from typing import Any
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, WrittenType
-from ibbmaster.event.rows.moment import Moment, civil_date, days_of, moment_of
 from ibbmaster.event.rows.value import Encode, Value
+from ibbmaster.sqltext.moment import Moment, civil_date, days_of, moment_of
 
 TIME_LIMIT_S = 838 * 3600 + 59 * 60 + 60  # TIME reaches to one second less
 DATETIME2_ZERO = 1 << 39

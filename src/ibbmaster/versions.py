@@ -1,0 +1,52 @@
+"""What differs between versions of MariaDB, in one table that is asked by name. The document: protocol/versions.md.
+
+A version is a number, as conditional comments have it: 110806 is 11.8.6. Nothing holds of an unknown one, which is 0.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import re
+
+END = 1_000_000  # beyond every version
+_VERSION = re.compile(r"(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?!\d)", re.ASCII)
+
+
+class Difference(enum.Enum):
+    """What servers do from the first of two versions on, and from the second one on no more."""
+
+    GREETS_AS_OLD = (
+        100_000,
+        110_000,
+        "the greeting has `5.5.5-` before the version, for clients that know no larger major number",
+    )
+    STREAMS_AS_OLD = 100_000, 110_000, "traditional files are served as 10.11 does, later ones as 11.8"
+    INVISIBLE_IS_LAST = 110_000, END, "SHOW CREATE TABLE has INVISIBLE behind DEFAULT"
+    HEX_DEFAULTS = 110_000, END, "defaults of BINARY and VARBINARY are printed as `x'41'`"
+    TELLS_INDEX_ALGORITHM = 110_000, END, "INDEX_TYPE is the algorithm that the definition names"
+    UCA_1400_IS_DEFAULT = (
+        110_500,
+        END,
+        "Unicode character sets have collations of UCA 14.0 by default; QUERY events tell it, GTID events the thread",
+    )
+    NOW_IS_TIMESTAMP = 110_600, END, "NOW() is a TIMESTAMP, before that a DATETIME"
+    STATUS_HAS_GTID = 120_300, END, "SHOW MASTER STATUS has Gtid_Binlog_Pos"
+    BINLOG_IN_ENGINE = 120_300, END, "the binlog may be in the storage engine, and its stream has the shape of that"
+    LARGE_ROW_EVENTS = 130_000, END, "`binlog_row_event_max_size` is 64 KiB, before that 8 KiB"
+    REVERSED_COMMENTS = 130_000, END, "`/*!!N … */` is code for servers older than N"
+    UTF8_IS_UTF8MB4 = 130_100, END, "`utf8` is utf8mb4, before that utf8mb3"
+
+    def __init__(self, since: int, until: int, meaning: str) -> None:
+        self.since, self.until, self.meaning = since, until, meaning
+
+    def holds(self, version: int) -> bool:
+        """Whether servers of this version do it."""
+        return self.since <= version < self.until
+
+
+@functools.lru_cache(16)
+def version_number(text: str) -> int:
+    """The number of the version that a text begins with, as "11.8.6-MariaDB-log"; 0 if it begins with none."""
+    match = _VERSION.match(text)
+    return 0 if match is None else int(match[1]) * 10_000 + int(match[2]) * 100 + int(match[3] or 0)
