@@ -45,6 +45,7 @@ CACHE_KIB = 8 << 10
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
 VALUE_MAX = 64 << 20  # bytes of one value
 FUNCTIONS_MAX = 2_000
+OUT_OF_RANGE = 1690
 FIXED_MAX = 1e17  # of floating numbers that are shown with a fixed point
 #: What of sql_mode changes values of expressions.
 OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
@@ -86,6 +87,7 @@ class QueryRun:
         self._parameters: dict[str, Any] = {}
         self._functions: list[tuple[str, int, Callable[..., Any]]] = []
         self._error: Exception | None = None
+        self._is_limited = False
         self._database: sqlite3.Connection | None = None
 
     # What the planner asks --------------------------------------------------------------------
@@ -182,6 +184,7 @@ class QueryRun:
         if sql_mode & OTHER_VALUES:
             raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
         planner = Planner(self._session, self, self, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
+        self._is_limited = any(token.is_word("LIMIT") for token in self._tokens.tokens)
         return planner.plan(read_query(self._tokens))
 
     def _definition(self, name: str, kind: Type) -> ColumnDefinition:
@@ -285,6 +288,8 @@ class QueryRun:
 
     def _cause(self, error: Exception, what: str) -> Exception:
         """What is to be said of a failure."""
+        if isinstance(self._error, RefusedError) and self._error.err.code == OUT_OF_RANGE and self._is_limited:
+            return not_supported("LIMIT over rows of which some have a value out of range")  # perhaps never computed
         if self._error is not None and isinstance(self._error, RefusedError | BrokenOffError | IbbMasterError):
             return self._error
         if isinstance(error, IbbMasterError):
