@@ -25,12 +25,13 @@ class Difference(enum.Enum):
     INVISIBLE_IS_LAST = 110_000, END, "SHOW CREATE TABLE has INVISIBLE behind DEFAULT"
     HEX_DEFAULTS = 110_000, END, "defaults of BINARY and VARBINARY are printed as `x'41'`"
     TELLS_INDEX_ALGORITHM = 110_000, END, "INDEX_TYPE is the algorithm that the definition names"
+    SHOWS_NEGATIVE_ZERO = 110_000, END, "a DOUBLE that is computed may be `-0`"
     UCA_1400_IS_DEFAULT = (
         110_500,
         END,
         "Unicode character sets have collations of UCA 14.0 by default; QUERY events tell it, GTID events the thread",
     )
-    NOW_IS_TIMESTAMP = 110_600, END, "NOW() is a TIMESTAMP, before that a DATETIME"
+    NOW_IS_TIMESTAMP = 110_600, END, "NOW() and FROM_UNIXTIME() are TIMESTAMPs, before that DATETIMEs"
     STATUS_HAS_GTID = 120_300, END, "SHOW MASTER STATUS has Gtid_Binlog_Pos"
     BINLOG_IN_ENGINE = 120_300, END, "the binlog may be in the storage engine, and its stream has the shape of that"
     LARGE_ROW_EVENTS = 130_000, END, "`binlog_row_event_max_size` is 64 KiB, before that 8 KiB"

@@ -1,4 +1,7 @@
-"""Everything that reads a log, run on one: `python readers.py DIR SCRATCH`. Ends with 0 if all of it could be done."""
+"""Everything that reads a log, run on one: `python readers.py DIR SCRATCH`. Ends with 0 if all of it could be done.
+
+Says what is done in a line that begins with `DONE`, and goes on when it is given a line, or the end of its input.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ import ibbmaster
 from ibbmaster.cli.main import main
 from ibbmaster.errors import DamageError
 
+DONE = "done with"
 STATEMENTS = ("SHOW DATABASES", "SELECT * FROM information_schema.tables", "SHOW BINARY LOGS", "SHOW MASTER STATUS")
 
 
@@ -66,4 +70,6 @@ def read_all(path: Path, scratch: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(*read_all(Path(sys.argv[1]), Path(sys.argv[2])))
+    for done in read_all(Path(sys.argv[1]), Path(sys.argv[2])):
+        print(DONE, done, flush=True)
+        sys.stdin.readline()

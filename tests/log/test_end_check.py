@@ -141,6 +141,30 @@ def test_a_served_directory_tells_its_readers_of_data_behind_a_blank_page(torn_l
         poll(reader, clock, seconds=10)
 
 
+def test_who_waits_in_a_file_that_has_not_begun_does_not_keep_others_from_being_told(torn_log):
+    torn_log.disk.create("binlog-000001.ibb")
+    torn_log.disk.allocate("binlog-000001.ibb", 40 * PAGE_SIZE)
+    directory = BinlogDirectory(torn_log.disk)
+    clock = Clock()
+    torn_log.disk.modified_at = lambda name: clock.now
+    directory._end_watch._clock = directory._end_watch._now = clock
+    ahead = directory.groups(directory.start_of_file(1))
+    at_end = directory.groups(directory.start_of_file(0))
+    poll(ahead, clock, seconds=1)
+    read_on(at_end)
+
+    def poll_both():
+        for _ in range(20):
+            poll(ahead, clock, seconds=1)
+            assert at_end.next_group() is None
+
+    with pytest.raises(ChunkError, match=GAP.format(torn_log.lost_page, torn_log.lost_page + 1)):
+        poll_both()
+    torn_log.disk.write("binlog-000001.ibb", 9 * PAGE_SIZE, b"x")
+    with pytest.raises(ChunkError, match=r"binlog-000001\.ibb page 9 has data"):
+        poll(ahead, clock, seconds=20)
+
+
 def test_a_blank_page_inside_a_closed_file_is_damage_at_once(new_log, event):
     log = new_log(size_pages=8)
     seq_no = 0

@@ -71,7 +71,7 @@ CHANGES = {  # name: (file, page, offset, bytes, what is said)
     "an unknown record type": (2, 1, 11, b"\x47", "page 1 offset 11: record type 7 is unknown"),
     "a continuation of nothing": (2, 1, 11, b"\xc1", "page 1 offset 11: a record continues that has not begun"),
     "a first event of another type": (2, 1, 19, b"\x02", "commit record: the first event has type 2, expected a GTID"),
-    "an event of another size": (2, 1, 62, b"\xff", "commit record: the events end inside an event"),
+    "an event of another size": (2, 1, 62, b"\xff", "commit record of group 0-1-4: the events end inside an event"),
     "a GTID nobody expects": (2, 1, 34, b"\xff", None),
     "bytes behind the end": (2, 1, 16000, b"x", "bytes that are not zero behind the end of data"),
     "a dummy with other bytes": (1, 1, 16000, b"x", "a dummy record with other bytes than ff"),

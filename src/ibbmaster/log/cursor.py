@@ -6,12 +6,23 @@ import copy
 from collections.abc import Callable, Iterator
 
 from ibbmaster.errors import ChunkError, Location
-from ibbmaster.ibb.chunk import Chunk, ChunkEnd, next_chunk
-from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, next_chunk
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.scan import Nesting
 from ibbmaster.log.end_check import gap_error, page_behind_in_file
 from ibbmaster.log.pages import PageReader
 from ibbmaster.position import LogPosition
+
+
+def check_filler(page: memoryview, end: Location) -> None:
+    """Judge what is behind the last chunk of a page that is full.
+
+    Raises:
+        ChunkError: there is room for a chunk, and other bytes than filler.
+    """
+    rest = bytes(page[end.page_offset : DATA_SIZE])
+    if len(rest) >= CHUNK_SIZE_MIN and rest.strip(bytes((FILLER,))):
+        raise ChunkError(end, f"{len(rest)} bytes that should be filler are not all ff: a chunk may have begun here")
 
 
 class ChunkCursor:
@@ -23,6 +34,7 @@ class ChunkCursor:
     def __init__(self, pages: PageReader, *, file_no: int, page_no: int, page_offset: int = 0) -> None:
         self.pages = pages
         self.on_file: Callable[[int], None] = lambda file_no: None  # called when another file is entered
+        self.checks_filler = False  # what is passed over behind the last chunk of a page has to be filler
         self.file_no = file_no
         self.page_no = page_no
         self.page_offset = page_offset
@@ -75,6 +87,8 @@ class ChunkCursor:
                 self.page_offset = found.end_offset
                 return found
             if found is ChunkEnd.PAGE_FULL:
+                if self.checks_filler:
+                    check_filler(page, self.location)
                 self._turn_page()
             elif not self._looks_again():
                 return None

@@ -22,11 +22,13 @@ from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.ibb.scan import last_chunk, page_chunks
 from ibbmaster.log.cursor import ChunkCursor
-from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.event_groups import ChunkChecks, EventGroupReader
+from ibbmaster.log.other_records import check_other_record, check_rest
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation, read_state_record
 from ibbmaster.position import LogPosition
 
+CHUNK_CHECKS = ChunkChecks(check_other_record, check_rest)
 PAGES_PER_LOOK = 64  # read at once where data is looked for
 PAGE_TRIES_MAX = 4  # a page on which more is wrong was not damaged by chance, and each try reads all of it
 
@@ -110,7 +112,7 @@ class DamagedLog:
         began: LogPosition | None = LogPosition.on_page(file_no, first_page)
         given = -1  # offset of the last group that was yielded
         while began is not None and began < end:
-            reader = EventGroupReader(disk, file_no=file_no, page_no=began.page_no, end=end)
+            reader = EventGroupReader(disk, file_no=file_no, page_no=began.page_no, end=end, other_checks=CHUNK_CHECKS)
             if began.page_offset:
                 reader.pass_over(began, (), is_inside_record=False)
             problem: IbbMasterError | None = None
@@ -216,9 +218,13 @@ class DamagedLog:
             following = self._next_record(stopped_at, at) or self._next_page(at.file_no, stopped_at.page_no)
         if following is not None and following >= end:
             following = None
-        is_inside = self._has_record(at)
-        if following is not None or is_inside:
-            reason = "a record without its end" if is_inside else "zeros, and the log goes on behind them"
+        is_inside, is_cut = self._has_record(at), self._has_rest(stopped_at)
+        if following is not None or is_inside or is_cut:
+            reason = "zeros, and the log goes on behind them"
+            if is_inside:
+                reason = "a record without its end"
+            elif following is None:
+                reason = "zeros, and bytes behind them on the same page"
             first = Location(file_no=at.file_no, page_no=at.page_no)
             last = stopped_at.page_no if following is None and stopped_at.file_no == at.file_no else at.page_no
             self._note(first, max(last, _last_lost(first, following)), reason)
@@ -260,6 +266,11 @@ class DamagedLog:
         if at.page_offset > DATA_SIZE - CHUNK_SIZE_MIN:
             return False
         return self._disk.read(format_file_name(at.file_no), at.offset, 1) not in (b"", b"\0", b"\xff")
+
+    def _has_rest(self, at: Location) -> bool:
+        """Whether there are other bytes than zeros from a place to the end of its page."""
+        page = self._disk.read(format_file_name(at.file_no), at.page_no * PAGE_SIZE, PAGE_SIZE)
+        return not is_zero(page[at.page_offset : DATA_SIZE])
 
     def _next_page(self, file_no: int, behind: int) -> LogPosition | None:
         """The next page of a file with data, behind a page."""

@@ -17,7 +17,7 @@ from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChunkError, IbbMasterError, Location, MissingFileError
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank
 from ibbmaster.log.cut_check import cut_error
 from ibbmaster.position import LogPosition
 
@@ -110,6 +110,58 @@ def short_error(stopped_at: Location, end: LogPosition, more: str = "") -> Chunk
     )
 
 
+class _Look:
+    """A place where readers wait, and what was seen behind it so far."""
+
+    def __init__(self, disk: ReadDisk) -> None:
+        self._disk = disk
+        self.end: Location | None = None
+        self.next_at = 0.0
+        self.found: Location | None = None  # data behind the end
+        self.found_at = 0.0
+        self.cut: ChunkError | None = None  # the file has lost its end
+        self._modified_at: float | None = None  # when the nearest pages were looked at
+        self._looked_to = Location(file_no=-1, page_no=0)  # pages of the file before this one have been looked at
+
+    def move(self, end: Location, now: float, next_at: float) -> None:
+        """The readers have come to another place."""
+        self.end, self._modified_at, self.cut = end, None, None
+        self.next_at = next_at
+        if end.file_no != self._looked_to.file_no:
+            self._looked_to = Location(file_no=end.file_no, page_no=end.page_no)
+        self.found_at = now
+        if self.found is not None and LogPosition.of(self.found) <= LogPosition.of(end):
+            self.found = None
+
+    def look(self, end: Location, now: float) -> None:
+        """Look behind the end, some pages at a time."""
+        found = self._next_found(end)
+        if self.found is None and found is not None:
+            self.found, self.found_at = found, now
+
+    def _next_found(self, end: Location) -> Location | None:
+        name = format_file_name(end.file_no)
+        found = None
+        modified_at = self._disk.modified_at(name)
+        if modified_at != self._modified_at:
+            self._modified_at = modified_at
+            found = _data_near(self._disk, end, NEAR_PAGES) or _in_next_file(self._disk, end)
+            self.cut = cut_error(self._disk, end.file_no)
+        first = self._looked_to
+        page_no = self._disk.next_data(name, first.page_no * PAGE_SIZE) // PAGE_SIZE
+        first = Location(file_no=end.file_no, page_no=max(page_no, first.page_no, end.page_no + 1))
+        self._looked_to = Location(file_no=end.file_no, page_no=first.page_no + STEP_PAGES)
+        return found or first_data(self._disk, first, pages_max=STEP_PAGES)
+
+
+def _in_next_file(disk: ReadDisk, end: Location) -> Location | None:
+    """Data near the beginning of the next file, whose header was lost: readers do not go there without one."""
+    first = Location(file_no=end.file_no + 1, page_no=0)
+    if format_file_name(first.file_no) not in disk.list():
+        return None
+    return first_data(disk, first, pages_max=NEAR_PAGES)
+
+
 class EndWatch:
     """Judges the places where readers of a log find nothing. Thread-safe.
 
@@ -121,6 +173,7 @@ class EndWatch:
     An end that does not move is looked behind, unless it is certain: every page of its file
     once, some at a time, and the nearest again whenever the file was changed. Data that is found
     there, and stays there while the end does not move, is damage; at once, if nobody writes.
+    Who waits in a file that has not begun is ahead of that end, and does not move it.
     """
 
     def __init__(
@@ -139,13 +192,8 @@ class EndWatch:
         self._clock = clock
         self._now = now
         self._lock = threading.Lock()
-        self._end: Location | None = None
-        self._next_look = 0.0
-        self._modified_at: float | None = None  # when the nearest pages were looked at
-        self._looked_to = Location(file_no=-1, page_no=0)  # pages of the file before this one have been looked at
-        self._found: Location | None = None  # data behind the end
-        self._found_at = 0.0
-        self._cut: ChunkError | None = None  # the file has lost its end
+        self._at_end = _Look(disk)
+        self._ahead = _Look(disk)  # in a file that is ready before it is needed
         self._short: dict[Location, float] = {}  # where readers stopped before the known end, and since when
 
     def check(self, end: Location, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
@@ -170,7 +218,7 @@ class EndWatch:
         if self._is_certain:
             return False
         try:
-            found = _data_near(self._disk, end, STEP_PAGES) or self._in_next_file(end)
+            found = _data_near(self._disk, end, STEP_PAGES) or _in_next_file(self._disk, end)
             return found is not None or cut_error(self._disk, end.file_no) is not None
         except MissingFileError:
             return False  # there is no log yet, or it was purged or reset
@@ -202,49 +250,24 @@ class EndWatch:
             return  # another reader looks
         try:
             now = self._clock()
-            if self._end is None or LogPosition.of(end) > LogPosition.of(self._end):
-                self._move(end, now)
-            if end != self._end:
+            look = self._ahead if self._is_unbegun(end.file_no) else self._at_end
+            if look.end is None or LogPosition.of(end) > LogPosition.of(look.end):
+                look.move(end, now, now if self._is_quiet(end.file_no) else now + STILL_S)
+            if end != look.end:
                 return  # it will come to where others are
-            if now >= self._next_look:
-                self._next_look = now + STILL_S
-                found = self._look(end)
-                if self._found is None and found is not None:
-                    self._found, self._found_at = found, now
-            if now - self._found_at >= PATIENCE_S or self._is_quiet(end.file_no):
-                if self._found is not None:
-                    raise gap_error(end, self._found, after=after)
-                if self._cut is not None:
-                    raise self._cut
+            if now >= look.next_at:
+                look.next_at = now + STILL_S
+                look.look(end, now)
+            if now - look.found_at >= PATIENCE_S or self._is_quiet(end.file_no):
+                if look.found is not None:
+                    raise gap_error(end, look.found, after=after)
+                if look.cut is not None:
+                    raise look.cut
         finally:
             self._lock.release()
 
-    def _move(self, end: Location, now: float) -> None:
-        self._end, self._modified_at, self._cut = end, None, None
-        self._next_look = now if self._is_quiet(end.file_no) else now + STILL_S
-        if end.file_no != self._looked_to.file_no:
-            self._looked_to = Location(file_no=end.file_no, page_no=end.page_no)
-        self._found_at = now
-        if self._found is not None and LogPosition.of(self._found) <= LogPosition.of(end):
-            self._found = None
-
-    def _look(self, end: Location) -> Location | None:
-        name = format_file_name(end.file_no)
-        found = None
-        modified_at = self._disk.modified_at(name)
-        if modified_at != self._modified_at:
-            self._modified_at = modified_at
-            found = _data_near(self._disk, end, NEAR_PAGES) or self._in_next_file(end)
-            self._cut = cut_error(self._disk, end.file_no)
-        first = self._looked_to
-        page_no = self._disk.next_data(name, first.page_no * PAGE_SIZE) // PAGE_SIZE
-        first = Location(file_no=end.file_no, page_no=max(page_no, first.page_no, end.page_no + 1))
-        self._looked_to = Location(file_no=end.file_no, page_no=first.page_no + STEP_PAGES)
-        return found or first_data(self._disk, first, pages_max=STEP_PAGES)
-
-    def _in_next_file(self, end: Location) -> Location | None:
-        """Data near the beginning of the next file, whose header was lost: readers do not go there without one."""
-        first = Location(file_no=end.file_no + 1, page_no=0)
-        if format_file_name(first.file_no) not in self._disk.list():
-            return None
-        return first_data(self._disk, first, pages_max=NEAR_PAGES)
+    def _is_unbegun(self, file_no: int) -> bool:
+        """Whether a file has no header yet."""
+        if self._at_end.end is not None and self._at_end.end.file_no == file_no:
+            return False
+        return is_blank(self._disk.read(format_file_name(file_no), 0, PAGE_SIZE))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import ReadDisk
@@ -32,6 +32,18 @@ COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see t
 GLANCE = struct.Struct("<9xI10xQI")  # server, number and domain of a commit record whose header is one byte
 GLANCE_SIZE = GLANCE.size
 GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
+HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge how it begins
+
+
+class ChunkChecks(NamedTuple):
+    """What judges all that is passed over, and may raise.
+
+    `record` is given type, first `HEAD_SIZE` bytes and place of a record that is no commit record, and
+    whether that is all of it; `rest` the data and place of a chunk whose record began before.
+    """
+
+    record: Callable[[int, bytes, LogPosition, bool], None]
+    rest: Callable[[bytes, LogPosition], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -50,7 +62,8 @@ class EventGroupReader:
     is, and each file must begin with what the groups before it come to: a log with a hole is
     damaged. With `end`, no record that begins there or behind it is looked at. `end_watch` judges
     the places where nothing is written yet; `at_step_back` is called, and may raise, where groups
-    begin whose numbers are not above the last of their domain and server.
+    begin whose numbers are not above the last of their domain and server. With `other_checks`, what is
+    passed over is judged, too, and filler has to be filler.
     Not thread-safe, one for each reader of the log.
     """
 
@@ -64,16 +77,19 @@ class EventGroupReader:
         end: LogPosition | None = None,
         end_watch: EndWatch | None = None,
         at_step_back: Callable[[Location], None] | None = None,
+        other_checks: ChunkChecks | None = None,
     ) -> None:
         self.stopped_at: Location | None = None  # where nothing is written yet, if that is why there was no group
         self._end = end
         self._end_watch = end_watch
         self._at_step_back = at_step_back
+        self._other_checks = other_checks
         self._last = GtidState() if state is None else state.copy()  # of each pair, as far as is known
         self._last_gtid: Gtid | None = None  # that was read
         self._pages = PageReader(disk)
         self._cursor = ChunkCursor(self._pages, file_no=file_no, page_no=page_no)
         self._cursor.on_file = self._enter_file
+        self._cursor.checks_filler = other_checks is not None
         self._inside_type = -1  # of the record that must continue
         self._is_inside_other = False  # a record that is no commit record is skipped
         self._has_seen_group = False  # before that, the rest of a record that began before the page may come
@@ -197,6 +213,8 @@ class EventGroupReader:
                 if not chunk.is_first:
                     if not self._may_begin_inside:
                         raise ChunkError(cursor.ref_of(chunk).location, Misplaced.NOT_BEGUN.value)
+                    if self._other_checks is not None:
+                        self._other_checks.rest(bytes(chunk.data), cursor.ref_of(chunk))
                     inside = None if chunk.is_last else inside or start
                     continue
                 if chunk.record_type == RecordType.COMMIT:
@@ -214,6 +232,8 @@ class EventGroupReader:
                     if group.end.file_no != group.start.file_no:
                         self._check_file_begin(cursor.file_no)
                     return group
+                if self._other_checks is not None:
+                    self._judge(chunk, self._other_checks)
                 if chunk.record_type == RecordType.GTID_STATE and cursor.page_no == FULL_STATE_PAGE:
                     if not self._check_full_state(chunk):
                         self._wait(start)
@@ -228,6 +248,17 @@ class EventGroupReader:
                 cursor.go_to(inside or start if isinstance(error, BlockingIOError) else start)
                 self._behind = None
                 raise
+
+    def _judge(self, first: Chunk, checks: ChunkChecks) -> None:
+        """Judge a record that is passed over, unless its end cannot be seen yet."""
+        head, is_last = bytearray(), False
+        for chunk in self._cursor.fork().chunks_of(first):
+            head += chunk.data
+            is_last = chunk.is_last
+            if len(head) >= HEAD_SIZE:
+                break
+        if is_last or len(head) >= HEAD_SIZE:
+            checks.record(first.record_type, bytes(head), self._cursor.ref_of(first), is_last)
 
     def _check_inside(self, chunk: Chunk) -> None:
         """Compare the next chunk with the record that the caller has begun to skip."""
@@ -324,7 +355,7 @@ class EventGroupReader:
         head = bytearray()
         for chunk in chunks:
             head += chunk.data
-            if len(head) >= HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX:
+            if len(head) >= HEAD_SIZE:
                 break
         self._behind = end
         return self._assemble(ref, bytes(head), chunks, end.position)

@@ -9,24 +9,22 @@ from ibbmaster.errors import EventError, FormatError, Location
 from ibbmaster.event.rows.partial import FragmentChecks
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.chunk import FILLER, Chunk, ChunkEnd, RecordType
-from ibbmaster.ibb.commit import HEADER_SIZE_MAX, decode_commit_header
+from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType
+from ibbmaster.ibb.commit import decode_commit_header
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state, encode_gtid_state
-from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE
 from ibbmaster.ibb.scan import NESTABLE, Misplaced, Nesting
-from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
-from ibbmaster.log.event_groups import GTID_EVENT_SIZE_MAX, decode_first_event
+from ibbmaster.log.event_groups import HEAD_SIZE, decode_first_event
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.log.order_checks import OrderChecks
+from ibbmaster.log.other_records import check_other_record, check_rest
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.log.state_checks import Fit, GroupsOfFile
 from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.position import LogPosition
 
-HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge how it begins
 STATE_SIZE_MAX = 64 << 20  # of a GTID state record: some millions of pairs
 
 
@@ -83,6 +81,8 @@ class RecordChecks:
         if problem is Misplaced.NOT_BEGUN:
             if not self.is_lost:
                 yield Fault(location=ref.location, problem=problem.value)
+            else:
+                yield from self._check_rest(chunk, ref)
             return
         if problem is not None:
             yield Fault(location=ref.location, problem=self._misplaced(chunk, problem))
@@ -98,6 +98,12 @@ class RecordChecks:
         yield from self._add(record, chunk, ref)
         if chunk.is_last:
             self._records.pop()
+
+    def _check_rest(self, chunk: Chunk, ref: LogPosition) -> Iterator[Fault]:
+        try:
+            check_rest(bytes(chunk.data), ref)
+        except FormatError as error:
+            yield Fault(location=error.location, problem=error.problem)
 
     def _misplaced(self, chunk: Chunk, problem: Misplaced) -> str:
         record = self._records[-1]
@@ -134,7 +140,7 @@ class RecordChecks:
                 record.fragments.take(part)
 
     def _open(self, record: _Record, *, is_whole: bool) -> Iterator[Fault]:
-        head, location = record.head, record.ref.location
+        head = record.head
         match record.record_type:
             case RecordType.COMMIT:
                 yield from self._open_commit(record)
@@ -145,16 +151,9 @@ class RecordChecks:
                     yield from self._check_state(record.ref, head)
             case RecordType.OOB_DATA:
                 self._totals.oob_records += 1
-                _, size = decode_oob_node(head, location)
-                if is_whole and size == len(head):
-                    yield Fault(location=location, problem="an out-of-band record without data")
-            case RecordType.XA_PREPARE:
-                decode_xa_prepare(head, location)
-            case RecordType.XA_COMPLETE:
-                decode_xa_complete(head, location)
-            case RecordType.DUMMY:
-                if head.strip(bytes((FILLER,))):
-                    yield Fault(location=location, problem="a dummy record with other bytes than ff")
+                check_other_record(record.record_type, bytes(head), record.ref, is_whole)
+            case _:
+                check_other_record(record.record_type, bytes(head), record.ref, is_whole)
 
     def _is_inside_unknown_commit(self, record: _Record) -> bool:
         """Whether a state record interrupts a commit record whose GTID it counts, but we do not know yet."""

@@ -14,15 +14,15 @@ from typing import NamedTuple
 from ibbmaster.codec.buffer import is_zero
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, StoreError
-from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, next_chunk
+from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
-from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.log.cut_check import check_not_cut
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.log.order_checks import OrderChecks
+from ibbmaster.log.other_records import check_other_record
 from ibbmaster.log.page_checks import Checked, PageChecks, node_head
 from ibbmaster.log.record_checks import RecordChecks
 from ibbmaster.position import LogPosition
@@ -280,11 +280,10 @@ class _Verifier:
             self._records.log_last(gtid)
         for node in checked.nodes:
             page, offset, size, _ = node
-            location = Location(file_no=first.file_no, page_no=first.page_no + page, page_offset=offset)
+            ref = LogPosition(first.file_no, (first.page_no + page) * PAGE_SIZE + offset)
+            head = bytes(node_head(block, node))
             try:
-                _, header_size = decode_oob_node(node_head(block, node), location)
-                if header_size == size:
-                    yield Fault(location=location, problem="an out-of-band record without data")
+                check_other_record(RecordType.OOB_DATA, head, ref, len(head) == size)
             except FormatError as error:
                 yield Fault(location=error.location, problem=error.problem)
 

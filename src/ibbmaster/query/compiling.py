@@ -32,6 +32,7 @@ from ibbmaster.query.tree import Cast
 from ibbmaster.sqltext.expression import Call, Literal, Operation, SystemVariable, UserVariable
 from ibbmaster.sqltext.operators import JOINED
 from ibbmaster.sqltext.token import words
+from ibbmaster.versions import Difference
 from ibbmaster.wire.response import FieldType
 
 SHIFTS = {"date_add": 1, "adddate": 1, "date_sub": -1, "subdate": -1}
@@ -319,7 +320,7 @@ class Compiler:
                 raise not_supported(f"{call.written}() of such digits")
             digits = int(str(argument.value))
         kind = kinds.moment(digits, is_nullable=False)
-        if self.session.version >= 110600:
+        if Difference.NOW_IS_TIMESTAMP.holds(self.session.version):
             kind = kinds.changed(kind, field=FieldType.TIMESTAMP)
         return constant(kind, values.moment_text(self._now_us, digits))
 
@@ -349,7 +350,7 @@ class Compiler:
         if number.type.kind is not Kind.INT or len(given) > 2:
             raise not_supported("FROM_UNIXTIME of such values")
         kind = kinds.moment(0)
-        if self.session.version >= 110600:
+        if Difference.NOW_IS_TIMESTAMP.holds(self.session.version):
             kind = kinds.changed(kind, field=FieldType.TIMESTAMP)
         zone = self.session.time_zone_s
 
@@ -460,7 +461,7 @@ class Compiler:
         length = own.length if cast.length is None else cast.length
         is_same = cast.kind == "using"
         collation = "utf8mb4_general_ci" if is_same else self.session.collation
-        if self.session.version >= 110600 and is_same:
+        if Difference.UCA_1400_IS_DEFAULT.holds(self.session.version) and is_same:
             collation = "utf8mb4_uca1400_ai_ci"
         if own.kind in kinds.TEXTS and not is_same and (own.charset or "utf8mb4") != collation.split("_")[0]:
             raise not_supported("CAST of texts of another character set")

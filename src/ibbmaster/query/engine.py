@@ -36,6 +36,7 @@ from ibbmaster.sqltext.sql_mode import (
     TIME_ROUND_FRACTIONAL,
     sql_mode_text,
 )
+from ibbmaster.versions import Difference
 from ibbmaster.wire.response import ColumnDefinition
 from ibbmaster.work import BrokenOffError, check_wanted
 
@@ -49,7 +50,6 @@ OUT_OF_RANGE = 1690
 FIXED_MAX = 1e17  # of floating numbers that are shown with a fixed point
 #: What of sql_mode changes values of expressions.
 OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
-NEGATIVE_ZERO_SINCE = 110_000  # 11.8 shows it, 10.11 does not
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: VALUE_MAX,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 4 << 20,
@@ -308,7 +308,8 @@ class QueryRun:
             return None
         if kind.kind is Kind.OPAQUE:
             return lambda value: value if isinstance(value, bytes) else value.encode()
-        if kind.kind is Kind.DOUBLE and kind.column is None and self._session.version < NEGATIVE_ZERO_SINCE:
+        has_negative_zero = Difference.SHOWS_NEGATIVE_ZERO.holds(self._session.version)
+        if kind.kind is Kind.DOUBLE and kind.column is None and not has_negative_zero:
             load = lambda value: value + 0.0  # noqa: E731 - as the other ways to load
         elif kind.kind is Kind.DOUBLE and kind.column is None:
             load = _without_negative_zero

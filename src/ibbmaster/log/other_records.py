@@ -1,0 +1,62 @@
+"""Records that are no commit records: whether they hold what their type says."""
+
+from __future__ import annotations
+
+from ibbmaster.errors import ChunkError, RecordError
+from ibbmaster.ibb.chunk import FILLER, RecordType
+from ibbmaster.ibb.commit import decode_commit_header
+from ibbmaster.ibb.gtid_state import decode_gtid_state
+from ibbmaster.ibb.oob import decode_oob_node
+from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
+from ibbmaster.log.event_groups import decode_first_event
+from ibbmaster.log.out_of_band import check_stream
+from ibbmaster.position import LogPosition
+
+
+def check_other_record(record_type: int, head: bytes, ref: LogPosition, is_whole: bool) -> None:
+    """Judge a record by its first `HEAD_SIZE` bytes, or by all of them: then it `is_whole`.
+
+    Raises:
+        RecordError: it does not hold what its type says, or a commit record has got a wrong type.
+    """
+    if (what := _commit_in(head, ref)) is not None:
+        raise RecordError(ref.location, f"a record of type {record_type} that holds {what}: its type was changed")
+    match record_type:
+        case RecordType.GTID_STATE:
+            if ref.page_offset:
+                raise RecordError(ref.location, "a GTID state record that does not begin a page")
+            if is_whole:
+                decode_gtid_state(head, ref.location)
+        case RecordType.OOB_DATA:
+            _, size = decode_oob_node(head, ref.location)
+            if is_whole and size == len(head):
+                raise RecordError(ref.location, "an out-of-band record without data")
+        case RecordType.XA_PREPARE:
+            decode_xa_prepare(head, ref.location)
+        case RecordType.XA_COMPLETE:
+            decode_xa_complete(head, ref.location)
+        case RecordType.DUMMY:
+            if head.strip(bytes((FILLER,))):
+                raise RecordError(ref.location, "a dummy record with other bytes than ff")
+
+
+def check_rest(data: bytes, ref: LogPosition) -> None:
+    """Judge a chunk that continues a record whose beginning was not read.
+
+    Raises:
+        ChunkError: a commit record begins here.
+    """
+    if (what := _commit_in(data, ref)) is not None:
+        raise ChunkError(ref.location, f"a record continues with {what}: that it begins here was changed")
+
+
+def _commit_in(head: bytes, ref: LogPosition) -> str | None:
+    """The commit record that these bytes begin, if they do: one byte of its type makes it a record that is skipped."""
+    try:
+        header, size = decode_commit_header(head, ref.location)
+        for stream in header.streams:
+            check_stream(stream, ref)
+        gtid, _ = decode_first_event(head, size, ref)
+    except RecordError:
+        return None
+    return "a commit record" if gtid is None else f"the commit record of group {gtid}"
