@@ -201,3 +201,29 @@ def test_who_reads_a_log_that_is_reset_is_told(tmp_path):
         with pytest.raises(PositionPurgedError, match="the log was reset"):
             groups.next_group()
     assert str(engine.state().latest(50)) == "50-50-22"
+
+
+@pytest.mark.parametrize(("flag", "cause"), [(1, "its server crashed"), (0, "was cut short")])
+def test_what_the_last_file_ends_with_is_told_while_it_is_not_whole(tmp_path, flag, cause):
+    path = tmp_path / "binlog.000001"
+    source = CLASSIC / "10.11/domains/binlog.000001"
+    data = bytearray(source.read_bytes())
+    data[FLAGS_AT] = data[FLAGS_AT] & 0xFE | flag
+    with stored_from(ClassicBinlog([source])) as groups:
+        starts = [group.start.offset for group in iter(groups.next_group, None) if group.gtid]
+    for size in (starts[-1] + 3, starts[-1] + 25, starts[-1] + 60):
+        path.write_bytes(data[:size])
+        engine = ClassicBinlog([tmp_path])
+        assert engine.unfinished is None  # nobody has read so far
+        with stored_from(engine) as groups:
+            read_on(groups, {})
+            told = engine.unfinished
+            assert told.startswith(
+                f"binlog.000001 offset {starts[-1]}: the file ends inside what begins here, after {size - starts[-1]} "
+            )
+            assert cause in told
+            path.write_bytes(data)
+            engine.files()
+            assert engine.unfinished is None  # what was said is about another size
+            read_on(groups, {})
+            assert engine.unfinished is None

@@ -12,6 +12,7 @@ from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.partial import encode_fragments
 from ibbmaster.event.types import EventType
+from ibbmaster.log.fault import Severity
 from tests.built_logs import ClassicFileBuilder
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
@@ -35,6 +36,20 @@ def test_a_missing_file_is_a_fault(files):
     with ibbmaster.open(files) as log, pytest.raises(ClassicFormatError) as refusal:
         list(log.groups())
     assert str(refusal.value).rpartition(": ")[2] == fault.rpartition(": ")[2]
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+def test_a_last_file_that_is_cut_is_a_fault_and_only_a_note_while_it_is_in_use(files, flag):
+    for path in sorted(files.glob("binlog.00*"))[1:]:
+        path.unlink()
+    path = files / "binlog.000001"
+    data = bytearray(path.read_bytes()[:-60])
+    data[21] = data[21] & 0xFE | flag
+    path.write_bytes(data)
+    with ibbmaster.open(files) as log:
+        [fault] = log.verify()
+    assert (fault.severity is Severity.NOTE) == flag
+    assert str(fault.problem).startswith("binlog.000001 offset 8557: ")
 
 
 def test_a_file_of_another_server_is_one_and_so_is_what_follows_it(files):

@@ -75,7 +75,6 @@ def test_every_profile_is_followed(
 
 OPTIONS = {
     "compressed protocol": ["--slave-compressed-protocol=ON"],
-    "semi-sync": ["--rpl-semi-sync-slave-enabled=ON"],
     "strict": ["--gtid-strict-mode=ON"],
     "ignore duplicates": ["--gtid-ignore-duplicates=ON"],
     "without annotations": ["--replicate-annotate-row-events=OFF"],
@@ -83,7 +82,6 @@ OPTIONS = {
 }
 
 
-# As mysql-test/suite/binlog_in_engine/rpl_semi_sync.test
 # As mysql-test/suite/binlog_in_engine/rpl_semi_sync_slave_compressed_protocol.test
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
@@ -93,6 +91,44 @@ def test_what_replicas_ask_for_changes_no_table(
     capture = captures["10.11/chained"]
 
     follow_to_the_end(new_replica(version, *options), new_primary(capture, "--tls", "off"), capture)
+
+
+SEMI_SYNC = {  # whether the replica is semi-synchronous, and what it says of its primary
+    "real": ("ON", "semi-sync enabled but master server does not"),
+    "of pages": ("OFF", "does not support semi-sync, fallback to asynchronous"),
+    "of traditional files": ("OFF", "does not support semi-sync, fallback to asynchronous"),
+}
+
+
+# As mysql-test/suite/binlog_in_engine/rpl_semi_sync.test
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("kind", SEMI_SYNC)
+def test_a_semi_synchronous_replica_goes_on_at_a_primary_that_is_not(
+    kind: str,
+    version: str,
+    captures: dict[str, Capture],
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_real_primary: Callable[[Capture], Primary],
+    new_replica: NewReplica,
+) -> None:
+    """A real one without semi-sync has the variable, so its replica waits until it is ON; here there is none."""
+    capture = captures["10.11/chained"]
+    replica = new_replica(version, "--rpl-semi-sync-slave-enabled=ON")
+    if kind == "real":
+        primary = new_real_primary(capture)
+    else:
+        primary = new_ibb_primary(capture if kind == "of pages" else capture.folder, "--tls", "off")
+
+    follow_to_the_end(replica, primary, capture)
+
+    status, text = SEMI_SYNC[kind]
+    assert replica.query("SHOW STATUS LIKE 'Rpl_semi_sync_slave_status'")[0]["Value"] == status
+    [line] = [line for line in replica.log_text().splitlines() if "semi-sync" in line and "Start semi-sync" not in line]
+    assert text in line
+    replica.sql("STOP SLAVE")
+    replica.sql("START SLAVE")
+    replica.wait_until(lambda it: it.status()["Slave_IO_Running"] == "Yes")
+    assert replica.status()["Last_IO_Error"] == ""
 
 
 @pytest.mark.parametrize("version", VERSIONS)

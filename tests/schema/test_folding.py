@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.model import TableKind, UnknownTable
 from tests.interop.lanes.hard_ddl import hard_statements
 
@@ -305,6 +306,21 @@ def test_a_long_statement_is_folded_in_linear_time(folded):
 def test_an_alter_that_has_only_begun_changes_nothing(folded):
     folded.run(CREATE).run("ALTER TABLE t DROP b", has_effect=False)
     assert folded.columns() == [A, B, C]
+
+
+def test_sql_mode_says_what_operators_of_a_definition_mean(folded):
+    sql = "(a VARCHAR(9), b VARCHAR(9) AS (a || 'x'), CHECK (NOT a = 'b'), d VARCHAR(9) DEFAULT (1 || 2))"
+    seen = {}
+    for name, mode in (("joined", 1 << 1), ("oracle", 1 << 1 | 1 << 9), ("negated", 1 << 29)):
+        folded.run(f"CREATE TABLE {name} {sql}", sql_mode=mode)
+        table = folded.known(name)
+        texts = (table.columns[1].expression, table.checks[0].expression, table.columns[2].default)
+        seen[name] = tuple(map(expression_text, texts))
+    assert seen == {
+        "joined": ("concat(`a`,'x')", "`a` <> 'b'", "concat(1,2)"),
+        "oracle": ("concat_operator_oracle(`a`,'x')", "`a` <> 'b'", "concat_operator_oracle(1,2)"),
+        "negated": ("`a` <> 0 or 'x'", "`a` = 0 = 'b'", "1 or 2"),
+    }
 
 
 def test_sql_mode_says_what_quotes_mean(folded):

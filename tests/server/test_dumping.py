@@ -478,6 +478,39 @@ async def test_damage_in_a_traditional_file_is_told_with_its_place(serving, conn
         assert int(place[1]) <= 1500
 
 
+async def test_a_last_file_that_is_cut_is_logged_once_and_followed_on_when_more_of_it_comes(
+    serving, connect, fixtures, tmp_path, caplog
+):
+    data = (fixtures / "classic/10.11/domains/binlog.000001").read_bytes()
+    path = tmp_path / "binlog.000001"
+    path.write_bytes(data[:-100])
+
+    def told():
+        return [record.message for record in caplog.records if "ends inside" in record.message]
+
+    async with serving(ClassicBinlog([tmp_path]), profile="classic-10.11") as (_, port):
+        replicas = [await connect(port) for _ in range(2)]
+        for number, replica in enumerate(replicas):
+            await replica.query("SET @master_binlog_checksum='CRC32', @mariadb_slave_capability=4")
+            await replica.dump(server_id=10 + number)
+        while not told():
+            await trio.sleep(0.01)
+        with path.open("ab") as file:
+            file.write(data[-100:-60])
+        while len(told()) < 2:
+            await trio.sleep(0.01)
+        with path.open("ab") as file:
+            file.write(data[-60:])
+        for replica in replicas:
+            left = 25  # transactions
+            while left:
+                left -= (await replica.packet())[5] == EventType.XID
+    assert len(told()) == 2
+    places = {message.partition(": ")[0] for message in told()}
+    assert len(places) == 1
+    assert re.fullmatch(r"binlog\.000001 offset [0-9]+", places.pop())
+
+
 async def test_a_replica_that_reads_traditional_files_keeps_no_other_waiting(serving, connect, fixtures, monkeypatch):
     """One that waits for the disk, in a thread; another gets everything meanwhile."""
     loading.load()

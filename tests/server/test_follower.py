@@ -134,3 +134,27 @@ async def test_a_log_that_tells_of_growth_is_heard_at_once_from_any_thread_and_o
     may_return.set()
     await ended.wait()
     assert heard == []
+
+
+async def test_what_is_unfinished_at_a_quiet_end_is_logged_once(nursery, caplog):
+    said, asked = ["half an event"], trio.Event()
+
+    def unfinished():
+        if len(said) == 2:
+            asked.set()
+        said.append(said[-1])
+        return said[-1]
+
+    followed = Follower(lambda _: False, unfinished=unfinished)
+    nursery.start_soon(followed.run)
+    await trio.testing.wait_all_tasks_blocked()
+    assert not caplog.text  # nobody waits
+    nursery.start_soon(followed.wait_for_growth, 0)
+    await asked.wait()
+    while len(said) < 9:
+        await trio.sleep(0)
+    said.append("half of another")
+    while len(said) < 15:
+        await trio.sleep(0)
+    assert [record.message for record in caplog.records] == ["half an event", "half of another"]
+    followed.announce()

@@ -148,6 +148,10 @@ class ClassicBinlog(FileEngine):
     def stored_groups(self, plan: ReadPlan, offset: int = FIRST_EVENT_OFFSET) -> StoredGroups:
         return StoredGroups(self._series, plan.position, plan.state, offset)
 
+    @property
+    def unfinished(self) -> str | None:
+        return self._series.unfinished
+
     def wait_for_growth(self, timeout_s: float) -> bool:
         if self._watch is None:
             self._watch = DirectoryWatch(self._series.last.path.parent)

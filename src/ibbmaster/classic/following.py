@@ -43,6 +43,7 @@ class FollowedFiles:
         self._files = list(find_series(self._paths))
         self._heads: dict[int, FileHead] = {}
         self.resets = 0
+        self._unfinished: tuple[Stamp, str] | None = None
         #: A directory or an index is asked what is there; files that were named are all there shall be.
         self._takes_more = any(path.is_dir() or path.name.endswith(INDEX_SUFFIX) for path in self._paths)
 
@@ -60,6 +61,16 @@ class FollowedFiles:
         """Another one after each look that found more, or something else."""
         last = self._files[-1]
         return self.resets, last.index, last.size_bytes
+
+    @property
+    def unfinished(self) -> str | None:
+        """What a reader said of bytes at the end of the last file that are no whole group, while it is as it was."""
+        found = self._unfinished
+        return found[1] if found is not None and found[0] == self.stamp else None
+
+    def note_unfinished(self, text: str | None) -> None:
+        """Keep what a reader says at the end of what is there."""
+        self._unfinished = None if text is None else (self.stamp, text)
 
     def file(self, file_no: int) -> ClassicFile:
         """A file by its number.

@@ -32,6 +32,7 @@ from ibbmaster.position import LogPosition
 
 EVENT_SIZE_MAX = 1 << 30  # bytes: no primary sends an event that is larger
 QUERY_SIZE_MAX = 1 << 16  # bytes of a QUERY that can end a group
+_CUT = "the file ends inside what begins here"
 ENDING_TYPES = frozenset({EventType.ROTATE, EventType.STOP})
 AROUND_TYPES = ENDING_TYPES | {
     EventType.GTID_LIST,
@@ -272,4 +273,20 @@ class StoredFileReader(ClassicFileReader):
         window = self.window
         if not window.has_more() or self._is_marked_in_use:
             return None
-        return window.error(window.offset, "the file ends inside what begins here")
+        return window.error(window.offset, _CUT)
+
+    def unfinished(self) -> str | None:
+        """What a user should know of the end of a file that is the last; None if nothing is cut."""
+        window = self.window
+        if not window.has_more():
+            return None
+        offset = window.offset
+        if self._is_marked_in_use:
+            cause = "it is still being written, or its server crashed"
+        else:
+            cause = "a copy of it is still under way, or was cut short"
+        size = "" if window.source.descriptor is None else f", after {window.source.size_bytes - offset} bytes of it"
+        return (
+            f"{self.file.name} offset {offset}: {_CUT}{size}: {cause}; dumps wait for the rest. "
+            "`ibbmaster verify` tells whether all before it is right"
+        )

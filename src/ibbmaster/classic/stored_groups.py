@@ -79,6 +79,7 @@ class StoredGroups(ClassicGroups):
                 self.position = item.end
                 return item
             if not self._go_on():
+                self._series.note_unfinished(self._file.unfinished())
                 return None
 
     def _go_on(self) -> bool:

@@ -47,6 +47,8 @@ def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int]
                     if problem is not None:
                         place = NamedPosition.in_file(group.start, file.name)
                         yield Fault(problem=f"{place}: group {group.gtid}: {problem}")
+                if reader.notice is not None:
+                    yield Fault(problem=reader.notice, severity=Severity.NOTE)
         except IbbMasterError as error:
             yield Fault(problem=str(error))
             state = None

@@ -240,6 +240,10 @@ class FileEngine(LogEngine, Protocol):
     def checksum_algorithm(self) -> ChecksumAlgorithm:
         """What the events of the last file end with."""
 
+    @property
+    def unfinished(self) -> str | None:
+        """What is to be said of a part of an event or a group at the end, where readers wait for the rest; quick."""
+
     def stored_groups(self, plan: ReadPlan, offset: int = 4) -> FramedEventGroups:
         """All there is from the head of a file on, each event as it is stored; groups, and other events without GTID.
 

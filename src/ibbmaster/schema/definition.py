@@ -32,7 +32,7 @@ from ibbmaster.schema.reading import (
     takes_charset,
     takes_collation,
     takes_now,
-    written,
+    written_expression,
 )
 from ibbmaster.schema.type_clause import parse_type
 from ibbmaster.sqltext.cursor import Cursor, parts_of
@@ -71,7 +71,7 @@ def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> Defini
     else:
         is_conditional = False
     if cursor.takes_words("CHECK"):
-        expression = written(expect_brackets(cursor))
+        expression = written_expression(expect_brackets(cursor), sql_mode)
         return CheckDefinition(name=constraint, expression=expression, is_conditional=is_conditional)
     if cursor.takes_words("FOREIGN", "KEY"):
         is_conditional |= cursor.pass_condition()
@@ -229,11 +229,11 @@ def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) ->
             check=f"json_valid({quoted_name(name)})",
         )
     while not cursor.is_at_end and not cursor.peek().is_word("FIRST", "AFTER", "PARTITION"):
-        found = _with_attribute(found, cursor, database)
+        found = _with_attribute(found, cursor, database, sql_mode)
     return found
 
 
-def _with_attribute(found: NewColumn, cursor: Cursor, database: str) -> NewColumn:
+def _with_attribute(found: NewColumn, cursor: Cursor, database: str, sql_mode: int) -> NewColumn:
     """The column with the attribute that comes next."""
     if cursor.takes_words("NOT", "NULL"):
         return replace(found, is_nullable=False)
@@ -243,7 +243,7 @@ def _with_attribute(found: NewColumn, cursor: Cursor, database: str) -> NewColum
         keys = (*found.keys, IndexKind.UNIQUE)
         return replace(found, is_nullable=False, is_auto_increment=True, keys=keys)
     if cursor.takes_words("DEFAULT"):
-        return replace(found, default=take_value(cursor, database))
+        return replace(found, default=take_value(cursor, database, sql_mode))
     if cursor.takes_words("ON", "UPDATE"):
         now = takes_now(cursor)
         if now is None:
@@ -269,7 +269,7 @@ def _with_attribute(found: NewColumn, cursor: Cursor, database: str) -> NewColum
             expect_name(cursor)
         return found
     if cursor.takes_words("CHECK"):
-        return replace(found, check=written(expect_brackets(cursor)))
+        return replace(found, check=written_expression(expect_brackets(cursor), sql_mode))
     if cursor.peek().is_word("REFERENCES"):
         reference = parse_reference(cursor, database, (found.name,), None, found.name)
         return replace(found, reference=reference)
@@ -278,7 +278,7 @@ def _with_attribute(found: NewColumn, cursor: Cursor, database: str) -> NewColum
     if cursor.takes_words("WITH", "SYSTEM", "VERSIONING"):
         return replace(found, is_unversioned=False)
     if cursor.takes_words("GENERATED", "ALWAYS") or cursor.peek().is_word("AS"):
-        return _generated(found, cursor)
+        return _generated(found, cursor, sql_mode)
     charset, collation = takes_charset(cursor), takes_collation(cursor)
     if charset is not None or collation is not None:
         given = CharsetClause(charset=charset, collation=collation)
@@ -295,7 +295,7 @@ def _with_attribute(found: NewColumn, cursor: Cursor, database: str) -> NewColum
     raise fail(cursor, f"an attribute of column {found.name[:SHOWN]}")
 
 
-def _generated(found: NewColumn, cursor: Cursor) -> NewColumn:
+def _generated(found: NewColumn, cursor: Cursor, sql_mode: int) -> NewColumn:
     if not cursor.takes_words("AS"):
         raise fail(cursor, "AS")
     if cursor.takes_words("ROW"):
@@ -303,7 +303,7 @@ def _generated(found: NewColumn, cursor: Cursor) -> NewColumn:
         if period is RowPeriod.END and not cursor.takes_words("END"):
             raise fail(cursor, "START or END")
         return replace(found, period=period, is_nullable=False)
-    expression = written(expect_brackets(cursor))
+    expression = written_expression(expect_brackets(cursor), sql_mode)
     is_stored = cursor.takes_words("STORED") or cursor.takes_words("PERSISTENT")
     cursor.takes_words("VIRTUAL")
     return replace(found, expression=expression, is_stored=is_stored)

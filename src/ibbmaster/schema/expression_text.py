@@ -7,9 +7,10 @@ from typing import NoReturn
 from ibbmaster.sqltext.expression import Expression, ExpressionParser, Literal
 from ibbmaster.sqltext.operators import PREDICATE
 from ibbmaster.sqltext.printing import ExpressionText, UnknownTextError, printed
-from ibbmaster.sqltext.sql_mode import IGNORE_SPACE
+from ibbmaster.sqltext.sql_mode import HIGH_NOT_PRECEDENCE, IGNORE_SPACE, ORACLE, PIPES_AS_CONCAT
 from ibbmaster.sqltext.token import SqlError, tokenize, tokens
 
+OF_OPERATORS = PIPES_AS_CONCAT | ORACLE | HIGH_NOT_PRECEDENCE  # what of sql_mode says what they do
 EXPRESSION_SIZE_MAX = 4096  # characters; longer ones stay as they are
 
 
@@ -74,13 +75,24 @@ class _DefinitionParser(ExpressionParser):
         return found
 
 
-def definition_expression(written: str) -> Expression:
-    """The tree of an expression in DDL, as it is kept: under sql_mode ''.
+def definition_expression(written: str, sql_mode: int = 0) -> Expression:
+    """The tree of an expression in DDL, as it is kept: its quotes are those of sql_mode '', its operators of this one.
 
     Raises:
         SqlError: it is none that is understood.
     """
-    return _DefinitionParser(tokenize(written, sql_mode=IGNORE_SPACE)).whole()
+    return _DefinitionParser(tokenize(written, sql_mode=sql_mode & OF_OPERATORS | IGNORE_SPACE)).whole()
+
+
+def plain_expression(written: str, sql_mode: int) -> str:
+    """An expression whose operators have their meaning of this sql_mode, so that they have it under '', too.
+
+    One that is not understood stays as it is.
+    """
+    try:
+        return printed(definition_expression(written, sql_mode)).text
+    except (SqlError, UnknownTextError):
+        return written
 
 
 def expression_text(written: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ibbmaster.schema.clause import CharsetClause, FullName, NotUnderstoodError
+from ibbmaster.schema.expression_text import plain_expression
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.sql_mode import HIGH_NOT_PRECEDENCE, PIPES_AS_CONCAT
 from ibbmaster.sqltext.token import LITERALS, Token, TokenKind, tokens
 
 SHOWN = 60  # characters of a statement in an error
@@ -19,6 +21,14 @@ def written(tokens: Iterable[Token]) -> str:
     for token in tokens:
         parts.append(f" {token.written}" if token.is_spaced and parts else token.written)
     return "".join(parts)
+
+
+def written_expression(tokens: Iterable[Token], sql_mode: int) -> str:
+    """As `written`, where operators mean what they do under this sql_mode."""
+    found = list(tokens)
+    joins = sql_mode & PIPES_AS_CONCAT and any(token.is_sign("||") for token in found)
+    negates = sql_mode & HIGH_NOT_PRECEDENCE and any(token.is_word("NOT") for token in found)
+    return plain_expression(written(found), sql_mode) if joins or negates else written(found)
 
 
 def named_in(expression: str) -> set[str]:
@@ -136,12 +146,12 @@ def expect_option(cursor: Cursor) -> str:
     return sign + token.text
 
 
-def take_value(cursor: Cursor, database: str = "") -> str:
+def take_value(cursor: Cursor, database: str = "", sql_mode: int = 0) -> str:
     """What may stand behind DEFAULT: a literal, an expression in brackets, or a call; `database` is of sequences."""
     if (now := takes_now(cursor)) is not None:
         return now
     if cursor.peek().is_sign("("):
-        return f"({written(_with_sequences(cursor.bracketed(), database))})"
+        return f"({written_expression(_with_sequences(cursor.bracketed(), database), sql_mode)})"
     found: list[Token] = []
     while cursor.peek().is_sign("-") or cursor.peek().is_sign("+"):
         found.append(cursor.take())

@@ -14,6 +14,7 @@ log = logging.getLogger(__name__)
 
 DAMAGE_PERIOD_S = 1.0  # between two looks at a log whose end cannot be read
 WAIT_S = 0.1  # in a worker thread, before looking whether anybody waits still
+QUIET_WAITS = 10  # without growth: what is unfinished then is told
 
 
 class Follower:
@@ -21,16 +22,20 @@ class Follower:
 
     `wait_for_growth` and `tell_growth` are the engine's. The first runs in a worker thread, and
     only while somebody waits. Where the engine tells of growth itself, this comes here from
-    the thread that made it durable, once for all that has become durable meanwhile.
+    the thread that made it durable, once for all that has become durable meanwhile. `unfinished`
+    says what stands at the end that is not whole: it is logged once, when nothing more has come for a while.
     """
 
     def __init__(
         self,
         wait_for_growth: Callable[[float], bool],
         tell_growth: Callable[[Callable[[], object]], Callable[[], None] | None] = lambda call: None,
+        unfinished: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._wait_for_growth = wait_for_growth
         self._tell_growth = tell_growth
+        self._unfinished = unfinished
+        self._told_unfinished: str | None = None
         self._readers = 0
         self._waiting = 0
         self._somebody_waits = trio.Event()
@@ -84,6 +89,7 @@ class Follower:
 
     async def _watch(self, *, is_told: bool) -> None:
         told = ""
+        quiet_waits = 0
         while True:
             if not self._waiting:
                 self._somebody_waits = trio.Event()
@@ -91,6 +97,9 @@ class Follower:
             try:
                 has_grown = await trio.to_thread.run_sync(self._wait_for_growth, WAIT_S, limiter=self._limiter)
                 told = ""
+                quiet_waits = 0 if has_grown else quiet_waits + 1
+                if quiet_waits >= QUIET_WAITS:
+                    self._tell_unfinished()
                 if has_grown and not is_told:
                     self.announce()
             except IbbMasterError as error:
@@ -99,6 +108,12 @@ class Follower:
                     log.error("cannot look at the end of the log: %s", error)
                 self.announce()  # whoever reads there shall meet the same, and tell its replica
                 await trio.sleep(DAMAGE_PERIOD_S)
+
+    def _tell_unfinished(self) -> None:
+        text = self._unfinished()
+        if text is not None and text != self._told_unfinished:
+            self._told_unfinished = text
+            log.warning("%s", text)
 
     def announce(self) -> None:
         """Wake everybody who waits: the log has grown."""

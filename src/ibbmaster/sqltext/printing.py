@@ -32,7 +32,8 @@ _RENAMED = {
 }
 _SAME = frozenset(
     """
-    abs acos ascii asin atan bin bit_count ceiling char_length coalesce concat concat_ws conv cos crc32
+    abs acos ascii asin atan bin bit_count ceiling char_length coalesce concat concat_operator_oracle concat_ws
+    conv cos crc32
     current_timestamp curdate current_user dayofmonth dayofweek dayofyear degrees elt exp field find_in_set
     floor format from_unixtime greatest hex hour if ifnull inet6_aton inet6_ntoa inet_aton inet_ntoa
     isnull locate json_array json_compact json_contains json_exists json_extract json_keys json_length json_object
