@@ -121,7 +121,7 @@ class _Connection:
         self._observer = primary.options.observer
         self._wire = ServerConnection(
             connection_id=session.connection_id,
-            server_version=primary.options.profile.greeting_version,
+            server_version=primary.options.profile.server_version,
             accounts=[primary.options.account, *(account for account, _ in primary.options.other_accounts)],
             seed=secrets.token_urlsafe(SEED_SIZE)[:SEED_SIZE].encode(),  # printable
             nonce=secrets.token_bytes(NONCE_SIZE),
