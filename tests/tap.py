@@ -63,8 +63,9 @@ def listen_in(
     user: str = "repl",
     password: str = "",
     statements: Sequence[str] = (),
+    place: tuple[str, int] | None = None,
 ) -> Tapped:
-    """Dump everything; with `until` wait for so many bytes, and then whether more come or it ends."""
+    """Dump everything, or from a file and an offset on; with `until` wait for so many bytes, and whether more come."""
     begun = time.monotonic()
     connection = pymysql.connect(host="127.0.0.1", port=port, user=user, password=password, ssl_disabled=True)
     with contextlib.ExitStack() as stack:
@@ -72,10 +73,13 @@ def listen_in(
         with connection.cursor() as cursor:
             cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
             cursor.execute("SET @mariadb_slave_capability = 4")
-            cursor.execute(f"SET @slave_connect_state = '{position}'")
+            if place is None:
+                cursor.execute(f"SET @slave_connect_state = '{position}'")
             for statement in statements:
                 cursor.execute(statement)
-        asked = struct.pack("<IHI", 4, 3 if until is None else 2, server_id)  # 1: not to wait at the end; 2: annotate
+        file, offset = place or ("", 4)
+        flags = 3 if until is None else 2  # 1: not to wait at the end; 2: annotate
+        asked = struct.pack("<IHI", offset, flags, server_id) + file.encode()
         connection._execute_command(COM_BINLOG_DUMP, asked)
         data, end = bytearray(), "end"
         connection._sock.settimeout(TIMEOUT_S)

@@ -78,6 +78,7 @@ def states_walked(request, monkeypatch):
         monkeypatch.setattr("ibbmaster.log.seek.WALKED_STATES_MAX", 0)
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_gtid_index.test
 @pytest.mark.usefixtures("states_walked")
 @pytest.mark.parametrize("seed", range(30))
 def test_the_search_finds_what_a_linear_one_finds_and_reading_on_misses_nothing(new_log, event, seed):

@@ -78,6 +78,21 @@ def dump(port, *, registers=False):
             received += data
 
 
+# As mysql-test/suite/binlog_in_engine/trx_cache_truncate.test
+async def test_a_connection_that_is_reset_goes_on_and_has_forgotten_what_was_set(serving, directory):
+    def converse(port):
+        settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
+        with pymysql.connect(**settings) as connection, connection.cursor() as cursor:
+            cursor.execute("SET @a = 1")
+            connection._execute_command(0x1F, b"")  # COM_RESET_CONNECTION
+            connection._read_ok_packet()
+            cursor.execute("SELECT @a")
+            return cursor.fetchall()
+
+    async with serving(directory) as (_, port):
+        assert await trio.to_thread.run_sync(converse, port) == ((None,),)
+
+
 async def test_no_statement_of_a_login_visits_a_worker_thread(serving, ask, directory, visits):
     async with serving(FollowedDirectory(RealDisk(directory))) as (_, port):
         await ask(port, *LOGIN)

@@ -472,6 +472,11 @@ def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path: Path, p
     for value in feeder.gtids:
         state.log(value)
     assert BinlogDirectory(RealDisk(tmp_path)).state() == state
+    for count in (1, 60, 119):  # a position in the middle is found, too
+        for value in feeder.gtids[:count]:
+            before.log(value)
+        found = read_groups_from(tmp_path, before)
+        assert found[-len(feeder.written[count:]) :] == feeder.written[count:]
 
 
 # As mysql-test/suite/binlog_in_engine/gtid_state2.test

@@ -27,7 +27,7 @@ from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.stream_places import StreamPlaces
-from tests.tap import framed, listen_in, serving, tap
+from tests.tap import LOGS, framed, listen_in, serving, tap
 
 LOGGED = ["engine", "classic"]
 EOF_PACKET = b"\xfe\x00\x00\x02\x00"
@@ -197,6 +197,84 @@ async def test_an_event_is_changed_and_all_others_are_only_numbered_anew(edit, p
     found = await tap(faults, "classic")
     assert (found.data, found.end) == (framed(expected), "end")
     assert [record.event for record in faults.done] == [packets[where][1:][:4096]]
+
+
+AS_ASKED = b"\xff" + struct.pack("<H", 1236) + b"#HY000as the test says"
+ENDINGS = {  # what is asked for, what is the last packet, and how the connection ends
+    "cut": ({"action": "cut", "by": "end"}, [], "end"),
+    "reset": ({"action": "cut", "by": "reset"}, [], "reset"),
+    "error": ({"action": "error", "text": "as the test says"}, [AS_ASKED], "end"),
+    "eof": ({"action": "eof"}, [EOF_PACKET], "end"),
+    "kill": ({"action": "kill", "query": False}, [], "end"),
+    "kill query": ({"action": "kill", "query": True}, [EOF_PACKET], "end"),
+}
+
+
+def counted(place):
+    """A place, and the how-manieth of its kind it is."""
+    return place.rstrip(" 0123456789"), int(place.split()[-1]) if place[-1].isdigit() else 1
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("side", ["before", "after"])
+async def test_a_stored_stream_ends_at_each_kind_of_place_as_it_was_asked_for(side, ending):
+    given, last, end = ENDINGS[ending]
+    packets = await plain("classic")
+    for place in EDITED:
+        where = nth(packets, *counted(place)) + (side == "after")
+        faults = Faults()
+        faults.add(f"{side} {place}", **given)
+        expected = framed([*packets[:where], *last])
+        found = await tap(faults, "classic", until=len(expected))
+        assert (found.data, found.end) == (expected, end), place
+        assert len(faults.done) == 1
+
+
+@pytest.mark.parametrize("byte", [1, 19, -1])
+async def test_a_stored_stream_is_cut_inside_each_kind_of_event(byte):
+    packets = await plain("classic")
+    for place in EDITED:
+        where = nth(packets, *counted(place))
+        faults = Faults()
+        faults.add(f"inside {place} at byte {byte}", action="cut", by="end")
+        event, sent = packets[where][1:], framed(packets[: where + 1])
+        assert (await tap(faults, "classic")).data == sent[: len(sent) - len(event) + len(event[:byte])], place
+
+
+def offsets_of(path, event_type):
+    """Where the events of a type are in a file, and its bytes."""
+    data, at, found = path.read_bytes(), 4, []
+    while at < len(data):
+        found += [at] if data[at + 4] == event_type else []
+        at += struct.unpack_from("<I", data, at + 9)[0]
+    return data, found
+
+
+@pytest.mark.parametrize("begins_at", [EventType.GTID, EventType.TABLE_MAP])
+async def test_a_dump_by_file_and_offset_has_its_faults_at_the_places_of_what_it_gets(begins_at):
+    """From a group on, or from inside one: what is left of that is in no group, so no transaction ends there."""
+    name = "binlog.000002"
+    data, offsets = offsets_of(LOGS["classic"] / name, begins_at)
+    place = name, offsets[1]
+    packets = (await tap(None, "classic", place=place)).packets
+    stored = b"".join(packet[1:] for packet in packets[2:])
+    assert stored.startswith(data[offsets[1] :])
+
+    for at in ("opening rotate", "opening format description", "rows 2", "commit 3", "file end", "event 4"):
+        where = nth(packets, *counted(at))
+        for edit in ("drop", "alter", "checksum"):
+            given, change = EDITS[edit]
+            faults = Faults()
+            faults.add(f"at {at}", **{"action": edit, **given})
+            changed = [b"\0" + event for event in change(packets[where][1:])]
+            found = await tap(faults, "classic", place=place)
+            assert found.data == framed([*packets[:where], *changed, *packets[where + 1 :]]), at
+        for given, last, end in ENDINGS.values():
+            faults = Faults()
+            faults.add(f"after {at}", **given)
+            expected = framed([*packets[: where + 1], *last])
+            found = await tap(faults, "classic", place=place, until=len(expected))
+            assert (found.data, found.end) == (expected, end), at
 
 
 async def test_a_checksum_nobody_expects_is_counted_by_the_header():

@@ -111,6 +111,8 @@ class Resolver:
                 raise unknown_column(".".join(item.expression.table) + ".*", "SELECT")
             shown = (column for column in self._columns.values() if not column.is_invisible)
             return [SelectItem(ColumnName((column.name,)), column.name) for column in shown]
+        if isinstance(item.expression, Call) and item.expression.name in ("cast", "convert"):
+            raise not_supported("CAST beside columns")  # whose type a value alone does not tell
         return [SelectItem(self._expression(item.expression, "SELECT"), item.name)]
 
     def _key(self, key: Expression, items: Sequence[SelectItem], where: str) -> Expression:

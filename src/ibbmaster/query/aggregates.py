@@ -126,8 +126,8 @@ def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, 
     kind = scalar.type
     if kind.kind in (Kind.OPAQUE, Kind.BIT):
         raise not_supported(f"{name.upper()} of such values")
-    if kind.kind is Kind.NULL:
-        raise not_supported(f"{name.upper()} of NULL")
+    if kind.kind is Kind.NULL or (kind.kind is Kind.FLOAT and kind.column is None):
+        raise not_supported(f"{name.upper()} of such values")
     sql = emit_scalar(scalar, slots, emitter.registry)
     field = kind.field
     if kind.column is not None and kind.kind not in kinds.TEXTS:

@@ -20,6 +20,7 @@ from ibbmaster.query.scalars import (
     as_integer,
     as_moment,
     as_real,
+    as_shown,
     as_text,
     as_truth,
     cast_to,
@@ -555,6 +556,7 @@ class Emitter:
     def key(self, node: Any) -> str:
         """SQL of what orders and groups values."""
         scalar, slots = self.scalar(node)
+        scalar = as_shown(scalar)
         if scalar.slot is not None and scalar.type.kind is Kind.TEXT:
             found = self.registry.key_column(scalar.slot)
             if found is not None:

@@ -16,7 +16,7 @@ from ibbmaster.dialogue.statement import TableName
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.query import aggregates, values
 from ibbmaster.query.compiling import QuerySession
-from ibbmaster.query.kinds import REALS, Kind, Type, definition_of
+from ibbmaster.query.kinds import FLOATING, REALS, Kind, Type, definition_of
 from ibbmaster.query.planning import Plan, Planner, SourceColumn, SourceTable
 from ibbmaster.query.reading import read_query
 from ibbmaster.query.scalars import Slot
@@ -46,6 +46,8 @@ CACHE_KIB = 8 << 10
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
 VALUE_MAX = 64 << 20  # bytes of one value
 FUNCTIONS_MAX = 2_000
+OUT_OF_RANGE = 1690
+FIXED_MAX = 1e17  # of floating numbers that are shown with a fixed point
 #: What of sql_mode changes values of expressions.
 OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
 _LIMITS = {
@@ -85,6 +87,7 @@ class QueryRun:
         self._parameters: dict[str, Any] = {}
         self._functions: list[tuple[str, int, Callable[..., Any]]] = []
         self._error: Exception | None = None
+        self._is_limited = False
         self._database: sqlite3.Connection | None = None
 
     # What the planner asks --------------------------------------------------------------------
@@ -181,6 +184,7 @@ class QueryRun:
         if sql_mode & OTHER_VALUES:
             raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
         planner = Planner(self._session, self, self, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
+        self._is_limited = any(token.is_word("LIMIT") for token in self._tokens.tokens)
         return planner.plan(read_query(self._tokens))
 
     def _definition(self, name: str, kind: Type) -> ColumnDefinition:
@@ -284,6 +288,8 @@ class QueryRun:
 
     def _cause(self, error: Exception, what: str) -> Exception:
         """What is to be said of a failure."""
+        if isinstance(self._error, RefusedError) and self._error.err.code == OUT_OF_RANGE and self._is_limited:
+            return not_supported("LIMIT over rows of which some have a value out of range")  # perhaps never computed
         if self._error is not None and isinstance(self._error, RefusedError | BrokenOffError | IbbMasterError):
             return self._error
         if isinstance(error, IbbMasterError):
@@ -307,6 +313,13 @@ class QueryRun:
             load = lambda value: value + 0.0  # noqa: E731 - as the other ways to load
         elif kind.kind is Kind.DOUBLE and kind.column is None:
             load = _without_negative_zero
+        if (
+            kind.kind is Kind.DOUBLE
+            and kind.column is None
+            and kind.decimals < FLOATING
+            and not self._session.is_binary
+        ):
+            load = _within_length(load)
         if kind.kind is Kind.DATETIME:
             decimals = kind.decimals
             return lambda value: values.fitted_moment(value, decimals).encode()
@@ -331,6 +344,17 @@ def _without_negative_zero(value: float) -> float:
     if not value and math.copysign(1, value) < 0:
         raise not_supported("the number -0")
     return value
+
+
+def _within_length(load: values.Convert | None) -> values.Convert:
+    """A number with a fixed point: a server cuts the digits of a larger one if it has kept it in a table."""
+
+    def check(value: float) -> float:
+        if abs(value) >= FIXED_MAX:
+            raise not_supported(f"numbers with a fixed point from {FIXED_MAX:g} on")
+        return value if load is None else float(load(value))
+
+    return check
 
 
 def _session_of(query: AnyQuery) -> QuerySession:

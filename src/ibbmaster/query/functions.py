@@ -31,6 +31,7 @@ from ibbmaster.query.weights import letters_of
 from ibbmaster.wire.response import FieldType
 
 VALUE_MAX = 16 << 20  # letters that a function makes at most
+DECIMAL_FROM = 20  # characters of a number whose whole part is shown as DECIMAL, and not as BIGINT
 Build = Callable[[list[Scalar]], Scalar]
 
 
@@ -450,7 +451,7 @@ def _whole(rounding: str) -> Build:
             return apply(kind, lambda one: math.copysign(float(function(one)), one), number)
         if value.type.kind is Kind.DECIMAL:
             digits = value.type.digits - value.type.decimals
-            if digits + 2 > 17:
+            if value.type.length - value.type.decimals >= DECIMAL_FROM:
                 kind = kinds.decimal(digits + 1, 0, is_nullable=value.type.is_nullable)
                 return apply(kind, lambda one: values.rounded(one, 0, rounding), number)
             length = digits + 2
@@ -478,7 +479,7 @@ def _round(arguments: list[Scalar]) -> Scalar:
             kind = kinds.changed(kind, length=17 + kind.decimals)
         return apply(kind, lambda one: _rounded_real(one, wanted), number)
     if value.type.kind is Kind.DECIMAL:
-        scale = min(max(wanted, 0), value.type.decimals)
+        scale = max(wanted, 0)
         whole = value.type.digits - value.type.decimals
         grows = wanted < value.type.decimals
         kind = kinds.decimal(whole + scale + grows, scale, is_nullable=is_nullable, is_unsigned=value.type.is_unsigned)
@@ -533,7 +534,7 @@ def _truncate(arguments: list[Scalar]) -> Scalar:
     if value.type.kind is Kind.DECIMAL:
         if wanted < 0:
             raise not_supported("TRUNCATE to tens")
-        scale = min(wanted, value.type.decimals)
+        scale = wanted
         kind = kinds.decimal(
             value.type.digits - value.type.decimals + scale, scale,
             is_nullable=value.type.is_nullable, is_unsigned=value.type.is_unsigned,

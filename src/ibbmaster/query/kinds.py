@@ -258,6 +258,8 @@ def of_all(kinds: Sequence[Type]) -> Type:
     is_nullable = any(kind.is_nullable for kind in kinds)
     if not known:
         return NULL
+    if len(known) < len(kinds) and any(kind.kind is Kind.INT and kind.is_unsigned for kind in known):
+        raise not_supported("NULL beside whole numbers without a sign")
     if len(known) == 1 and known[0].kind is not Kind.BIT:
         return _widened(known[0].computed(is_nullable=is_nullable))
     found = {kind.kind for kind in known}

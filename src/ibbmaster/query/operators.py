@@ -101,10 +101,7 @@ def _plain(operator: str, left: Scalar, right: Scalar, is_nullable: bool) -> Sca
     one, other = left.type, right.type
     what = _result_class(left, right)
     if what == "real":
-        decimals = (
-            max(_decimals(one), _decimals(other)) if operator != "*" else min(_decimals(one) + _decimals(other), 31)
-        )
-        kind = kinds.real(is_nullable=is_nullable, decimals=min(decimals, 31))
+        kind = kinds.real(is_nullable=is_nullable, decimals=max(_decimals(one), _decimals(other)))
         if kind.decimals < kinds.FLOATING:
             kind = kinds.changed(kind, length=17 + kind.decimals)
         function = _PLAIN[operator]
@@ -201,8 +198,8 @@ def _remainder(left: Scalar, right: Scalar) -> Scalar:
 def negative(operand: Scalar) -> Scalar:
     """-x"""
     kind = operand.type
-    if kind.kind in (Kind.ENUM, Kind.SET, Kind.BIT):
-        raise not_supported(f"arithmetic with {kind.kind.value}")
+    if kind.kind in (Kind.ENUM, Kind.SET, Kind.BIT, Kind.NULL):
+        raise not_supported(f"the negative of {kind.kind.value}")
     what = _class_of(kind)
     if what == "real":
         found = kinds.real(is_nullable=kind.is_nullable, decimals=_decimals(kind))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
 from ibbmaster.query.aggregates import aggregate_slot, window_slot
 from ibbmaster.query.compiling import Emitter, PlannedQuery, QuerySession, SqlFunctions
-from ibbmaster.query.kinds import NOT_NULL, REALS, Kind, Type, of_all
+from ibbmaster.query.kinds import FLOATING, NOT_NULL, REALS, Kind, Type, of_all
 from ibbmaster.query.scalars import Slot, is_ordered_by_sqlite
 from ibbmaster.query.tree import (
     Aggregate,
@@ -759,6 +759,8 @@ def _joint_type(members: Sequence[Type]) -> Type:
     found = of_all(members)
     if found.kind in REALS and any(kind.kind is Kind.DECIMAL and kind.column is None for kind in members):
         raise not_supported("UNION of exact numbers that are computed and others")
+    if found.kind is Kind.DOUBLE and found.decimals < FLOATING:
+        raise not_supported("UNION of floating numbers with a fixed point")
     return found
 
 

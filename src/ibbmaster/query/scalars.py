@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -238,11 +238,20 @@ def comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar]:
     """
     if Kind.NULL in (one.type.kind, other.type.kind):
         return one, other
+    one, other = as_shown(one), as_shown(other)
     for left, right, is_turned in ((one, other, False), (other, one, True)):
         found = _comparable(left, right)
         if found is not None:
             return (found[1], found[0]) if is_turned else found
     raise not_supported(f"comparing {one.type.kind.value} with {other.type.kind.value}")
+
+
+def as_shown(scalar: Scalar) -> Scalar:
+    """An exact number with no more digits than it shows, as it is compared and sorted."""
+    kind = scalar.type
+    if kind.kind is not Kind.DECIMAL or kind.fraction <= kind.decimals:
+        return scalar
+    return cast_to(scalar, replace(kind, fraction=-1))
 
 
 def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:

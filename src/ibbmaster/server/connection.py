@@ -121,7 +121,7 @@ class _Connection:
         self._observer = primary.options.observer
         self._wire = ServerConnection(
             connection_id=session.connection_id,
-            server_version=primary.options.profile.greeting_version,
+            server_version=primary.options.profile.server_version,
             accounts=[primary.options.account, *(account for account, _ in primary.options.other_accounts)],
             seed=secrets.token_urlsafe(SEED_SIZE)[:SEED_SIZE].encode(),  # printable
             nonce=secrets.token_bytes(NONCE_SIZE),
@@ -148,23 +148,14 @@ class _Connection:
             if await self._replaces_packet(self._observer, ConnectionStep.ACCEPTED):
                 return
             await self._observer.reached(ConnectionStep.GREETED, self._session, None)
-        is_in, delay_s = False, 0.0
+        login: LoggedIn | LoginFailed | None = None
         with trio.move_on_after(LOGIN_TIMEOUT_S) as login_timer:
-            turn = await self._primary.guard.wait_for_turn(self._session.host)
-            try:
-                is_in = await self._login()
-            finally:
-                if self._session.is_refused:
-                    delay_s = self._primary.guard.note_wrong(self._session.host, self._session.user)
-                turn.end(delay_s)
-        if self._session.is_refused:
-            await trio.sleep(delay_s)
-            await self.flush()
-            return
+            login = await self._login()
         if login_timer.cancelled_caught:
             self._session.reason = f"it did not log in within {LOGIN_TIMEOUT_S:g} s"
             log.info("%s did not log in within %g s", self, LOGIN_TIMEOUT_S)
             return
+        is_in = login is not None and await self._is_let_in(login)
         if not is_in or (
             self._observer is not None and await self._replaces_packet(self._observer, ConnectionStep.LOGGED_IN)
         ):
@@ -195,8 +186,8 @@ class _Connection:
             await self._sender.send(framed)
         return True
 
-    async def _login(self) -> bool:
-        """Whether the client may stay."""
+    async def _login(self) -> LoggedIn | LoginFailed | None:
+        """Who the client is, or claims to be; the answer is ready and not sent."""
         while True:
             await self.flush()
             match await self._next_event():
@@ -204,21 +195,38 @@ class _Connection:
                     if self._observer is not None:
                         await self._observer.reached(ConnectionStep.TLS, self._session, None)
                     await self._start_tls()
-                case LoggedIn() as login:
-                    if await self._is_one_too_many(login.user):
-                        return False
-                    self._session.user, self._session.is_in = login.user, True
-                    self._begin(login)
-                    log.debug("%s logged in", self)
-                    return True
-                case LoginFailed(user=user, reason=reason):
-                    self._session.user = user
-                    self._session.reason = f"its login was refused: {reason}"
-                    self._session.is_refused = True
-                    log.info("login of %r from %s refused: %s", user, self._session.host, reason)
-                    return False
+                case LoggedIn() | LoginFailed() as login:
+                    return login
                 case _:
-                    return False
+                    return None
+
+    async def _is_let_in(self, login: LoggedIn | LoginFailed) -> bool:
+        """Whether the client may stay; if not, it has its answer."""
+        session, is_right = self._session, isinstance(login, LoggedIn)
+        session.user = login.user
+        delay_s = await self._primary.guard.answer_delay(session.host, login.user, is_right=is_right)
+        if delay_s is None:
+            session.reason = "too many logins of its address wait, where much was wrong"
+            log.info("%s: %s", self, session.reason)
+            await self._answer_instead(TOO_MANY_CONNECTIONS)
+            return False
+        if isinstance(login, LoginFailed):
+            session.reason = f"its login was refused: {login.reason}"
+            log.info("login of %r from %s refused: %s", login.user, session.host, login.reason)
+            await trio.sleep(delay_s)
+            await self.flush()
+            return False
+        if await self._is_one_too_many(login.user):
+            return False
+        session.is_in = True
+        self._begin(login)
+        log.debug("%s logged in", self)
+        return True
+
+    async def _answer_instead(self, answer: Err) -> None:
+        """Send something else than the answer to a login that is ready."""
+        sequence = self._wire.data_to_send()[PACKET_HEADER_SIZE - 1]
+        await self._sender.send(frame_packets(encode_err(answer), sequence)[0])
 
     async def _is_one_too_many(self, user: str) -> bool:
         """Whether an account has all the places that are not kept for others; then the client is told so."""
@@ -231,8 +239,7 @@ class _Connection:
         self._session.reason = "its account has too many connections"
         text = f"User '{user}' has exceeded the 'max_user_connections' resource (current value: {most})"
         log.info("%s: %s", self, text)
-        sequence = self._wire.data_to_send()[PACKET_HEADER_SIZE - 1]  # of the OK, which it does not get
-        await self._sender.send(frame_packets(encode_err(Err(code=1226, sqlstate="42000", text=text)), sequence)[0])
+        await self._answer_instead(Err(code=1226, sqlstate="42000", text=text))
         return True
 
     def _begin(self, login: LoggedIn) -> None:

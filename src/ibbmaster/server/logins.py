@@ -1,9 +1,14 @@
 """Logins that were wrong: who guesses waits, longer each time, and nobody else does.
 
 - The answer to a wrong login comes late: by what its address and its account got wrong before.
-- An address that got much wrong has few logins judged at a time, each of which counts until its
+- An address that got much wrong has few logins answered at a time, each of which counts until its
   late answer was due, whether or not the client waits for that: to guess in parallel gains nothing.
-- A right login is answered at once, from other addresses always, and from the same one as soon as it is judged.
+  The others of that address wait their turn, first come, first served, right ones and wrong ones
+  alike; no more wait than get their turn within the longest delay, and the rest is turned away.
+- Who has logged in before, from the same address to the same account, does not wait behind those: that
+  pair's logins are looked at before their turn, and answered at once if they are right, as long as few
+  are wrong. A wrong one waits like any other: the time tells neither accounts nor who has used them.
+- A right login is answered at once from all addresses that got little wrong.
 - What is remembered is bounded, and forgotten with time.
 """
 
@@ -18,12 +23,17 @@ from dataclasses import dataclass, field
 import trio
 
 FREE_TRIES = 5  # wrong ones that cost nothing
-DELAY_MAX_S = 8.0  # below LOGIN_TIMEOUT_S: who waits for a place shall not wait in vain
+DELAY_MAX_S = 8.0  # of an answer, and of the wait for a turn: clients give up after 10 s
 DECAY_S = 10.0  # after which one wrong login is forgotten
 COUNT_MAX = 30  # so that everything is forgotten after five minutes
 JUDGED_MAX = 8  # at a time, of an address that guesses: one a second, once answers are as late as they can be
+WAITING_MAX = JUDGED_MAX  # of an address: all of them get their turn within DELAY_MAX_S
+EARLY_MAX = 2  # wrong ones of an address and account that belong together are looked at early, in each DELAY_MAX_S
 REMEMBERED_MAX = 10_000  # addresses, and as many accounts
 NETWORK_BITS = 64  # of an IPv6 address: what one customer is given
+
+
+Pair = tuple[str, int]  # address, and hash of the account's name
 
 
 @dataclass(slots=True)
@@ -32,7 +42,8 @@ class _Wrong:
 
     count: float = 0.0
     at: float = -math.inf  # when that was counted
-    judged: list[float] = field(default_factory=list)  # until when each login counts that is judged
+    judged: list[float] = field(default_factory=list)  # until when each login counts that was wrong
+    turn: trio.Lock = field(default_factory=trio.Lock)  # of the next one: fair
 
     def decay(self, now: float) -> None:
         self.count = max(self.count - (now - self.at) / DECAY_S, 0.0) if self.count else 0.0
@@ -41,6 +52,20 @@ class _Wrong:
     @property
     def delay_s(self) -> float:
         return 0.0 if self.count <= FREE_TRIES else min(2.0 ** (math.ceil(self.count - FREE_TRIES) - 1), DELAY_MAX_S)
+
+    def busy_until(self, now: float) -> float | None:
+        """When the next login may have its turn; None: now."""
+        self.decay(now)
+        self.judged = [until for until in self.judged if until > now]
+        if not self.delay_s or len(self.judged) < JUDGED_MAX:
+            return None
+        return min(self.judged)
+
+    @property
+    def waiting(self) -> int:
+        """How many logins wait for their turn."""
+        statistics = self.turn.statistics()
+        return statistics.locked + statistics.tasks_waiting
 
 
 class LoginGuard:
@@ -54,30 +79,52 @@ class LoginGuard:
         self._clock = clock
         self._addresses: OrderedDict[str, _Wrong] = OrderedDict()
         self._accounts: OrderedDict[int, _Wrong] = OrderedDict()
+        self._early: OrderedDict[Pair, list[float]] = OrderedDict()  # who logged in, and until when each look counts
         self.delayed = self.refused = 0
 
-    async def wait_for_turn(self, host: str) -> LoginTurn:
-        """Return when a login from this address may be judged: at once, but where much was wrong."""
-        turn = LoginTurn(self, host)
-        while (until := self._busy_until(host)) is not None:
-            await trio.sleep(max(until - self._clock(), 0.01))
-        wrong = self._addresses.get(address_key(host))
-        if wrong is not None and wrong.delay_s:
-            wrong.judged.append(math.inf)
-            turn.has_place = True
-        return turn
+    async def answer_delay(self, host: str, user: str, *, is_right: bool) -> float | None:
+        """Wait for the turn of a login; returns for how many seconds its answer is to be held back.
 
-    def _busy_until(self, host: str) -> float | None:
-        """When to look again whether an address may have one more login judged; None: it may now."""
-        wrong = self._addresses.get(address_key(host))
-        if wrong is None:
-            return None
+        None if too many of its address wait already: it is turned away, whether or not it is right.
+        """
+        address = address_key(host)
+        pair = address, hash(user)
+        if self._is_early(pair, is_right=is_right) and is_right:
+            return 0.0
+        wrong = self._addresses.get(address)
+        if wrong is not None:
+            if wrong.waiting >= WAITING_MAX:
+                return None
+            async with wrong.turn:
+                while (until := wrong.busy_until(now := self._clock())) is not None:
+                    await trio.sleep(max(until - now, 0.001))
+                return self._judge(host, user, pair, is_right=is_right)
+        return self._judge(host, user, pair, is_right=is_right)
+
+    def _judge(self, host: str, user: str, pair: Pair, *, is_right: bool) -> float:
+        if is_right:
+            self._early.setdefault(pair, [])
+            self._early.move_to_end(pair)
+            if len(self._early) > REMEMBERED_MAX:
+                self._early.popitem(last=False)
+            return 0.0
+        delay = self.note_wrong(host, user)
+        if delay:
+            self._addresses[pair[0]].judged.append(self._clock() + delay)
+        return delay
+
+    def _is_early(self, pair: Pair, *, is_right: bool) -> bool:
+        """Whether a login of a pair that has logged in before is looked at before its turn; wrong ones count."""
+        looked_at = self._early.get(pair)
+        if looked_at is None:
+            return False
         now = self._clock()
-        wrong.decay(now)
-        wrong.judged = [until for until in wrong.judged if until > now]
-        if not wrong.delay_s or len(wrong.judged) < JUDGED_MAX:
-            return None
-        return min(min(wrong.judged), now + 1.0)
+        looked_at[:] = [until for until in looked_at if until > now]
+        if len(looked_at) >= EARLY_MAX:
+            return False
+        if not is_right:
+            looked_at.append(now + DELAY_MAX_S)
+        return True
 
     def note_wrong(self, host: str, user: str) -> float:
         """Count a wrong login; returns for how many seconds its answer is to be held back."""
@@ -91,34 +138,12 @@ class LoginGuard:
         self.delayed += bool(delay)
         return delay
 
-    def leave_place(self, host: str, until: float) -> None:
-        """A login was judged: it counts up to a moment."""
-        wrong = self._addresses.get(address_key(host))
-        if wrong is not None and math.inf in wrong.judged:
-            wrong.judged.remove(math.inf)
-            wrong.judged.append(until)
-
     def slowed_addresses(self) -> int:
         """How many addresses wait for their answers now."""
         now = self._clock()
         for wrong in self._addresses.values():
             wrong.decay(now)
         return sum(bool(wrong.delay_s) for wrong in self._addresses.values())
-
-
-class LoginTurn:
-    """A login that is judged."""
-
-    def __init__(self, guard: LoginGuard, host: str) -> None:
-        self._guard = guard
-        self._host = host
-        self.has_place = False
-
-    def end(self, delay_s: float = 0.0) -> None:
-        """It was judged, or will not be; its answer is held back for so long. A second call does nothing."""
-        if self.has_place:
-            self.has_place = False
-            self._guard.leave_place(self._host, self._guard._clock() + delay_s)
 
 
 def address_key(host: str) -> str:

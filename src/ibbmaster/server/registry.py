@@ -32,7 +32,6 @@ class Session:
     since: float  # on the monotonic clock
     user: str = "unauthenticated user"
     is_in: bool = False  # it has logged in
-    is_refused: bool = False  # its login was wrong
     command: str = "Connect"
     state: str = ""
     replica_server_id: int | None = None  # set by COM_REGISTER_SLAVE

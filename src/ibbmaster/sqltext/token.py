@@ -191,6 +191,8 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
     return re.compile(
         rf"""
         (?P<space>[\t-\r\ ]++|\#[^\n]*+|--(?=[\x00-\x20\x7f]|\Z)[^\n]*+|/\*(?!M?!).*?\*/)
+      | (?P<word>(?![0-9]|[xXbBnN]'){_LETTER}++)
+      | (?P<plain>[(),;])
       | (?P<comment>/\*)
       | (?P<hex>[xX]'[0-9a-fA-F]*'|0x[0-9a-fA-F]+(?!{_LETTER}))
       | (?P<bits>[bB]'[01]*'|0b[01]+(?!{_LETTER}))
@@ -200,7 +202,7 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
       | (?P<system>@@)
       | (?P<user>@(?:{back}`|{single}'|{double}"|(?:{_LETTER}|\.)+))
       | (?P<quoted>{back}`|{bracketed}\])
-      | (?P<word>{_LETTER}+)
+      | (?P<other_word>{_LETTER}+)
       | (?P<open>[nN]?{single}|{double}|{back}|{bracketed})
       | (?P<sign>:=|<=>|<=|>=|<>|!=|\|\||&&|<<|>>|[-+*/%(),.=<>;!&|^~@?:{{}}{sign}])
       | (?P<other>.)
@@ -228,40 +230,36 @@ class _Cutter:
         """
         sql, offset, is_spaced = self._sql, self._start, False
         find = _pattern(self._sql_mode & (NO_BACKSLASH_ESCAPES | MSSQL)).match
-        names = (TokenKind.WORD, TokenKind.NAME)
-        before: str = TokenKind.SIGN
-        while (match := self._part_of_name(offset, before, is_spaced) or find(sql, offset)) is not None:
+        next_of_name = None  # the dot directly behind a name, or what is directly behind that: no number begins there
+        while (match := (next_of_name and next_of_name(sql, offset)) or find(sql, offset)) is not None:
             group, end = match.lastgroup, match.end()
             if group == "space":
-                offset, is_spaced = end, True
+                offset, is_spaced, next_of_name = end, True, None
                 continue
             if group == "comment" or (self._open_conditions and sql.startswith("*/", offset)):
-                offset, is_spaced = self._passed_mark(offset), True
+                offset, is_spaced, next_of_name = self._passed_mark(offset), True, None
                 continue
-            token = self._token(group, match, is_spaced)
-            is_dot = token.kind is TokenKind.SIGN and token.text == "." and before in names and not is_spaced
-            before = _DOT if is_dot else token.kind
+            kind = _AS_WRITTEN.get(group)
+            if kind is None:
+                token = self._token(group, match, is_spaced)
+                kind = token.kind
+            else:
+                token = Token(kind, match[0], is_spaced, offset, end)
             yield token
+            if next_of_name is _POINT:
+                next_of_name = _WORD
+            elif kind is _KIND_WORD or kind is _KIND_NAME:
+                next_of_name = _POINT if sql.startswith(".", end) else None
+            else:
+                next_of_name = None
             offset, is_spaced = end, False
         if self._open_conditions and not self._is_logged:
             raise error_at(sql, offset)
-
-    def _part_of_name(self, offset: int, before: str, is_spaced: bool) -> re.Match[str] | None:
-        """The dot directly behind a name, or what is directly behind that: no number begins there."""
-        if is_spaced:
-            return None
-        if before == _DOT:
-            return _WORD.match(self._sql, offset)
-        if before in (TokenKind.WORD, TokenKind.NAME) and self._sql.startswith(".", offset):
-            return _POINT.match(self._sql, offset)
-        return None
 
     def _token(self, group: str | None, match: re.Match[str], is_spaced: bool) -> Token:
         start, end = match.span()
         text = match[0]
         match group:
-            case "word" | "number" | "sign" | "bits" | "system":
-                kind = TokenKind(group)
             case "hex":
                 kind = TokenKind.HEX
                 if text[1] == "'" and len(text) % 2 == 0 and not self._is_logged:
@@ -334,6 +332,15 @@ class _Cutter:
         raise error_at(self._sql, start)
 
 
-_DOT = "."  # behind a name
-_WORD = re.compile(f"(?P<word>{_LETTER}+)")
-_POINT = re.compile(r"(?P<sign>\.)")
+_WORD = re.compile(f"(?P<word>{_LETTER}+)").match
+_POINT = re.compile(r"(?P<plain>\.)").match
+_AS_WRITTEN: dict[str | None, TokenKind] = {
+    "word": TokenKind.WORD,
+    "other_word": TokenKind.WORD,
+    "plain": TokenKind.SIGN,
+    "sign": TokenKind.SIGN,
+    "number": TokenKind.NUMBER,
+    "bits": TokenKind.BITS,
+    "system": TokenKind.SYSTEM,
+}
+_KIND_WORD, _KIND_NAME = TokenKind.WORD, TokenKind.NAME  # looked up once

@@ -204,7 +204,7 @@ DESCRIBED = (
     *(f"SELECT * FROM r1.{name}" for name in ("kv1", "kv2", "kp1", "kp2", "kp3", "bytes", "local", "bits")),
     "SELECT d, t FROM r1.local WHERE a = 1",
     "SELECT 1, a FROM r1.bits WHERE a = 1",
-    "SELECT COUNT(*), MAX(b) FROM r1.bits",
+    "SELECT COUNT(*), MAX(a) FROM r1.bits",
 )
 #: The same of what has no table: texts are sent in utf8mb4.
 DESCRIBED_IN_UTF8MB4 = (
