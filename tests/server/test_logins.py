@@ -101,6 +101,23 @@ async def test_who_waits_gets_a_turn_in_order_and_soon_enough(guard, autojump_cl
     assert max(took[3:]) <= DELAY_MAX_S
 
 
+@pytest.mark.parametrize("wrong_before", [1, FREE_TRIES + 1, logins.COUNT_MAX])
+async def test_a_crowd_that_logs_in_at_once_has_no_turns_to_wait_for_where_nobody_guesses_now(
+    guard, autojump_clock, wrong_before
+):
+    for _ in range(wrong_before):
+        guard.note_wrong("10.0.0.1", "repl")
+    times = []
+
+    async def come(number):
+        times.append(await log_in(guard, user=f"replica {number}"))
+
+    async with trio.open_nursery() as nursery:
+        for number in range(1000):
+            nursery.start_soon(come, number)
+    assert times == [0.0] * 1000
+
+
 async def test_others_are_judged_at_once(guard, autojump_clock):
     async with flooded(guard):
         assert await log_in(guard, "10.0.0.2") == 0
@@ -226,6 +243,7 @@ async def test_who_is_turned_away_is_told_so_and_who_has_logged_in_before_is_not
             with pytest.raises(pymysql.MySQLError):
                 connect(port, "wrong", "nobody")
         monkeypatch.setattr(logins, "WAITING_MAX", 0)
+        monkeypatch.setattr(logins._Wrong, "busy_until", lambda _, now: now + 60.0)  # those answers are still due
         connect(port).close()
         codes = []
         for password in ("pw", "wrong"):

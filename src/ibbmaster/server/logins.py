@@ -92,14 +92,14 @@ class LoginGuard:
         if self._is_early(pair, is_right=is_right) and is_right:
             return 0.0
         wrong = self._addresses.get(address)
-        if wrong is not None:
-            if wrong.waiting >= WAITING_MAX:
-                return None
-            async with wrong.turn:
-                while (until := wrong.busy_until(now := self._clock())) is not None:
-                    await trio.sleep(max(until - now, 0.001))
-                return self._judge(host, user, pair, is_right=is_right)
-        return self._judge(host, user, pair, is_right=is_right)
+        if wrong is None or (not wrong.waiting and wrong.busy_until(self._clock()) is None):
+            return self._judge(host, user, pair, is_right=is_right)
+        if wrong.waiting >= WAITING_MAX:
+            return None
+        async with wrong.turn:
+            while (until := wrong.busy_until(now := self._clock())) is not None:
+                await trio.sleep(max(until - now, 0.001))
+            return self._judge(host, user, pair, is_right=is_right)
 
     def _judge(self, host: str, user: str, pair: Pair, *, is_right: bool) -> float:
         if is_right:
