@@ -76,6 +76,14 @@ def test_a_query_takes_no_more_memory_than_it_may(run_of, monkeypatch):
     assert refused.value.err.code == 1041
 
 
+def test_a_query_that_sorts_without_end_leaves_room_on_the_file_system(run_of, monkeypatch):
+    run = run_of("SELECT a.id, b.id, c.id FROM big a, big b, big c ORDER BY a.v, b.v")
+    monkeypatch.setattr(engine, "FREE_SHARE", 1.1)
+    monkeypatch.setattr(engine, "FREE_BYTES", 1 << 62)
+    with pytest.raises(RefusedError, match=r"Out of memory: \d+ MiB are left in /\S+ for what queries sort"):
+        run.answer()
+
+
 def test_the_rows_of_an_answer_are_computed_while_they_are_read(run_of):
     found = run_of("SELECT a.id, b.id FROM big a, big b").answer()
     rows = iter(found.rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -46,6 +48,8 @@ CACHE_KIB = 8 << 10
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
 VALUE_MAX = 64 << 20  # bytes of one value
 FUNCTIONS_MAX = 2_000
+FREE_SHARE = 0.1  # of the file system of temporary files, which no query may take: SQLite sorts there without a limit
+FREE_BYTES = 1 << 30  # of a large one
 OUT_OF_RANGE = 1690
 FIXED_MAX = 1e17  # of floating numbers that are shown with a fixed point
 #: What of sql_mode changes values of expressions.
@@ -234,7 +238,8 @@ class QueryRun:
     def _look(self) -> int:
         try:
             check_wanted()
-        except BrokenOffError as error:
+            _expect_free_space()
+        except (BrokenOffError, RefusedError) as error:
             self._error = error
             return 1
         return 0
@@ -371,3 +376,23 @@ def _session_of(query: AnyQuery) -> QuerySession:
         version=query.version,
         is_binary=query.is_binary,
     )
+
+
+def _expect_free_space() -> None:
+    """See that the file system in which SQLite sorts is not about to be full.
+
+    Raises:
+        RefusedError: there is too little left.
+    """
+    directory = _temporary_directory()
+    system = os.statvfs(directory)
+    free, all_bytes = system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize
+    if free < min(FREE_SHARE * all_bytes, FREE_BYTES):
+        raise out_of_memory(f"{free >> 20} MiB are left in {directory} for what queries sort")
+
+
+@functools.cache
+def _temporary_directory() -> str:
+    """Where SQLite puts its temporary files. Source: its documentation, "Temporary Files Used By SQLite"."""
+    named = (os.environ.get("SQLITE_TMPDIR"), os.environ.get("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp")
+    return next((name for name in named if name and os.path.isdir(name) and os.access(name, os.W_OK | os.X_OK)), ".")
