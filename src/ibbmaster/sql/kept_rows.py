@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sqlite3
+import weakref
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -26,6 +27,7 @@ class KeptRows:
     def __init__(self, rows: RowFile, database: sqlite3.Connection | None = None) -> None:
         self.rows = rows
         self._database = _temporary() if database is None else database
+        weakref.finalize(self, self._database.close)  # its file goes where nobody asks for the rows any more
         self._tables = self._names()
         self._all_places: tuple[int, array[int]] | None = None  # of the table that was read as a whole last
 
