@@ -99,7 +99,8 @@ class PlainServingOptions(TypedDict, total=False):
         Literal[0, 1, 2] | None,
         Option(
             None,
-            help="lower_case_table_names of the server that wrote the log: 0, 1 or 2 (default: what the log says)",
+            help="lower_case_table_names of the server that wrote the log: 0, 1, or 2, which was compared with no "
+            "server (default: what the log says)",
             metavar="N",
             group=SHAPE,
         ),
@@ -142,6 +143,11 @@ def serving_options() -> Iterator[NamedOption]:
         is_path = any(get_origin(part) is PathLike for part in kinds)
         is_number = int in kinds or any(isinstance(choice, int) for choice in choices)
         yield NamedOption(name, option, PathLike if is_path else int if is_number else str, choices)
+
+
+def serving_option(name: str) -> NamedOption:
+    """One of them, for commands that have it, too."""
+    return next(option for option in serving_options() if option.name == name)
 
 
 def default_options() -> ServingOptions:

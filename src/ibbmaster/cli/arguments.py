@@ -7,9 +7,11 @@ import contextlib
 import errno
 import os
 from collections.abc import Iterable
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ibbmaster.api.serving_options import NamedOption, serving_option
 from ibbmaster.errors import ConfigurationError, FormatError, StoreError
 
 if TYPE_CHECKING:
@@ -29,12 +31,19 @@ def add_log(parser: argparse.ArgumentParser, *, is_needed: bool = True) -> None:
 
 def add_name_case(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add how the server of a log compares names of tables."""
+    add_option(parser, serving_option("lower_case_table_names"))
+
+
+def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, named: NamedOption) -> None:
+    """Add a flag for an option of serving, with its type, default and help."""
+    name, option, kind, choices = named
     parser.add_argument(
-        "--lower-case-table-names",
-        type=int,
-        choices=(0, 1, 2),
-        metavar="N",
-        help="lower_case_table_names of the server that wrote the log: 0, 1 or 2 (default: what the log says)",
+        f"--{name.replace('_', '-')}",
+        type=Path if kind is PathLike else kind,
+        choices=choices or None,
+        default=option.default,
+        help=option.help,
+        metavar=option.metavar,
     )
 
 

@@ -11,14 +11,13 @@ import resource
 import signal
 import sys
 import threading
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.api.serving_options import default_options
 from ibbmaster.api.serving_options import serving_options as options_of_serving
 from ibbmaster.cli import credentials
-from ibbmaster.cli.arguments import add_log
+from ibbmaster.cli.arguments import add_log, add_option
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -105,19 +104,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def _add_serving_options(parser: argparse.ArgumentParser) -> None:
     """A flag for each option of `ibbmaster.serve` that the command line does not say in another way."""
     groups: dict[str | None, argparse.ArgumentParser | argparse._ArgumentGroup] = {None: parser}
-    for name, option, kind, choices in options_of_serving():
-        if not option.help:
+    for named in options_of_serving():
+        group = named.option.group
+        if not named.option.help:
             continue
-        if option.group is not None and option.group not in groups:
-            groups[option.group] = parser.add_argument_group(option.group)
-        groups[option.group].add_argument(
-            f"--{name.replace('_', '-')}",
-            type=Path if kind is PathLike else kind,
-            choices=choices or None,
-            default=option.default,
-            help=option.help,
-            metavar=option.metavar,
-        )
+        if group is not None and group not in groups:
+            groups[group] = parser.add_argument_group(group)
+        add_option(groups[group], named)
 
 
 def run(args: argparse.Namespace) -> int:
