@@ -43,12 +43,21 @@ def test_what_an_option_takes_is_read_from_its_annotation():
     assert kinds["lower_case_table_names"] == (int, (0, 1, 2))
     assert kinds["base"] == (PathLike, ())
     assert kinds["server_id"] == (int, ())
+    assert kinds["max_row_event_bytes"] == (str, ())  # a number, or text as "512M"
     assert kinds["tls"] == (str, ("auto", "off", "required"))
 
 
 def test_without_options_a_log_is_served_with_the_defaults():
     assert check_options().primary.server_id == default_options()["server_id"]
     assert check_options().primary.connections_max == default_options()["max_connections"]
+
+
+@pytest.mark.parametrize("size", [1 << 20, "1M"])
+def test_a_size_is_a_number_or_a_text(size):
+    assert (
+        check_options(max_row_event_bytes=size).primary.row_event_max
+        == check_options(max_row_event_bytes="1024K").primary.row_event_max
+    )
 
 
 def test_an_option_that_there_is_not_is_named():

@@ -106,7 +106,7 @@ class PlainServingOptions(TypedDict, total=False):
         ),
     ]
     max_row_event_bytes: Annotated[
-        str | None,
+        int | str | None,
         Option(
             None,
             help="largest row event that SELECT reads, put together of fragments and unpacked (default: 4G)",
@@ -141,7 +141,7 @@ def serving_options() -> Iterator[NamedOption]:
         kinds = [part for part in _parts(kind) if part is not types.NoneType]
         choices = tuple(choice for part in kinds if get_origin(part) is Literal for choice in get_args(part))
         is_path = any(get_origin(part) is PathLike for part in kinds)
-        is_number = int in kinds or any(isinstance(choice, int) for choice in choices)
+        is_number = (int in kinds and str not in kinds) or any(isinstance(choice, int) for choice in choices)
         yield NamedOption(name, option, PathLike if is_path else int if is_number else str, choices)
 
 
