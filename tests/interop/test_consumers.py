@@ -94,7 +94,7 @@ def test_a_stream_of_spark_tells_whole_groups_once(spark: Any, tmp_path: Path, m
             orders.update({"id": 1}, name="b")
         with primary.transaction(gtid="0-3-51"):
             orders.delete(id=1)
-        batches = stream.Batches(-1, 0)
+        batches = stream.Batches(-1, 0, None)
         query = stream.start(spark, request, batches)
         try:
             assert is_told.wait(600), query.exception()

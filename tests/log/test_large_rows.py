@@ -16,13 +16,13 @@ def test_large_ones_are_in_temporary_files():
 
 
 def test_a_limit_is_a_number_or_a_size_as_people_write_it():
-    assert [parse_row_event_max(given) for given in (None, 100, "512M", "4294967295")] == [
-        *(None, 100, 512 << 20, SIZE_MAX)
+    assert [parse_row_event_max(given) for given in (None, 100, "512M", "4294967295", "4G")] == [
+        *(None, 100, 512 << 20, SIZE_MAX, SIZE_MAX)
     ]
 
 
 @pytest.mark.parametrize(
-    ("given", "problem"), [("much", "'much' is not a size"), ("4G", "at most 4294967295"), (19, "more than 19")]
+    ("given", "problem"), [("much", "'much' is not a size"), ("5G", "at most 4294967295"), (19, "more than 19")]
 )
 def test_what_is_no_limit_is_refused(given, problem):
     with pytest.raises(ConfigurationError, match=problem):

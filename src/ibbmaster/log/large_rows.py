@@ -23,6 +23,8 @@ def parse_row_event_max(given: int | str | None) -> int | None:
         ConfigurationError: it is not a size, or no row event can have it.
     """
     size = parse_size(given) if isinstance(given, str) else given
+    if size == SIZE_MAX + 1:
+        return SIZE_MAX  # people call it 4G
     if size is not None:
         large_rows(size)
     return size

@@ -39,9 +39,9 @@ class LargeRows:
     kept_max: int = KEPT_SIZE_MAX
 
     def __post_init__(self) -> None:
-        if not EVENT_HEADER_SIZE < self.size_max <= SIZE_MAX + 1:  # "4G" is what people call no limit
+        if not EVENT_HEADER_SIZE < self.size_max <= SIZE_MAX:
             raise ConfigurationError(
-                f"max_row_event_bytes {self.size_max}: expected more than {EVENT_HEADER_SIZE} and at most 4G"
+                f"max_row_event_bytes {self.size_max}: expected more than {EVENT_HEADER_SIZE} and at most {SIZE_MAX}"
             )
 
     def check(self, size: int) -> None:
