@@ -50,6 +50,7 @@ def test_a_query_in_brackets_with_two_rows_is_no_value(rows_of):
         ("SELECT id * 9223372036854775807 * 2 FROM big", 1690),
         ("SELECT id, v, COUNT(*) FROM big GROUP BY v", 1235),
         ("SELECT id FROM big WHERE v REGEXP 'a'", 1235),
+        ("SELECT -id % 1.0 FROM big", 1235),
         ("WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r, big", 1235),
     ],
 )

@@ -163,6 +163,19 @@ def _whole_quotient(left: Scalar, right: Scalar) -> Scalar:
     return apply(kind, divide, as_exact(left), as_exact(right))
 
 
+def _exact_remainder(dividend: Decimal | int, divisor: Decimal | int) -> Decimal | None:
+    """
+    Raises:
+        RefusedError: it is -0, which a server shows, and takes for less than 0, where no temporary table has held it.
+    """
+    if not divisor:
+        return None
+    found = EXACT.remainder(Decimal(dividend), Decimal(divisor))
+    if not found and found.is_signed():
+        raise not_supported("the number -0")
+    return found
+
+
 def _remainder(left: Scalar, right: Scalar) -> Scalar:
     one, other = left.type, right.type
     what = _result_class(left, right)
@@ -177,9 +190,7 @@ def _remainder(left: Scalar, right: Scalar) -> Scalar:
         kind = kinds.decimal(whole + scale, scale, is_unsigned=one.is_unsigned)
         length = max(one.length, other.length)
         kind = kinds.changed(kind, length=length)
-        return apply(
-            kind, lambda a, b: EXACT.remainder(Decimal(a), Decimal(b)) if b else None, as_exact(left), as_exact(right)
-        )
+        return apply(kind, _exact_remainder, as_exact(left), as_exact(right))
     length = max(one.length, other.length)
     field = FieldType.LONG if length <= 9 else FieldType.LONGLONG
     kind = Type(
