@@ -630,6 +630,8 @@ def _ifnull(arguments: list[Scalar]) -> Scalar:
 
 def _nullif(arguments: list[Scalar]) -> Scalar:
     first, second = arguments
+    if first.type.kind is Kind.NULL:
+        raise not_supported("NULLIF of NULL")  # a server makes it an empty text here, and NULL there
     test = compared("=", first, second).run
     value = first.run
     kind = first.type.computed(is_nullable=True)
