@@ -761,6 +761,8 @@ def _joint_type(members: Sequence[Type]) -> Type:
         raise not_supported("UNION of exact numbers that are computed and others")
     if found.kind is Kind.DOUBLE and found.decimals < FLOATING:
         raise not_supported("UNION of floating numbers with a fixed point")
+    if found.kind is Kind.DECIMAL and any(kind.decimals < min(kind.fraction, found.decimals) for kind in members):
+        raise not_supported("UNION of a quotient and others")
     return found
 
 
