@@ -354,12 +354,19 @@ class SumOnce(SumExact):
         return self.value()
 
 
-class SameRow:
-    """The value of any row of a group, where all of them have the same."""
+class _OneValue:
+    """One value out of a group; the aggregates below say which."""
 
     def __init__(self) -> None:
         self._value: Any = None
         self._is_there = False
+
+    def finalize(self) -> Any:
+        return self._value
+
+
+class SameRow(_OneValue):
+    """The value of any row of a group, where all of them have the same."""
 
     def step(self, value: Any) -> None:
         if not self._is_there:
@@ -367,39 +374,22 @@ class SameRow:
         elif value != self._value:
             raise ALIKE
 
-    def finalize(self) -> Any:
-        return self._value
 
-
-class FirstRow:
+class FirstRow(_OneValue):
     """The value of the first row of a group."""
-
-    def __init__(self) -> None:
-        self._value: Any = None
-        self._is_there = False
 
     def step(self, value: Any) -> None:
         if not self._is_there:
             self._value, self._is_there = value, True
 
-    def finalize(self) -> Any:
-        return self._value
 
-
-class OnlyRow:
+class OnlyRow(_OneValue):
     """The value of the only row of a query in brackets."""
-
-    def __init__(self) -> None:
-        self._value: Any = None
-        self._is_there = False
 
     def step(self, value: Any) -> None:
         if self._is_there:
             raise RefusedError(1242, "21000", "Subquery returns more than 1 row")
         self._value, self._is_there = value, True
-
-    def finalize(self) -> Any:
-        return self._value
 
 
 class ConcatOf:

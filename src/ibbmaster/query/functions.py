@@ -27,7 +27,7 @@ from ibbmaster.query.scalars import (
     constant,
 )
 from ibbmaster.query.values import EXACT, checked_int, checked_real
-from ibbmaster.query.weights import letters_of
+from ibbmaster.query.weights import key_of, letters_of
 from ibbmaster.wire.response import FieldType
 
 VALUE_MAX = 16 << 20  # letters that a function makes at most
@@ -426,10 +426,6 @@ def _is_real(argument: Scalar) -> bool:
     return argument.type.kind in REALS or argument.type.kind is Kind.TEXT
 
 
-def _real_of(argument: Scalar) -> Type:
-    return kinds.real(is_nullable=argument.type.is_nullable)
-
-
 def _abs(arguments: list[Scalar]) -> Scalar:
     (value,) = arguments
     number = _number(value)
@@ -599,8 +595,6 @@ def _extreme(is_greatest: bool) -> Build:
         cast = [cast_to(argument, kind) for argument in arguments]
         if kind.kind is Kind.TEXT:
             collation, _ = joint_collation([argument.type for argument in arguments])
-            from ibbmaster.query.weights import key_of
-
             key: Callable[[Any], Any] = key_of(collation)
         else:
             key = lambda value: value  # noqa: E731 - one of two ways

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import decimal
+import math
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -31,7 +31,6 @@ from ibbmaster.query.weights import letters_of
 from ibbmaster.wire.response import FieldType
 
 DIVISION_DIGITS = 4  # div_precision_increment
-LONG_MAX = 1 << 16
 
 ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     "=": lambda one, other: one == other,
@@ -70,10 +69,6 @@ def _class_of(kind: Type) -> str:
     if kind.kind is Kind.OPAQUE:
         raise not_supported("arithmetic with such values")
     return "int"
-
-
-def _null_or(kind: Type, *scalars: Scalar) -> bool:
-    return kind.is_nullable or any(scalar.type.is_nullable for scalar in scalars)
 
 
 def arithmetic(operator: str, left: Scalar, right: Scalar, increment: int = DIVISION_DIGITS) -> Scalar:
@@ -180,8 +175,6 @@ def _remainder(left: Scalar, right: Scalar) -> Scalar:
     one, other = left.type, right.type
     what = _result_class(left, right)
     if what == "real":
-        import math
-
         kind = kinds.real(decimals=max(_decimals(one), _decimals(other)))
         return apply(kind, lambda a, b: math.fmod(a, b) if b else None, as_real(left), as_real(right))
     if what == "exact":
@@ -438,7 +431,3 @@ def first_known(arguments: list[Scalar]) -> Scalar:
         return None
 
     return Scalar(kind, run, all(argument.is_constant for argument in arguments))
-
-
-def decimal_floor(value: Decimal, rounding: str = decimal.ROUND_FLOOR) -> Decimal:
-    return values.rounded(value, 0, rounding)

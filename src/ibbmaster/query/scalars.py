@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.dialogue.refusal import not_supported
+from ibbmaster.event.rows.charset import encode_text
 from ibbmaster.query import values
 from ibbmaster.query.kinds import INTEGERS, MOMENTS, REALS, TEXTS, Kind, Type, joint_collation
 from ibbmaster.query.values import EXACT
@@ -332,8 +333,6 @@ def check_letters(one: Scalar, other: Scalar) -> None:
             continue
         value = as_text(text).value
         if isinstance(value, str) and not value.isascii():
-            from ibbmaster.event.rows.charset import encode_text
-
             try:
                 encode_text(value, str(charset))
             except ValueError:

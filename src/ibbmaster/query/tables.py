@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -126,8 +127,6 @@ class LoadedTable:
 
     def used_columns(self, sql: str) -> list[tuple[int, TableColumn]]:
         """The columns that a statement names, by their places."""
-        import re
-
         places = {int(found) for found in re.findall(r"\ba\d+\.c(\d+)\b", sql)}
         places |= {place for place, _ in self._keys.values()}
         return [(place, column) for place, column in enumerate(self._columns) if place in places]

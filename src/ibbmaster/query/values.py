@@ -29,7 +29,6 @@ _MOMENT = re.compile(
 )
 _DURATION = re.compile(r"\s*(-?)(\d{1,3}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
 SECOND = 10**6
-TIME_MAX = (838 * 3600 + 59 * 60 + 59) * SECOND + 999_999
 
 
 def out_of_range(what: str) -> RefusedError:
