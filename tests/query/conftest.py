@@ -5,24 +5,19 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from lanes.answers import FOLDER, VERSION, OurTables
 
 import ibbmaster
-from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.log_tables import AnyQuery
 from ibbmaster.dialogue.refusal import unknown_table
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.statement import TableName
-from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.gtid import GtidState
 from ibbmaster.query.engine import QueryRun
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sqltext.token import tokenize
+from tests.sessions import session_evaluator
 
 
 @pytest.fixture
@@ -31,17 +26,7 @@ def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
     shutil.copy(FOLDER / "11.8" / "tables" / "binlog.000001", tmp_path)
     tables = OurTables(ibbmaster.open(tmp_path).engine)
     snapshot = tables.snapshot()
-    profile = PROFILES["classic-11.8"]
-    facts = SimpleNamespace(
-        tables=SimpleNamespace(name_case=lambda: 0),
-        server_id=1,
-        server_version=profile.server_version,
-        profile=profile,
-        binlog_state=lambda: GtidState.parse("0-1-7"),
-        unix_timestamp=lambda: 1778384896.0,
-    )
-    evaluator = Evaluator(facts, Settings(facts), UserVariables(), Who(connection_id=7, user="repl", host="::1"))
-    evaluator.begin_statement()
+    evaluator = session_evaluator()
 
     def find(name: TableName) -> TableVersion:
         try:

@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
-from ibbmaster.dialogue.evaluating import Evaluator, Who
-from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dump.profile import PROFILES
-from ibbmaster.gtid import GtidState
+from tests.sessions import session_evaluator
 
 
 @pytest.fixture
 def evaluator():
-    """A session whose user is repl, and which has chosen no database."""
-    profile = PROFILES["classic-11.8"]
-    facts = SimpleNamespace(
-        tables=SimpleNamespace(name_case=lambda: 0),
-        server_id=1,
-        server_version=profile.server_version,
-        profile=profile,
-        binlog_state=lambda: GtidState.parse("0-1-7"),
-        unix_timestamp=lambda: 1778384896.0,
-    )
-    made = Evaluator(facts, Settings(facts), UserVariables(), Who(connection_id=7, user="repl", host="::1"))
-    made.begin_statement()
-    return made
+    return session_evaluator()
