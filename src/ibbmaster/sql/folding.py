@@ -70,7 +70,7 @@ class SchemaTimeline(Protocol):
     def table_at(self, database: str, name: str, place: SchemaPlace) -> TableVersion | UnknownTable | None: ...
 
 
-class NeededTablesError(Exception):
+class MissingTablesError(Exception):
     """What becomes of the tables that are kept is told by others, too, whose rows were not kept from the start."""
 
     def __init__(self, generations: frozenset[int]) -> None:
@@ -141,7 +141,7 @@ class RowFold:
         Raises:
             FormatError, ClassicFormatError: a file of the log is damaged.
             EventError: a group is.
-            NeededTablesError: rows of more tables must be kept, from the start on.
+            MissingTablesError: rows of more tables must be kept, from the start on.
         """
         if not self._is_loaded and self._base is not None:
             self._load(self._base)
@@ -333,12 +333,12 @@ class RowFold:
         """Whether row events of a table say something of rows that are kept.
 
         Raises:
-            NeededTablesError: they do, and its own are not kept.
+            MissingTablesError: they do, and its own are not kept.
         """
         if self.keeps(table) or _engine(table) in MERGED:
             return True
         if needed := self._leading_to_wanted(table, frozenset()):
-            raise NeededTablesError(needed)
+            raise MissingTablesError(needed)
         return False
 
     def _leading_to_wanted(self, table: TableVersion, passed: frozenset[int]) -> frozenset[int]:

@@ -19,7 +19,7 @@ from ibbmaster.schema.model import TableVersion
 from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer, expect_known
 from ibbmaster.sql.base_rows import BaseDump
 from ibbmaster.sql.contents import TableContents
-from ibbmaster.sql.folding import ROW_BYTES_MAX, NeededTablesError, RowFold, SchemaTimeline
+from ibbmaster.sql.folding import ROW_BYTES_MAX, MissingTablesError, RowFold, SchemaTimeline
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_file import RowFile
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
@@ -138,7 +138,7 @@ class TableReader:
             needed: frozenset[int] = frozenset()
             try:
                 fold.advance(end)
-            except NeededTablesError as error:
+            except MissingTablesError as error:
                 needed = error.generations
             except BaseException:
                 self._drop(fold)  # what is half done is of no use
