@@ -212,7 +212,8 @@ def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(
         "CREATE DATABASE d",
         "USE d",
         "CREATE TABLE parent (id VARCHAR(9) PRIMARY KEY)",
-        "CREATE TABLE child (id INT PRIMARY KEY, p VARCHAR(9), FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
+        "CREATE TABLE child (id INT PRIMARY KEY, p VARCHAR(9), "
+        "FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
         "CREATE TABLE s (a INT PRIMARY KEY, b INT)",
         "CREATE TABLE narrow (a INT PRIMARY KEY, b BIGINT)",
         "INSERT INTO parent VALUES ('é'), (2)",

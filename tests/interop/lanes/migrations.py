@@ -16,25 +16,21 @@ IMAGES = ("FULL", "FULL", "MINIMAL", "NOBLOB")
 METADATA = ("NO_LOG", "MINIMAL", "FULL")
 PARENTS = ("p0", "p1")
 CHILDREN = ("c0", "c1", "c2", "g0", "s0")
-PARTED = {  # how, values of the rows' `v`, and partitions that may be emptied
-    "r0": (
-        "RANGE (v)",
-        "PARTITION a VALUES LESS THAN (30), PARTITION b VALUES LESS THAN (60), PARTITION z VALUES LESS THAN MAXVALUE",
-    ),
+LAST = "PARTITION z VALUES LESS THAN MAXVALUE"
+PARTED = {  # how, and the partitions
+    "r0": ("RANGE (v)", f"PARTITION a VALUES LESS THAN (30), PARTITION b VALUES LESS THAN (60), {LAST}"),
     "l0": ("LIST (v % 4)", "PARTITION a VALUES IN (0), PARTITION b VALUES IN (1, 2), PARTITION z VALUES IN (3)"),
     "h0": ("HASH (v)", "PARTITION a, PARTITION b, PARTITION z"),
     "d0": (
         "RANGE (TO_DAYS(d))",
-        "PARTITION a VALUES LESS THAN (TO_DAYS('2024-02-01')), PARTITION b VALUES LESS THAN (TO_DAYS('2024-03-01')), "
-        "PARTITION z VALUES LESS THAN MAXVALUE",
+        "PARTITION a VALUES LESS THAN (TO_DAYS('2024-02-01')), "
+        f"PARTITION b VALUES LESS THAN (TO_DAYS('2024-03-01')), {LAST}",
     ),
-    "y0": (
-        "RANGE (YEAR(d))",
-        "PARTITION a VALUES LESS THAN (2023), PARTITION b VALUES LESS THAN (2024), PARTITION z VALUES LESS THAN MAXVALUE",
-    ),
+    "y0": ("RANGE (YEAR(d))", f"PARTITION a VALUES LESS THAN (2023), PARTITION b VALUES LESS THAN (2024), {LAST}"),
     "e0": (
         "RANGE COLUMNS (d)",
-        "PARTITION a VALUES LESS THAN ('2023-06-01'), PARTITION b VALUES LESS THAN ('2024-02-15'), PARTITION z VALUES LESS THAN (MAXVALUE)",
+        "PARTITION a VALUES LESS THAN ('2023-06-01'), PARTITION b VALUES LESS THAN ('2024-02-15'), "
+        "PARTITION z VALUES LESS THAN (MAXVALUE)",
     ),
 }
 PLAIN = ("a0", "a1", "a2", "n0")
@@ -46,6 +42,7 @@ CHANGES = (  # of a column's type, as migrations make them
     ("DECIMAL(8,2)", "DECIMAL(12,4)", "DECIMAL(9,1)"),
     ("TIMESTAMP(3) NULL", "DATETIME(3)"),
 )
+ADDED = ("INT", "INT NOT NULL", "VARCHAR(9) NOT NULL DEFAULT 'z'", "DATE", "DECIMAL(8,3) DEFAULT 1.5")
 VALUES = ("{n}", "'text {n}'", "'2024-0{m}-11'", "'{label}'", "{n}.25", "'2024-0{m}-11 10:11:12.5'")
 
 
@@ -179,9 +176,8 @@ class Migrations:
                 )
             elif table in PARTED:
                 moment = f"202{self._rng.randint(2, 4)}-0{self._rng.randint(1, 4)}-11"
-                self._run(
-                    f"INSERT INTO {table} (id, v, d, t) VALUES ({number}, {self._rng.randint(0, 99)}, '{moment}', 'x{number}')"
-                )
+                values = f"{number}, {self._rng.randint(0, 99)}, '{moment}', 'x{number}'"
+                self._run(f"INSERT INTO {table} (id, v, d, t) VALUES ({values})")
             else:
                 given = [
                     self._rng.choice(["NULL", text, text, text]).format(
@@ -245,9 +241,7 @@ class Migrations:
         table = self._rng.choice([*PLAIN, *PARENTS, *CHILDREN, *PARTED])
         name = f"x{self._rng.randint(0, 2)}"
         place = self._rng.choice(["", "FIRST", "AFTER id"])
-        kind = self._rng.choice(
-            ["INT", "INT NOT NULL", "VARCHAR(9) NOT NULL DEFAULT 'z'", "DATE", "DECIMAL(8,3) DEFAULT 1.5"]
-        )
+        kind = self._rng.choice(ADDED)
         if not self._run(f"ALTER TABLE {table} ADD COLUMN {name} {kind} {place}"):
             self._run(f"ALTER TABLE {table} DROP COLUMN {name}")
 
@@ -322,18 +316,12 @@ class Migrations:
         self._run(f"ALTER TABLE _{table}_new MODIFY v BIGINT NOT NULL")
         names = self._shared(table, f"_{table}_new")
         new = ", ".join(f"NEW.{name}" for name in names.split(", "))
-        self._run(
-            f"CREATE TRIGGER d_{table} AFTER DELETE ON {table} FOR EACH ROW DELETE IGNORE FROM _{table}_new WHERE id = OLD.id"
-        )
-        self._run(
-            f"CREATE TRIGGER u_{table} AFTER UPDATE ON {table} FOR EACH ROW BEGIN DELETE IGNORE FROM _{table}_new WHERE id = OLD.id; REPLACE INTO _{table}_new ({names}) VALUES ({new}); END"
-        )
-        self._run(
-            f"CREATE TRIGGER i_{table} AFTER INSERT ON {table} FOR EACH ROW REPLACE INTO _{table}_new ({names}) VALUES ({new})"
-        )
-        self._run(
-            f"INSERT LOW_PRIORITY IGNORE INTO _{table}_new ({names}) SELECT {names} FROM {table} LOCK IN SHARE MODE"
-        )
+        gone = f"DELETE IGNORE FROM _{table}_new WHERE id = OLD.id"
+        put = f"REPLACE INTO _{table}_new ({names}) VALUES ({new})"
+        for when, what in (("DELETE", gone), ("UPDATE", f"BEGIN {gone}; {put}; END"), ("INSERT", put)):
+            self._run(f"CREATE TRIGGER {when}_{table} AFTER {when} ON {table} FOR EACH ROW {what}")
+        rows = f"SELECT {names} FROM {table} LOCK IN SHARE MODE"
+        self._run(f"INSERT LOW_PRIORITY IGNORE INTO _{table}_new ({names}) {rows}")
         self._insert(table)
         self._run(f"UPDATE {table} SET v = v + 1 WHERE MOD(id, 4) = 2")
         self._run(f"RENAME TABLE {table} TO _{table}_old, _{table}_new TO {table}")
