@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from ibbmaster.dialogue.variables import NamedTables, ServerFacts
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.position import LogPosition
 
@@ -103,7 +104,7 @@ class InformationEngine(Protocol):
         """The session is over."""
 
 
-class LogTables(Protocol):
+class LogTables(NamedTables, Protocol):
     """The tables of a log. Called from worker threads; any call may read the disk.
 
     Raises:
@@ -120,9 +121,6 @@ class LogTables(Protocol):
     def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
         """Databases and tables as they are there."""
 
-    def name_case(self) -> int:
-        """`lower_case_table_names`: how the server of the log compares names of tables."""
-
     def read_table(self, query: TableQuery) -> ResultSet | BlockResultSet:
         """The rows of a query."""
 
@@ -137,3 +135,11 @@ class LogTables(Protocol):
 
     def information_engine(self) -> InformationEngine:
         """A new one, for one session."""
+
+
+class LogFacts(ServerFacts, Protocol):
+    """What the conversation needs to know of a primary and of the tables of its log."""
+
+    @property
+    def tables(self) -> LogTables:
+        """The tables of the log."""

@@ -12,10 +12,10 @@ from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_position import SessionPosition
 from ibbmaster.dialogue.statement import Select, TableName, Unread
-from ibbmaster.dialogue.variables import ServerFacts, version_number
+from ibbmaster.dialogue.variables import version_number
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
-    from ibbmaster.dialogue.log_tables import AnyQuery, InformationEngine, TableQuery
+    from ibbmaster.dialogue.log_tables import AnyQuery, InformationEngine, LogFacts, TableQuery
     from ibbmaster.dialogue.session_schema import SessionSchema
     from ibbmaster.dialogue.table_queries import FoundTable
     from ibbmaster.wire.response import ColumnDefinition
@@ -32,7 +32,7 @@ class SessionTables:
 
     def __init__(
         self,
-        facts: ServerFacts,
+        facts: LogFacts,
         evaluator: Evaluator,
         position: SessionPosition,
         held: Callable[[], frozenset[str]],

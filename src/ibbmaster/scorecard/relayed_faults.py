@@ -27,10 +27,11 @@ from ibbmaster.server.registry import Registry
 from ibbmaster.streaming.block import Block, plain_block
 from ibbmaster.streaming.stage import Stage
 from ibbmaster.testkit.witness import Witness
+from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.capability import Capability
 from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, Quit, RegisterReplica
 from ibbmaster.wire.packet import frame_payloads
-from ibbmaster.wire.response import Response, encode_response
+from ibbmaster.wire.response import Response
 
 _GREETING, _LOGIN_OK, _ANSWER = 0, 2, 1  # the numbers of packets that come first there
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import trio
 
-from ibbmaster.dialogue.dialog import Dialog, Kill
+from ibbmaster.dialogue.dialog import Dialog
+from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.profile import OpeningTimestamp
@@ -37,6 +38,7 @@ from ibbmaster.server.working import Workers, watching
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire import command as commands
+from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.connection import (
     Closed,
     CommandReceived,
@@ -49,7 +51,7 @@ from ibbmaster.wire.connection import (
 )
 from ibbmaster.wire.handshake import SEED_SIZE
 from ibbmaster.wire.packet import PACKET_HEADER_SIZE, frame_packets, frame_payloads
-from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err, encode_response
+from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err
 from ibbmaster.work import BreakReason, Work
 
 log = logging.getLogger(__name__)
