@@ -15,7 +15,7 @@ from ibbmaster.rows.effects import (
     ProgramMade,
     Substituted,
     Unknown,
-    Written,
+    WrittenTables,
     effects_of,
 )
 from ibbmaster.sqltext.token import ANSI_QUOTES
@@ -41,7 +41,7 @@ def in_short(one: Effect) -> str:
             return "program"
         case Substituted():
             return f"{one.table} like {one.like}" if one.like else f"blackhole {one.table}" + "!" * one.is_sure
-    assert isinstance(one, Written)
+    assert isinstance(one, WrittenTables)
     return f"write {','.join(map(str, one.tables)) if one.tables is not None else 'anywhere'}" + " adds" * one.adds
 
 
@@ -145,7 +145,7 @@ def test_of_a_log_in_row_format_every_statement_is_understood(capture: str) -> N
         if event[4] in STATEMENT_TYPES:
             statement = decode_statement(event)
             for one in effects_of(statement):
-                if isinstance(one, Written):
+                if isinstance(one, WrittenTables):
                     written.add(statement.text)
     assert written <= {"SELECT setval(shop.sq, 1000)"} | {text for text in written if "sq" in text}, written
 

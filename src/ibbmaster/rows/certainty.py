@@ -19,7 +19,7 @@ from ibbmaster.rows.effects import (
     ProgramMade,
     Substituted,
     Unknown,
-    Written,
+    WrittenTables,
 )
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.clause import FullName
@@ -90,9 +90,9 @@ class StatementFold:
     def take(self, effect: Effect, place: SchemaPlace) -> Iterator[Outcome]:
         """What an effect of the statement at a place comes to."""
         match effect:
-            case Written(tables=None):
+            case WrittenTables(tables=None):
                 yield from self.everywhere(effect.reason, place)
-            case Written(tables=tables):
+            case WrittenTables(tables=tables):
                 if self._has_programs:
                     yield from self.everywhere(effect.reason, place)
                 for table in tables or ():

@@ -14,6 +14,7 @@ from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.schema.clause import (
     AlterPartitions,
+    AlterRows,
     AlterSequence,
     AlterTable,
     CreateDatabase,
@@ -28,7 +29,6 @@ from ibbmaster.schema.clause import (
     RenameTables,
     SetOptions,
     SplitTable,
-    TouchRows,
     TruncateTable,
 )
 from ibbmaster.schema.ddl import read_ddl, statement_cursor
@@ -82,7 +82,7 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenTables:
     """The statement itself changes rows of these tables: `tables` is None if they may be any."""
 
     tables: tuple[FullName, ...] | None
@@ -108,7 +108,7 @@ class Substituted:
     is_sure: bool = False
 
 
-Effect = Emptied | DatabaseGone | Changed | Unknown | Written | ProgramMade | Substituted
+Effect = Emptied | DatabaseGone | Changed | Unknown | WrittenTables | ProgramMade | Substituted
 
 
 def effects_of(statement: LoggedStatement) -> tuple[Effect, ...]:
@@ -132,9 +132,9 @@ def effects_of(statement: LoggedStatement) -> tuple[Effect, ...]:
     return (anywhere(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"),)
 
 
-def anywhere(verb: str) -> Written:
+def anywhere(verb: str) -> WrittenTables:
     """Rows of any table may be others."""
-    return Written(tables=None, verb=verb, adds=True)
+    return WrittenTables(tables=None, verb=verb, adds=True)
 
 
 def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Iterator[Effect]:
@@ -186,9 +186,9 @@ def _altered(altered: AlterTable, statement: LoggedStatement) -> Iterator[Effect
         match clause:
             case SplitTable(other=other, is_gone=is_gone):
                 yield from _moved(table, other, "CONVERT TABLE" if is_gone else "CONVERT PARTITION")
-            case TouchRows(other=FullName() as other):
+            case AlterRows(other=FullName() as other):
                 yield from _moved(table, other, clause.what)
-            case TouchRows():
+            case AlterRows():
                 yield _touched(table, clause.what)
             case AlterPartitions(verb="DROP") if not is_split:
                 yield _touched(table, "DROP PARTITION")
@@ -265,7 +265,7 @@ def _analyze(cursor: Cursor, database: str) -> Effects:
 def _insert(verb: str) -> Callable[[Cursor, str], Effects]:
     def read(cursor: Cursor, database: str) -> Effects:
         cursor.pass_words("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
-        return (Written(tables=(expect_table(cursor, database),), verb=verb, adds=True),)
+        return (WrittenTables(tables=(expect_table(cursor, database),), verb=verb, adds=True),)
 
     return read
 
@@ -273,7 +273,7 @@ def _insert(verb: str) -> Callable[[Cursor, str], Effects]:
 def _load(cursor: Cursor, database: str) -> Effects:
     while not cursor.is_at_end and not cursor.takes_words("INTO", "TABLE"):
         cursor.take()
-    return (Written(tables=(expect_table(cursor, database),), verb="LOAD DATA", adds=True),)
+    return (WrittenTables(tables=(expect_table(cursor, database),), verb="LOAD DATA", adds=True),)
 
 
 def _change(verb: str, *ends: str) -> Callable[[Cursor, str], Effects]:
@@ -292,7 +292,7 @@ def _change(verb: str, *ends: str) -> Callable[[Cursor, str], Effects]:
             tables[name] = None
         if not tables:
             raise NotUnderstoodError(f"{verb} without a table")
-        return (Written(tables=tuple(tables), verb=verb, adds=False),)
+        return (WrittenTables(tables=tuple(tables), verb=verb, adds=False),)
 
     return read
 

@@ -8,6 +8,7 @@ from ibbmaster.schema.clause import (
     AddDefinition,
     AlterClause,
     AlterPartitions,
+    AlterRows,
     AlterVersioning,
     CharsetClause,
     ConvertCharset,
@@ -21,7 +22,6 @@ from ibbmaster.schema.clause import (
     SetColumnDefault,
     SetOptions,
     SplitTable,
-    TouchRows,
 )
 from ibbmaster.schema.definition import parse_column, parse_definition
 from ibbmaster.schema.options import parse_options, takes_partitioning
@@ -163,14 +163,14 @@ def _others(cursor: Cursor, database: str) -> list[AlterClause]:
             cursor.take()
         other = expect_table(cursor, database)
         cursor.rest()
-        return [TouchRows(what="EXCHANGE PARTITION", other=other)]
+        return [AlterRows(what="EXCHANGE PARTITION", other=other)]
     if cursor.peek().is_word("REORGANIZE", "COALESCE"):
         verb = cursor.take().text.upper()
         cursor.takes_words("PARTITION")
         return [AlterPartitions(verb=verb, text=written(cursor.rest()).strip())]
     if cursor.peek().is_word(*_PARTITIONS) and cursor.peek(1).is_word("PARTITION", "TABLESPACE", "PARTITIONING"):
         words = [token.text.upper() for token in cursor.rest()[:2]]
-        return [TouchRows(what=" ".join(words))] if words[0] in _TOUCHES else []
+        return [AlterRows(what=" ".join(words))] if words[0] in _TOUCHES else []
     options = parse_options(cursor, database)
     found: list[AlterClause] = [SetOptions(options=options)]
     return [*found, AlterVersioning(is_versioned=True)] if options.is_versioned else found

@@ -251,7 +251,7 @@ class SplitTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TouchRows:
+class AlterRows:
     """A clause that changes or removes rows, or exchanges them with `other`, and changes no column; its words."""
 
     what: str
@@ -271,7 +271,7 @@ AlterClause = (
     | AlterVersioning
     | AlterPartitions
     | SplitTable
-    | TouchRows
+    | AlterRows
 )
 
 

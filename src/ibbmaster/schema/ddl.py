@@ -9,6 +9,7 @@ from ibbmaster.schema.alter_clause import parse_clauses
 from ibbmaster.schema.clause import (
     NO_CHARSET,
     AddDefinition,
+    AlterRows,
     AlterSequence,
     AlterTable,
     CreateDatabase,
@@ -25,7 +26,6 @@ from ibbmaster.schema.clause import (
     RemovePart,
     RenameTables,
     TableOptions,
-    TouchRows,
     TruncateTable,
 )
 from ibbmaster.schema.definition import parse_definitions, parse_index
@@ -332,7 +332,7 @@ def _alter_table(cursor: Cursor, database: str, sql_mode: int, *, ignores: bool)
     except NotUnderstoodError as error:
         return AlterTable(table=table, problem=str(error))
     if ignores:
-        clauses.insert(0, TouchRows(what="ALTER IGNORE TABLE"))
+        clauses.insert(0, AlterRows(what="ALTER IGNORE TABLE"))
     return AlterTable(table=table, clauses=tuple(clauses), to=to, is_conditional=is_conditional)
 
 

@@ -22,7 +22,7 @@ from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import Altered, Doubted, Fresh, Gone, Outcome, SchemaTimeline, StatementFold, engine_of
-from ibbmaster.rows.effects import Written, effects_of
+from ibbmaster.rows.effects import WrittenTables, effects_of
 from ibbmaster.rows.walk import walk
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
@@ -357,7 +357,7 @@ class RowFold:
 
     def _operate(self, statement: LoggedStatement) -> None:
         effects = effects_of(statement)
-        if not effects or not isinstance(effects[0], Written):  # also CREATE INDEX and its like
+        if not effects or not isinstance(effects[0], WrittenTables):  # also CREATE INDEX and its like
             self._versions.clear()
             self._mapped.clear()
             self._children = None
