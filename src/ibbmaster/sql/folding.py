@@ -70,8 +70,19 @@ class SchemaTimeline(Protocol):
     def table_at(self, database: str, name: str, place: SchemaPlace) -> TableVersion | UnknownTable | None: ...
 
 
+class MissingTablesError(Exception):
+    """What becomes of the tables that are kept is told by others, too, whose rows were not kept from the start."""
+
+    def __init__(self, generations: frozenset[int]) -> None:
+        super().__init__(generations)
+        self.generations = generations
+
+
 class RowFold:
-    """The rows of all tables at `position`, which goes forward. One thread at a time."""
+    """The rows of tables at `position`, which goes forward. One thread at a time.
+
+    `wanted` are the generations whose rows are kept, None for all; row events of other tables are passed over.
+    """
 
     def __init__(
         self,
@@ -82,8 +93,10 @@ class RowFold:
         bytes_max: int = ROW_BYTES_MAX,
         base: BaseDump | None = None,
         large: LargeRows | None = None,
+        wanted: frozenset[int] | None = None,
     ) -> None:
         self.position = start
+        self.wanted = wanted
         self._large = large_rows() if large is None else large
         self._bytes_max = bytes_max
         self.tables: dict[int, TableContents] = {}  # by generation
@@ -107,8 +120,9 @@ class RowFold:
 
     def fork(self) -> RowFold:
         """The same, to go on from by itself."""
+        kept, place = self.kept.fork(), self.position
         other = RowFold(
-            self._engine, self._timeline, self.kept.fork(), self.position, self._bytes_max, self._base, self._large
+            self._engine, self._timeline, kept, place, self._bytes_max, self._base, self._large, self.wanted
         )
         other._is_loaded = self._is_loaded
         other.layouts = self.layouts
@@ -127,6 +141,7 @@ class RowFold:
         Raises:
             FormatError, ClassicFormatError: a file of the log is damaged.
             EventError: a group is.
+            MissingTablesError: rows of more tables must be kept, from the start on.
         """
         if not self._is_loaded and self._base is not None:
             self._load(self._base)
@@ -146,8 +161,12 @@ class RowFold:
         self.position = max(self.position, end)
         self._forget_dropped()
 
+    def keeps(self, table: TableVersion) -> bool:
+        """Whether the rows of a table are kept."""
+        return self.wanted is None or table.generation in self.wanted
+
     def contents_of(self, table: TableVersion) -> TableContents:
-        """The rows of a table as it is at `position`."""
+        """The rows of a table as it is at `position`, if they are kept."""
         self._versions.clear()
         return self._contents(table)
 
@@ -168,6 +187,8 @@ class RowFold:
             if table is None:
                 name = ".".join(inserted.table)
                 raise ConfigurationError(f"the dump has rows of {name}, and no CREATE TABLE of it")
+            if not self.keeps(table):
+                continue
             contents = self._contents(table)
             layout = self.layouts.add(own_columns(table))
             for column in columns_left_out(table, inserted):
@@ -298,7 +319,7 @@ class RowFold:
     def _new_map(self, event: bytes) -> MappedTable | None:
         database, _, name = table_name(event).partition(".")
         table = self._version(database, name)
-        if table is None or table.kind is TableKind.VIEW:
+        if table is None or table.kind is TableKind.VIEW or not self._is_followed(table):
             return None
         contents = self._contents(table)
         try:
@@ -307,6 +328,29 @@ class RowFold:
             self._doubt(contents, str(error))
             return None
         return MappedTable(contents, layout, self._large)
+
+    def _is_followed(self, table: TableVersion) -> bool:
+        """Whether row events of a table say something of rows that are kept.
+
+        Raises:
+            MissingTablesError: they do, and its own are not kept.
+        """
+        if self.keeps(table) or _engine(table) in MERGED:
+            return True
+        if needed := self._leading_to_wanted(table, frozenset()):
+            raise MissingTablesError(needed)
+        return False
+
+    def _leading_to_wanted(self, table: TableVersion, passed: frozenset[int]) -> frozenset[int]:
+        """The tables from this one on whose foreign keys change rows of a table that is kept; none if that is so."""
+        found: frozenset[int] = frozenset()
+        passed |= {table.generation}
+        for child, _ in self._children_of(table):
+            if self.keeps(child):
+                found |= {table.generation}
+            elif child.generation not in passed and (more := self._leading_to_wanted(child, passed)):
+                found |= more | {table.generation}
+        return found
 
     def _version(self, database: str, name: str) -> TableVersion | None:
         key = (database, name)
@@ -388,6 +432,8 @@ class RowFold:
     def _cascade(self, table: TableVersion, kind: ChangeKind, changed: set[str]) -> None:
         """Rows of a parent are gone, or columns of it changed: what foreign keys do to its children is in no event."""
         for child, key in self._children_of(table):
+            if not self.keeps(child):
+                continue
             columns = {name.lower() for name in key.parent_columns}
             if kind is ChangeKind.DELETE:
                 is_reached = key.on_delete in CASCADING
@@ -446,7 +492,7 @@ class RowFold:
                 self._has_routines = True
             case Create(selects=True):
                 after = self._after(operation.table)
-                if after is not None:
+                if after is not None and self.keeps(after):
                     self._doubt(self._contents(after), "CREATE TABLE … SELECT in statement format gives it rows")
             case Drop() | Truncate() | Create():
                 before = self._before(operation.table)
@@ -536,14 +582,15 @@ class RowFold:
     def _doubt_named(self, table: str, reason: str, *, adds: bool) -> None:
         found = self._after(table) or self._before(table)
         if found is not None:
-            contents = self._contents(found)
             self._change_merged(found, reason)
+        if found is not None and self.keeps(found):
+            contents = self._contents(found)
             if self._keeps_rows(contents) and (adds or contents.has_rows):
                 self._doubt(contents, reason)
 
     def _doubt_all(self, reason: str) -> None:
         for table in self._timeline.at(self._place).tables.values():
-            if isinstance(table, TableVersion) and table.kind is TableKind.BASE:
+            if isinstance(table, TableVersion) and table.kind is TableKind.BASE and self.keeps(table):
                 contents = self._contents(table)
                 if self._keeps_rows(contents):
                     self._doubt(contents, reason)
