@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
@@ -12,27 +11,7 @@ from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
-from ibbmaster.event.statement.altering import ChangeRows, MoveRows, SetEngine
-from ibbmaster.event.statement.engine import (
-    BLACKHOLE,
-    MERGED,
-    NO_ENGINE_SUBSTITUTION,
-    EngineOption,
-    rows_are_elsewhere,
-    tables_of_union,
-)
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
-from ibbmaster.event.statement.operations import (
-    Alter,
-    Create,
-    CreateRoutine,
-    Drop,
-    DropDatabase,
-    Operation,
-    Rename,
-    Truncate,
-    Write,
-)
 from ibbmaster.event.statement.savepoint import SavepointStep, savepoint_step
 from ibbmaster.event.table_map import TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
@@ -42,9 +21,20 @@ from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
+from ibbmaster.rows.certainty import (
+    MERGED,
+    Altered,
+    Doubted,
+    Fresh,
+    Gone,
+    Outcome,
+    SchemaTimeline,
+    StatementFold,
+    engine_of,
+)
+from ibbmaster.rows.effects import WrittenTables, effects_of
 from ibbmaster.rows.walk import walk
-from ibbmaster.schema.catalog import SchemaCatalog
-from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion, UnknownTable
+from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
 from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
@@ -60,14 +50,6 @@ ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 OLD_LOADS = (EventType.LOAD, EventType.NEW_LOAD)
 UNTRANSACTIONAL = frozenset(("MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM"))
-
-
-class SchemaTimeline(Protocol):
-    """What tables look like at every place of the log, up to where they are asked for."""
-
-    def at(self, place: SchemaPlace | None = None) -> SchemaCatalog: ...
-
-    def table_at(self, database: str, name: str, place: SchemaPlace) -> TableVersion | UnknownTable | None: ...
 
 
 class MissingTablesError(Exception):
@@ -106,8 +88,7 @@ class RowFold:
         self._timeline = timeline
         self._complete: set[int] = set()  # generations that were emptied while we looked
         self._prepared: dict[str, LogPosition] = {}  # XA transactions: where the group is
-        self._has_routines = False
-        self._substituted: set[int] = set()  # generations whose engine may be another one than their DDL says
+        self._statements = StatementFold(timeline)
         self._savepoints: dict[str, int] = {}  # of the group, by name
         self._savepoint_count = 0
         self._versions: dict[tuple[str, str], TableVersion | None] = {}
@@ -128,7 +109,7 @@ class RowFold:
         other.layouts = self.layouts
         other.tables = {number: contents.fork(other.kept) for number, contents in self.tables.items()}
         other._complete, other._prepared = set(self._complete), dict(self._prepared)
-        other._has_routines, other._substituted = self._has_routines, set(self._substituted)
+        other._statements = self._statements.fork()
         return other
 
     def close(self) -> None:
@@ -263,11 +244,6 @@ class RowFold:
             self._complete_xa(xid or "", cursor.take().text.upper())
         elif (step := savepoint_step(statement.text, statement.sql_mode)) is not None:
             self._step_to_savepoint(step, touched)
-        elif cursor.takes_words("ALTER", "SEQUENCE"):
-            cursor.pass_condition()
-            name = cursor.table(statement.database)
-            if name is not None:
-                self._doubt_named(name, "ALTER SEQUENCE, and no value was taken since", adds=True)
         else:
             self._operate(statement)
 
@@ -288,7 +264,7 @@ class RowFold:
                 continue
             if not is_known:
                 self._doubt(contents, f"ROLLBACK TO {step.name}, which is no savepoint of its group")
-            elif count > number and _engine(contents.table) in UNTRANSACTIONAL:
+            elif count > number and engine_of(contents.table) in UNTRANSACTIONAL:
                 self._doubt(contents, "a ROLLBACK, which its engine does not know")
 
     def _complete_xa(self, xid: str, verb: str) -> None:
@@ -335,7 +311,7 @@ class RowFold:
         Raises:
             MissingTablesError: they do, and its own are not kept.
         """
-        if self.keeps(table) or _engine(table) in MERGED:
+        if self.keeps(table) or engine_of(table) in MERGED:
             return True
         if needed := self._leading_to_wanted(table, frozenset()):
             raise MissingTablesError(needed)
@@ -376,32 +352,20 @@ class RowFold:
 
     def _see_engine(self, contents: TableContents) -> None:
         """What the engine of a table says of its rows."""
-        if contents.number in self._substituted:
-            self._doubt(contents, "its engine BLACKHOLE keeps no rows, and sql_mode lets a server take another one")
-        elif _engine(contents.table) == BLACKHOLE:
+        if not self._statements.keeps_rows(contents.table):
             self.kept.drop(contents.number)
             contents.unknown = None
             contents.unknown_columns.clear()
-        elif (reason := rows_are_elsewhere(_engine(contents.table))) is not None:
+        elif (reason := self._statements.engine_reason(contents.table)) is not None:
             self._doubt(contents, reason)
-
-    def _keeps_rows(self, contents: TableContents) -> bool:
-        return _engine(contents.table) != BLACKHOLE or contents.number in self._substituted
-
-    def _change_merged(self, table: TableVersion, reason: str) -> None:
-        """Rows of the tables that a MERGE table consists of are changed through it."""
-        union = table.options.get("UNION")
-        if _engine(table) in MERGED and union is not None:
-            for name in tables_of_union(Cursor(Cursor(tokens(union)).bracketed()), table.database):
-                self._doubt_named(name, f"{reason} through the MERGE table {table.full_name}", adds=True)
 
     def _change(self, mapped: MappedTable, event: bytes) -> None:
         """Apply a row event."""
         contents = mapped.contents
         if contents.table.kind is TableKind.SEQUENCE:
             contents.unknown = None  # an event has all of its state, if its image is whole
-        if contents.unknown is not None or not self._keeps_rows(contents):
-            self._change_merged(contents.table, "its rows are changed")
+        if contents.unknown is not None or not self._statements.keeps_rows(contents.table):
+            self._take_all(self._statements.merged(contents.table, "its rows are changed", self._place))
             return
         children = self._children_of(contents.table)
         names = {name.lower() for _, key in children if key.on_update in CASCADING for name in key.parent_columns}
@@ -448,98 +412,27 @@ class RowFold:
     # Statements -------------------------------------------------------------------------------
 
     def _operate(self, statement: LoggedStatement) -> None:
-        operations = statement.operations()
-        if not operations or not isinstance(operations[0], Write):  # also CREATE INDEX and its like
+        effects = effects_of(statement)
+        if not effects or not isinstance(effects[0], WrittenTables):  # also CREATE INDEX and its like
             self._versions.clear()
             self._mapped.clear()
             self._children = None
-        for operation in operations:
-            self._see_substitution(operation, statement.sql_mode)
-            self._apply_operation(operation)
+        for effect in effects:
+            self._take_all(self._statements.take(effect, self._place))
 
-    def _see_substitution(self, operation: Operation, sql_mode: int) -> None:
-        """Whether a table that a statement gives the engine BLACKHOLE may have got another one."""
-        match operation:
-            case Create(engine=EngineOption(name=engine), table=table) if engine == BLACKHOLE:
-                after = self._after(table)
-            case Create(like=str(like), table=table):
-                before, after = self._before(like), self._after(table)
-                if after is not None and before is not None and before.generation in self._substituted:
-                    self._substituted.add(after.generation)
-                return
-            case Alter(clauses=clauses, table=table) if any(
-                isinstance(clause, SetEngine) and clause.engine.name == BLACKHOLE for clause in clauses
-            ):
-                after = self._after(table)
-            case _:
-                return
-        if after is not None and sql_mode & NO_ENGINE_SUBSTITUTION:
-            self._substituted.discard(after.generation)
-        elif after is not None:
-            self._substituted.add(after.generation)
-
-    def _apply_operation(self, operation: Operation) -> None:
-        match operation:
-            case Write(tables=None):
-                self._doubt_all(f"in statement format: {operation.verb}")
-            case Write(tables=tables):
-                reason = f"in statement format: {operation.verb}"
-                if self._has_routines:
-                    self._doubt_all(reason)
-                for table in tables or ():
-                    self._doubt_named(table, reason, adds=operation.adds)
-            case CreateRoutine():
-                self._has_routines = True
-            case Create(selects=True):
-                after = self._after(operation.table)
-                if after is not None and self.keeps(after):
-                    self._doubt(self._contents(after), "CREATE TABLE … SELECT in statement format gives it rows")
-            case Drop() | Truncate() | Create():
-                before = self._before(operation.table)
-                if before is not None and isinstance(operation, Truncate):
-                    self._change_merged(before, "its rows are removed")
-                self._begin_again(operation.table)
-            case DropDatabase(database=database):
-                for contents in list(self.tables.values()):
-                    if contents.table.database == database:
-                        self._forget(contents.number)
-            case Rename(to=to):
-                self._step(to)  # rows are kept by generation, which stays
-            case Alter(table=table, clauses=clauses):
-                self._step(table)
-                for clause in clauses:
-                    if isinstance(clause, ChangeRows) and not clause.what.startswith(("CONVERT", "DROP SYSTEM")):
-                        self._doubt_named(table, f"{clause.what} changes or removes rows", adds="IMPORT" in clause.what)
-                    elif isinstance(clause, MoveRows):
-                        reason = f"{clause.what} moves rows between {table} and {clause.other}"
-                        for name in (table, clause.other):
-                            self._doubt_named(name, reason, adds=True)
-
-    def _after(self, table: str) -> TableVersion | None:
-        """A table as a statement leaves it."""
-        database, _, name = table.partition(".")
-        place = SchemaPlace(self._place.position, self._place.event_no + 1)
-        found = self._timeline.table_at(database, name, place)
-        return found if isinstance(found, TableVersion) else None
-
-    def _before(self, table: str) -> TableVersion | None:
-        database, _, name = table.partition(".")
-        found = self._timeline.table_at(database, name, self._place)
-        return found if isinstance(found, TableVersion) else None
-
-    def _begin_again(self, table: str) -> None:
-        """A table is gone, is another one, or empty."""
-        before, after = self._before(table), self._after(table)
-        if before is not None and (after is None or after.generation != before.generation):
-            self._forget(before.generation)
-        if after is not None and (before is None or after.generation != before.generation):
-            self._complete.add(after.generation)
-
-    def _step(self, table: str) -> None:
-        """A table has another version; what that does to its rows must be seen before the next one comes."""
-        after = self._after(table)
-        if after is not None and after.generation in self.tables:
-            self._contents(after)
+    def _take_all(self, outcomes: Iterable[Outcome]) -> None:
+        for outcome in outcomes:
+            match outcome:
+                case Gone(generation=generation):
+                    self._forget(generation)
+                case Fresh(table=table):
+                    self._complete.add(table.generation)
+                case Altered(table=table) if table.generation in self.tables:
+                    self._contents(table)  # what that does to its rows must be seen before the next one comes
+                case Doubted(table=table) if self.keeps(table):
+                    contents = self._contents(table)
+                    if outcome.adds or contents.has_rows:
+                        self._doubt(contents, outcome.reason)
 
     def _forget(self, number: int) -> None:
         self.tables.pop(number, None)
@@ -579,25 +472,8 @@ class RowFold:
             contents.unknown = UnknownRows(self._gtid, reason)
             self.kept.drop(contents.number)
 
-    def _doubt_named(self, table: str, reason: str, *, adds: bool) -> None:
-        found = self._after(table) or self._before(table)
-        if found is not None:
-            self._change_merged(found, reason)
-        if found is not None and self.keeps(found):
-            contents = self._contents(found)
-            if self._keeps_rows(contents) and (adds or contents.has_rows):
-                self._doubt(contents, reason)
-
     def _doubt_all(self, reason: str) -> None:
-        for table in self._timeline.at(self._place).tables.values():
-            if isinstance(table, TableVersion) and table.kind is TableKind.BASE and self.keeps(table):
-                contents = self._contents(table)
-                if self._keeps_rows(contents):
-                    self._doubt(contents, reason)
-
-
-def _engine(table: TableVersion) -> str:
-    return table.options.get("ENGINE", "").upper()
+        self._take_all(self._statements.everywhere(reason, self._place))
 
 
 def _first_state(table: TableVersion) -> list[int]:

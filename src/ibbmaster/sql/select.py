@@ -15,11 +15,12 @@ from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
+from ibbmaster.rows.certainty import SchemaTimeline
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer, expect_known
 from ibbmaster.sql.base_rows import BaseDump
 from ibbmaster.sql.contents import TableContents
-from ibbmaster.sql.folding import ROW_BYTES_MAX, MissingTablesError, RowFold, SchemaTimeline
+from ibbmaster.sql.folding import ROW_BYTES_MAX, MissingTablesError, RowFold
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_file import RowFile
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
