@@ -33,7 +33,7 @@ Values = dict[str, bytes | None]  # stored values by names of columns in lower c
 Children = Sequence[tuple[TableVersion, ForeignConstraint]]
 
 
-class ParentChange(NamedTuple):
+class ForeignChange(NamedTuple):
     """A row of a parent that is gone, or has other values now. The values are those of columns that keys refer to."""
 
     before: Values
@@ -55,7 +55,7 @@ def referred_columns(children: Children) -> set[str]:
     return {name.lower() for _, key in children for name in key.parent_columns}
 
 
-def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterator[ParentChange]:
+def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterator[ForeignChange]:
     """What a row event that is not applied yet does to rows of a parent; `names` are of its columns.
 
     Raises:
@@ -77,16 +77,16 @@ def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterat
                 raise InexactRowsError("a row changes more than once in an event")
             changed.add(key)
         if after is None:
-            yield ParentChange({name: values[place] for name, place in wanted}, None)
+            yield ForeignChange({name: values[place] for name, place in wanted}, None)
             continue
         new = values_of(*after)
-        yield ParentChange(
+        yield ForeignChange(
             {name: values[place] for name, place in wanted},
             {name: new[place] if place in told else values[place] for name, place in wanted},
         )
 
 
-def cascade(tables: FoldedTables, parent: TableVersion, changes: Sequence[ParentChange], gtid: str) -> None:
+def cascade(tables: FoldedTables, parent: TableVersion, changes: Sequence[ForeignChange], gtid: str) -> None:
     """Do to the children of a parent, and to theirs, what their foreign keys make of these changes."""
     work = deque([(parent, changes)])
     while work:
@@ -127,7 +127,7 @@ def _sentence(parent: TableVersion) -> str:
     return f"its foreign key to {parent.full_name} deletes or changes rows without an event"
 
 
-def _reaches(change: ParentChange, key: ForeignConstraint) -> bool:
+def _reaches(change: ForeignChange, key: ForeignConstraint) -> bool:
     names = [name.lower() for name in key.parent_columns]
     old = [change.before.get(name) for name in names]
     if None in old:
@@ -157,7 +157,7 @@ class _Cascade:
             if column.id in contents.unknown_columns:
                 raise InexactRowsError(f"the values of its column {column.column.name} are not known")
 
-    def apply(self, changes: Sequence[ParentChange]) -> list[ParentChange]:
+    def apply(self, changes: Sequence[ForeignChange]) -> list[ForeignChange]:
         """Change the rows of the child; what became of them."""
         found = []
         for change in changes:
@@ -180,7 +180,7 @@ class _Cascade:
         self._contents.compute_updated(self._layout, new, self._places, self._gtid)
         return new
 
-    def _replaced(self, old: list[bytes | None], new: list[bytes | None] | None) -> ParentChange:
+    def _replaced(self, old: list[bytes | None], new: list[bytes | None] | None) -> ForeignChange:
         contents, layout = self._contents, self._layout
         if new is None:
             contents.delete(layout, [layout.row(old)])
@@ -191,7 +191,7 @@ class _Cascade:
                     reason = f"a foreign key changes rows, and no event tells when: {column.name}"
                     contents.unknown_columns.setdefault(column.id, UnknownRows(self._gtid, reason))
         names = [column.column.name.lower() for column in layout.columns]
-        return ParentChange(
+        return ForeignChange(
             dict(zip(names, old, strict=True)), None if new is None else dict(zip(names, new, strict=True))
         )
 
@@ -224,11 +224,11 @@ class _Cascade:
             raise InexactRowsError("it has too many rows without a key to look for them")
         return found
 
-    def _index(self, parts: Sequence[ReferencePart]) -> ReferenceIndex:
+    def _index(self, parts: Sequence[ReferencePart]) -> ForeignIndex:
         contents = self._contents
         index = contents.references.get(self._key.name)
-        if not isinstance(index, ReferenceIndex):
-            index = ReferenceIndex(self._key.column_ids, parts)
+        if not isinstance(index, ForeignIndex):
+            index = ForeignIndex(self._key.column_ids, parts)
             for key, place in list(contents.kept.all_rows(contents.number)):
                 layout_no, image = contents.kept.rows.read(place)
                 values = contents.values_in(self._layout, contents.layouts[layout_no], image)
@@ -276,7 +276,7 @@ def _reference(parts: Sequence[ReferencePart], values: Sequence[bytes]) -> bytes
     return found
 
 
-class ReferenceIndex:
+class ForeignIndex:
     """Which rows of a child may refer to a value: whoever asks looks at the row.
 
     It only grows: what has gone, or was rolled back, is found no more where its row is looked for.

@@ -64,7 +64,7 @@ class KeyPlan:
         return found
 
 
-class RowNotes(Protocol):
+class RowWatch(Protocol):
     """What wants to know of every row that a table with a key gets."""
 
     def note(self, layout: StoredLayout, keys: Sequence[bytes], rows: Sequence[StoredRow]) -> None: ...
@@ -91,7 +91,7 @@ class TableContents:
     unknown: UnknownRows | None = None
     unknown_columns: dict[int, UnknownRows] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
-    references: dict[str, RowNotes] = field(default_factory=dict)
+    references: dict[str, RowWatch] = field(default_factory=dict)
     scanned: int = 0
     _plans: dict[int, KeyPlan | None] = field(default_factory=dict)
     _computed: dict[int, list[ColumnExpression]] = field(default_factory=dict)

@@ -40,7 +40,7 @@ from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
 from ibbmaster.sql.cascades import (
     CASCADING,
     Children,
-    ParentChange,
+    ForeignChange,
     cascade,
     doubt_below,
     parent_changes,
@@ -394,7 +394,7 @@ class RowFold:
         if changes:
             cascade(self, contents.table, changes, self._gtid)
 
-    def _changes_of_parent(self, mapped: MappedTable, event: bytes) -> list[ParentChange]:
+    def _changes_of_parent(self, mapped: MappedTable, event: bytes) -> list[ForeignChange]:
         """What a row event does to rows that foreign keys refer to."""
         table = mapped.contents.table
         if event[TYPE_OFFSET] in INSERTS or not (children := self.children_of(table)):
