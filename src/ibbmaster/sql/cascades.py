@@ -205,8 +205,7 @@ class _Cascade:
         else:
             places = self._index(parts).places(contents, value)
         for place in places:
-            layout_no, image = contents.kept.rows.read(place)
-            values = contents.values_in(self._layout, contents.layouts[layout_no], image)
+            values = contents.values_at(place)
             held = [values[one] for one in self._places]
             if None in held:
                 continue
@@ -230,9 +229,7 @@ class _Cascade:
         if not isinstance(index, ForeignIndex):
             index = ForeignIndex(self._key.column_ids, parts)
             for key, place in list(contents.kept.all_rows(contents.number)):
-                layout_no, image = contents.kept.rows.read(place)
-                values = contents.values_in(self._layout, contents.layouts[layout_no], image)
-                index.note(self._layout, [key], [self._layout.row(values)])
+                index.note(self._layout, [key], [self._layout.row(contents.values_at(place))])
             contents.references[self._key.name] = index
         return index
 

@@ -21,6 +21,7 @@ from ibbmaster.sql.stored import (
     StoredLayout,
     StoredLayouts,
     is_padded,
+    own_columns,
     sort_key,
     value_key,
 )
@@ -343,6 +344,30 @@ class TableContents:
         """Let a sequence have this row."""
         columns = zip(layout.columns, state, strict=True)
         self.insert(layout, [layout.row([stored_value(one.column, one.type, value) for one, value in columns])])
+
+    # All rows at once -------------------------------------------------------------------------
+
+    def values_at(self, place: int) -> list[bytes | None]:
+        """The stored values of a row, or of one that was there, in the columns that the table has now.
+
+        Raises:
+            InexactRowsError: a value of a column that was added is not known.
+        """
+        layout_no, image = self.kept.rows.read(place)
+        return self.values_in(self.layouts.add(own_columns(self.table)), self.layouts[layout_no], image)
+
+    def remove(self, places: Sequence[int]) -> None:
+        """Remove the rows that are there."""
+        layout = self.layouts.add(own_columns(self.table))
+        for start in range(0, len(places), REWRITTEN_AT_A_TIME):
+            some = places[start : start + REWRITTEN_AT_A_TIME]
+            self.delete(layout, [layout.row(self.values_at(place)) for place in some])
+
+    def clear(self) -> None:
+        """There is no row any more."""
+        self.kept.drop(self.number)
+        self.used.clear()
+        self.unknown_columns.clear()
 
     # Changes of the table ---------------------------------------------------------------------
 

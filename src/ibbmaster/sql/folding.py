@@ -32,8 +32,9 @@ from ibbmaster.rows.certainty import (
     StatementFold,
     engine_of,
 )
-from ibbmaster.rows.effects import WrittenTables, effects_of
+from ibbmaster.rows.effects import PartitionStep, WrittenTables, effects_of
 from ibbmaster.rows.walk import walk
+from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
@@ -48,6 +49,7 @@ from ibbmaster.sql.cascades import (
 )
 from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
 from ibbmaster.sql.kept_rows import KeptRows
+from ibbmaster.sql.partitions import move_rows
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
 from ibbmaster.sqltext.cursor import Cursor
@@ -104,6 +106,7 @@ class RowFold:
         self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until the next statement that may change it
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
         self._followed: dict[tuple[str, str], Children] = {}  # of those, the children whose rows are kept
+        self._moved: tuple[SchemaPlace, PartitionStep] | None = None
         self._gtid = ""
         self._place = SchemaPlace(start, 0)
         self._base = base
@@ -460,10 +463,44 @@ class RowFold:
                     self._complete.add(table.generation)
                 case Altered(table=table) if table.generation in self.tables:
                     self._contents(table)  # what that does to its rows must be seen before the next one comes
+                case Doubted(step=PartitionStep() as step) if self._moves(step):
+                    pass
                 case Doubted(table=table) if self.keeps(table):
                     contents = self._contents(table)
                     if outcome.adds or contents.has_rows:
                         self.doubt(contents, outcome.reason)
+
+    def _moves(self, step: PartitionStep) -> bool:
+        """Whether rows of partitions went, or went elsewhere, as the statement has it that is read.
+
+        Raises:
+            MissingTablesError: rows of one more table must be kept.
+        """
+        if self._moved == (self._place, step):
+            return True  # as the other table was told of
+        before, after = (find(step.table, self._place) for find in (self._statements.before, self._statements.after))
+        if before is None or after is None:
+            return False
+        find = self._statements.after if step.is_split else self._statements.before
+        other = None if step.other is None else find(step.other, self._place)
+        if step.other is not None and other is None:
+            return False
+        involved = [one for one in (after, other) if one is not None]
+        if not any(map(self.keeps, involved)):
+            return True
+        if missing := frozenset(one.generation for one in involved if not self.keeps(one)):
+            raise MissingTablesError(missing)
+        if step.is_split and other is not None:
+            self._complete.add(other.generation)
+        contents = [self._contents(one) for one in involved]
+        if any(one.unknown is not None for one in contents):
+            return False
+        try:
+            move_rows(step, contents, before, after)
+        except (InexactRowsError, NotUnderstoodError, EventError, ValueError):
+            return False
+        self._moved = (self._place, step)
+        return True
 
     def _forget(self, number: int) -> None:
         self.tables.pop(number, None)
