@@ -37,6 +37,7 @@ from ibbmaster.server.sending import Sender
 from ibbmaster.server.working import Workers, watching
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
+from ibbmaster.streaming.stage import made_stage
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.connection import (
@@ -455,8 +456,7 @@ class _Connection:
         """Send until the dump is finished or the client has left."""
         primary = self._primary
         lost: Exception | None = None
-        make_stage = primary.options.stage
-        stage = None if make_stage is None else make_stage(self._session)
+        stage = made_stage(primary.options.stages, self._session)
         with primary.follower.reading(), contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
