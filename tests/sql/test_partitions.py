@@ -1,4 +1,4 @@
-"""The partition of a row, by how its table is partitioned; tests/interop/test_refusals.py has the same beside servers."""
+"""The partition of a row, by how its table is partitioned; tests/interop/test_refusals.py asks servers."""
 
 from __future__ import annotations
 
