@@ -134,7 +134,6 @@ class _Connection:
         self._memory = SessionMemory(primary.memory)
         self._idle = trio.CancelScope()  # of the conversation
         self._is_reading = False  # a command of which a part is here
-        self._is_working = False  # a thread does something for it, whether or not somebody waits for that
         self._dialog = Dialog(
             primary.facts,
             connection_id=session.connection_id,
@@ -168,8 +167,6 @@ class _Connection:
 
     def close(self) -> None:
         """Give back what the session has kept."""
-        if not self._is_working:
-            self._dialog.close()
         self._memory.close()
 
     async def flush(self) -> None:
@@ -408,9 +405,7 @@ class _Connection:
         try:
             async with watching(functools.partial(work.break_off, BreakReason.LEFT), session.socket):
                 while True:
-                    self._is_working = True
                     piece = await workers.run(work, session.user, next, pieces, None)
-                    self._is_working = False
                     if piece is None:
                         return
                     await self._sender.send(piece)
