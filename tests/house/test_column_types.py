@@ -19,7 +19,7 @@ BY_CODE = {
     "sql/row_conversion.py",
     "sql/stored.py",
 }
-BY_VALUE_MOST = 19  # modules outside of it that ask what values a column has
+BY_VALUE_MOST = 20  # modules outside of it that ask what values a column has
 
 
 def naming(word: str) -> set[str]:
