@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import ForeignConstraint, RowPeriod, TableVersion
 from ibbmaster.sql.contents import InexactRowsError, StoredRow, TableContents, UnknownRows
@@ -242,9 +241,13 @@ def _are_alike(one: StoredColumn, other: StoredColumn) -> bool:
     """Whether a value is stored in two columns as the same bytes."""
     if one.type.word in INTEGERS:
         return (one.type.word, one.type.is_unsigned) == (other.type.word, other.type.is_unsigned)
-    if one.column.kind is ValueKind.TEXT:
+    if _is_text(one):
         return (one.type.word, one.type.collation) == (other.type.word, other.type.collation)
     return one.type == other.type
+
+
+def _is_text(column: StoredColumn) -> bool:
+    return column.type.collation is not None and not column.type.labels
 
 
 def _reference_part(column: StoredColumn) -> ReferencePart:
@@ -252,7 +255,7 @@ def _reference_part(column: StoredColumn) -> ReferencePart:
     Raises:
         InexactRowsError: the collation of its texts is none that is known here.
     """
-    if column.column.kind is not ValueKind.TEXT:
+    if not _is_text(column):
         return bytes
     collation = column.type.collation or ""
     trimmed = (lambda data: data.rstrip(b" ")) if is_padded(column.type) else bytes

@@ -11,7 +11,6 @@ import functools
 from array import array
 from collections.abc import Callable, Collection, Sequence
 
-from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.rows.effects import PartitionStep
 from ibbmaster.schema.expression_text import definition_expression
@@ -29,6 +28,8 @@ PARTITIONS_MAX = 8192  # a server's limit
 DAYS_TO_1970 = 719528  # TO_DAYS of 1970-01-01
 ROWS_AT_A_TIME = 1 << 10
 INT64_MAX = 1 << 63
+_NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
+_DAYS = ("date", "datetime")
 
 Value = int | Moment | None
 Values = Sequence[bytes | None]
@@ -287,15 +288,15 @@ class _Columns:
     def __init__(self, table: TableVersion, layout: StoredLayout, unknown: Collection[int]) -> None:
         self._known: dict[str, Compute] = {}
         self.kinds: list[type[int] | type[Moment]] = []
-        self._kinds: dict[str, ValueKind] = {}
+        self._words: dict[str, str] = {}
         for known in table.columns:
             place = layout.places.get(known.id)
             if place is None or known.id in unknown or known.expression is not None:
                 continue
             column = layout.columns[place].column
-            if column.kind in (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DATE, ValueKind.DATETIME):
+            if known.type.word in (*_NUMBERS, *_DAYS):
                 self._known[known.name.lower()] = _column(place, kind_of(column).convert(column))
-                self._kinds[known.name.lower()] = column.kind
+                self._words[known.name.lower()] = known.type.word
 
     def of(self, text: str) -> Compute:
         """
@@ -303,8 +304,8 @@ class _Columns:
             InexactRowsError: it is none that is followed.
         """
         read = _read(text)
-        kind = self._kinds.get(read.parts[-1].lower()) if isinstance(read, ColumnName) else None
-        self.kinds.append(Moment if kind in (ValueKind.DATE, ValueKind.DATETIME) else int)
+        word = self._words.get(read.parts[-1].lower()) if isinstance(read, ColumnName) else None
+        self.kinds.append(Moment if word in _DAYS else int)
         return _compiled(read, self._known)
 
 
