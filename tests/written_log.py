@@ -36,8 +36,25 @@ Item = str | Said | Sequence["str | Said | list[bytes]"]
 
 def inserted(table: WrittenTable, *rows: Sequence[object]) -> list[bytes]:
     """The events that insert rows."""
-    images = [(None, table.image(row)) for row in rows]
-    return [encode_table_map(table, server_id=1), *encode_rows(table, ChangeKind.INSERT, images, server_id=1)]
+    return _changed(table, ChangeKind.INSERT, *((None, row) for row in rows))
+
+
+def deleted(table: WrittenTable, *rows: Sequence[object]) -> list[bytes]:
+    """The events that delete rows."""
+    return _changed(table, ChangeKind.DELETE, *((row, None) for row in rows))
+
+
+def updated(table: WrittenTable, *pairs: tuple[Sequence[object], Sequence[object]]) -> list[bytes]:
+    """The events that make of each first row the second one."""
+    return _changed(table, ChangeKind.UPDATE, *pairs)
+
+
+def _changed(
+    table: WrittenTable, kind: ChangeKind, *pairs: tuple[Sequence[object] | None, Sequence[object] | None]
+) -> list[bytes]:
+    image = lambda row: None if row is None else table.image(row)  # noqa: E731 - of two rows
+    images = [(image(before), image(after)) for before, after in pairs]
+    return [encode_table_map(table, server_id=1), *encode_rows(table, kind, images, server_id=1)]
 
 
 def write_log(directory: Path, *items: Item) -> Path:

@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from ibbmaster.dialogue.dialog import Dialog, Kill
+from ibbmaster.dialogue.dialog import Dialog
+from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.dialogue.variables import ProcessRow
 from ibbmaster.dump.error import DumpError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES, Catalog, collation_rows
+from ibbmaster.dialogue.information_schema import Catalog, collation_rows
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA
+from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, SYSTEM_DATABASES
 
 
 @pytest.fixture

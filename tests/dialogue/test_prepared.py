@@ -7,8 +7,9 @@ import struct
 import pytest
 
 from ibbmaster.dialogue import prepared
+from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.command import NEWEST_STATEMENT
-from ibbmaster.wire.response import Err, FieldType, Ok, PreparedOk, ResultSet, encode_response
+from ibbmaster.wire.response import Err, FieldType, Ok, PreparedOk, ResultSet
 
 
 def parameters(*values):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
 from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 
 NOBODY = frozenset[str]()
 

@@ -48,7 +48,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/continuing.py", "classic/following.py", "classic/stored_file.py"),
     "streaming/test_source.py": (
-        *("streaming/block.py", "streaming/buffers.py", "streaming/framed_block.py", "streaming/framing_state.py"),
+        *("streaming/block.py", "streaming/buffers.py", "streaming/framed_block.py"),
         *("streaming/large_group.py", "streaming/page_blocks.py", "streaming/shared.py"),
     ),
     # A store is one state behind one lock: its parts are right if it is, in any order of threads and after any crash.
@@ -70,9 +70,10 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # A query goes through all of them, and what is right is what a real server says of the whole.
     "query/test_engine.py": (
         *("query/aggregates.py", "query/compiling.py", "query/functions.py", "query/kinds.py", "query/moments.py"),
-        *("query/operators.py", "query/planning.py", "query/scalars.py", "query/tables.py", "query/values.py"),
+        *("query/operators.py", "query/planning.py", "query/scalars.py", "query/tables.py", "query/tree.py"),
+        "query/values.py",
     ),
-    "sql/test_fast_rows.py": ("sql/answer_plan.py", "kernel/row_values.py"),
+    "sql/test_fast_rows.py": ("sql/answer_plan.py", "sql/row_writer.py", "kernel/row_values.py"),
     "sql/test_folding.py": ("sql/contents.py", "sql/row_conversion.py", "sql/row_events.py"),
     "schema/test_describing.py": ("schema/system_tables.py",),
     # A session is one state: where it is, and what it can name there.
@@ -96,6 +97,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "log/test_interface.py": ("log/group_writer.py",),
     # Each event of real servers through all that reads events; commands of a directory; damage to whatever file.
     "event/test_captures.py": (),
+    "wire/test_response.py": ("wire/answer.py",),
     "store/test_damage.py": (),
     # What a purge and a flush leave, beside a model and at each call of the disk: of the whole store.
     "store/test_cuts.py": (),

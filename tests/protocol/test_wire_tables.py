@@ -10,6 +10,7 @@ import pytest
 from ibbmaster.codec import lenenc
 from ibbmaster.dialogue.prepared import STATEMENTS_MAX
 from ibbmaster.wire import connection, handshake, response
+from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.auth import ED25519, ED25519_NONCE_SIZE, ED25519_SIGNATURE_SIZE
 from ibbmaster.wire.binary_row import encode_binary_value
 from ibbmaster.wire.capability import SERVER_OFFERED, Capability, StatusFlag
@@ -310,7 +311,7 @@ def test_the_answer_to_prepare_has_its_fields_where_the_table_says() -> None:
     rows = offsets(read_table("prepared.md", "Answer to STATEMENT_PREPARE"))
     column = response.ColumnDefinition(name="a", column_type=3, length=11)
     prepared = response.PreparedOk(statement_id=0x01020304, parameters=(column,) * 5, columns=(column,) * 6)
-    payload = next(response.encode_response(prepared))
+    payload = next(encode_response(prepared))
     assert payload[rows["mark"] : rows["statement id"]] == b"\0"
     assert payload[rows["statement id"] : rows["columns"]] == b"\x04\x03\x02\x01"
     assert payload[rows["columns"] : rows["parameters"]] == b"\x06\0"

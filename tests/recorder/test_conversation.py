@@ -24,6 +24,7 @@ from ibbmaster.recorder.conversation import (
     asked_position,
     greeting_in_clear,
 )
+from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.capability import SERVER_OFFERED, Capability, StatusFlag
 from ibbmaster.wire.command import (
     BinlogDump,
@@ -46,7 +47,6 @@ from ibbmaster.wire.response import (
     encode_eof,
     encode_err,
     encode_ok,
-    encode_response,
 )
 
 COLUMN = ColumnDefinition(name="a", column_type=FieldType.VAR_STRING, length=4)

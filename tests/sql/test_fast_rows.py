@@ -18,9 +18,9 @@ from ibbmaster.kernel import loading
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.sql.fast_rows import FastWriter
-from ibbmaster.sql.row_blocks import Writer
 from ibbmaster.sql.row_file import RowFile
 from ibbmaster.sql.row_values import RowValues, ShownColumn
+from ibbmaster.sql.row_writer import Writer
 from ibbmaster.sql.stored import StoredColumn, StoredLayouts
 from ibbmaster.sql.value_texts import TextSettings
 from ibbmaster.wire.response import ColumnDefinition

@@ -16,10 +16,10 @@ from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.position import LOG_START
-from ibbmaster.sql.select import TableReader
+from ibbmaster.sql.select import ALONE_MAX, TableReader
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
-from tests.written_log import inserted, write_log
+from tests.written_log import deleted, inserted, write_log
 
 FIXTURES = Path(__file__).parents[2] / "fixtures/classic/11.8"
 
@@ -140,3 +140,61 @@ def test_frozen_positions_stay_and_others_go() -> None:
     kept = {fold.position for fold in ours.reader._folds}
     assert {snapshot.end for snapshot in frozen} <= kept
     assert len(kept) <= 7  # the last position, too
+
+
+def alone(ours: OurTables, snapshot) -> dict[str, object]:
+    """As `everything`, with a new reader for each table."""
+    found: dict[str, object] = {}
+    for table in ours.base_tables(snapshot):
+        ours.reader = TableReader(ours.engine, ours)
+        try:
+            sql = f"SELECT * FROM `{table.database}`.`{table.name}`"
+            found[table.full_name] = ours.answer(sql, snapshot=snapshot).rows
+        except RefusedError as refused:
+            found[table.full_name] = refused.err.text
+    return found
+
+
+def all_at_once(ours: OurTables, snapshot) -> dict[str, object]:
+    """As `everything`, with a reader that is asked for many tables."""
+    ours.reader = TableReader(ours.engine, ours)
+    ours.reader._asked.update((str(number), "") for number in range(ALONE_MAX))
+    return everything(ours, snapshot)
+
+
+@pytest.mark.parametrize("name", ["ddl-trx-xa", "types-minimal-none", "ddl-trx-xa-none-compressed"])
+def test_a_table_that_is_read_alone_has_the_rows_that_it_has_beside_all_others(name: str) -> None:
+    ours = OurTables(ibbmaster.open(FIXTURES / name).engine)
+    for place in [places_in(ours)[-1], *random.sample(places_in(ours), 2)]:
+        assert alone(ours, ours.snapshot(place)) == all_at_once(ours, ours.snapshot(place))
+
+
+def test_foreign_keys_of_other_tables_change_the_rows_of_one_that_is_read_alone(tmp_path: Path) -> None:
+    columns = {"id": "int", "p": "int"}
+    tables = [written_table(f"d.t{no}", columns, table_id=no, primary_key=["id"]) for no in range(4)]
+    creates = [
+        f"CREATE TABLE t{no} (id INT PRIMARY KEY, p INT{key})"
+        for no, key in enumerate(
+            ["", *(f", FOREIGN KEY (p) REFERENCES t{no} (id) ON DELETE CASCADE" for no in (0, 1)), ""]
+        )
+    ]
+    rows = [[inserted(table, [1, 1])] for table in tables]
+    for changes in ([], [[deleted(tables[0], [1, 1])]]):
+        log = write_log(tmp_path / f"log{len(changes)}", *creates, *rows, *changes)
+        ours = OurTables(ibbmaster.open(log).engine)
+        found = alone(ours, ours.snapshot())
+        assert found == all_at_once(ours, ours.snapshot())
+        assert {name for name, rows in found.items() if not rows} == ({"d.t0", "d.t1", "d.t2"} if changes else set())
+
+
+def test_other_tables_than_that_of_a_query_are_not_read(tmp_path: Path) -> None:
+    tables = [written_table(f"d.t{no}", {"id": "int"}, table_id=no, primary_key=["id"]) for no in range(6)]
+    creates = [f"CREATE TABLE t{no} (id INT PRIMARY KEY)" for no in range(6)]
+    log = write_log(tmp_path / "log", *creates, *([inserted(table, [no])] for no, table in enumerate(tables)))
+    ours = OurTables(ibbmaster.open(log).engine)
+    snapshot = ours.snapshot()
+
+    for no in range(6):
+        assert len(ours.answer(f"SELECT id FROM d.t{no}", snapshot=snapshot).rows) == 1
+        kept = [len(fold.kept.numbers()) for fold in ours.reader._folds]
+        assert kept == ([1] * (no + 1) if no < ALONE_MAX else [6])

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
 from ibbmaster.wire.command import QueryCommand, Statistics, decode_command
 from ibbmaster.wire.packet import frame_payloads
@@ -34,7 +35,6 @@ from ibbmaster.wire.response import (
     encode_eof,
     encode_err,
     encode_ok,
-    encode_response,
     encode_row,
     is_eof,
     with_more_results,

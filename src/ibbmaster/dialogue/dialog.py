@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Who
-from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES, Catalog
+from ibbmaster.dialogue.information_schema import Catalog
+from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.light import LIGHT_SIZE_MAX, light_statements
+from ibbmaster.dialogue.log_tables import LogFacts
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import (
     RefusedError,
@@ -49,8 +51,9 @@ from ibbmaster.dialogue.statement import (
     Unread,
     Use,
 )
+from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, version_number
+from ibbmaster.dialogue.variables import ProcessRow, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
@@ -84,15 +87,6 @@ _ANSWERED = (SqlError, EndedRowsError, BrokenOffError, RecursionError, MemoryErr
 READ_ONLY_TEXT = "The MariaDB server is running with the --read-only option so it cannot execute this statement"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kill:
-    """The driver shall end another connection, or what it does; the client gets OK."""
-
-    connection_id: int
-    query_only: bool
-    answer: Response = field(default_factory=Ok)
-
-
 @dataclass(frozen=True, slots=True)
 class _NextStatement:
     """A statement of a text: its tokens, or what is wrong with them. `end` is where the text goes on."""
@@ -116,7 +110,7 @@ class Dialog:
 
     def __init__(
         self,
-        facts: ServerFacts,
+        facts: LogFacts,
         *,
         connection_id: int,
         user: str,
@@ -129,16 +123,12 @@ class Dialog:
         self._who = Who(connection_id, user, host)
         self._held = privileges.READING
         self._tls = ("", "")
-        self._is_begun = False
         self.reset()
 
     def reset(self) -> None:
         """Begin a new session on the same connection."""
         for what in ("user variables", "prepared statements"):
             self.hold(what, 0)
-        if self._is_begun:
-            self.close()
-        self._is_begun = True
         self.variables = UserVariables(self.hold)
         self._position = SessionPosition(self._facts, self.variables)
         self._settings = Settings(self._facts, self._position.state)
@@ -155,10 +145,6 @@ class Dialog:
         self._evaluator.subquery = self._querying.value
         self._prepared: PreparedStatements | None = None
         self._is_binary = False  # the rows of a prepared statement are wanted
-
-    def close(self) -> None:
-        """The session is over."""
-        self._tables.close()
 
     def begin(
         self,

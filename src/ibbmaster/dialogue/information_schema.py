@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from ibbmaster.dialogue.session_schema import SessionSchema
     from ibbmaster.schema.model import UnknownTable
 
-SYSTEM_DATABASES = ("information_schema", "mysql", "performance_schema")
 GTID_SLAVE_POS = "gtid_slave_pos"
 WARNINGS_MAX = 64  # as `max_error_count`
 OF_COLUMNS = frozenset(("COLUMNS", "STATISTICS", "KEY_COLUMN_USAGE", "TABLE_CONSTRAINTS", "REFERENTIAL_CONSTRAINTS"))

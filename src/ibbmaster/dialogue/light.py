@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 
-from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import Assignment, Nothing, Select, Set, Show, Statement, Transaction, Use
+from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.dialogue.variables import FROM_THE_DISK
 from ibbmaster.sqltext.expression import Call, Expression, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.token import SqlError

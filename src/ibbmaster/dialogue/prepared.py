@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Protocol
 
-from ibbmaster.dialogue.dialog import Kill
+from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse_one
 from ibbmaster.dialogue.statement import Statement

@@ -7,10 +7,9 @@ A lock or a transaction with a consistent snapshot stops a session at the end of
 from __future__ import annotations
 
 from ibbmaster.dialogue.conversion import text_of
-from ibbmaster.dialogue.log_tables import LogSnapshot
+from ibbmaster.dialogue.log_tables import LogFacts, LogSnapshot
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dialogue.variables import ServerFacts
 from ibbmaster.errors import DuplicateDomainError, GtidError
 from ibbmaster.gtid import GtidPosition, GtidState
 
@@ -20,7 +19,7 @@ POSITION_VARIABLE = "ibb_position"
 class SessionPosition:
     """What one session sees of the log. `variables` are its own."""
 
-    def __init__(self, facts: ServerFacts, variables: UserVariables) -> None:
+    def __init__(self, facts: LogFacts, variables: UserVariables) -> None:
         self._facts = facts
         self._tables = facts.tables
         self._variables = variables

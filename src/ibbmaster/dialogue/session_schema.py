@@ -6,9 +6,9 @@ import functools
 from collections.abc import Iterator, Mapping
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.information_schema import SYSTEM_DATABASES
 from ibbmaster.dialogue.refusal import RefusedError, unknown_database, unknown_table
 from ibbmaster.dialogue.settings import Settings
+from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.dialogue.view_columns import with_columns
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import DatabaseVersion, TableKind, TableVersion, UnknownTable

@@ -10,6 +10,8 @@ import functools
 
 from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT, ColumnDefinition, FieldType
 
+SYSTEM_DATABASES = ("information_schema", "mysql", "performance_schema")
+
 _FLAGS = 0x1001  # NOT NULL, and without a default
 _MAY_BE_NULL = 0x1000
 _TYPES = {

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ibbmaster import versions
-from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.session_variables import SESSION_DEFAULTS
 from ibbmaster.dump.profile import Profile
@@ -18,13 +17,23 @@ from ibbmaster.versions import Difference
 SystemValue = bool | int | float | str | None
 
 
+class NamedTables(Protocol):
+    """Tables with names that a server compares."""
+
+    def name_case(self) -> int:
+        """`lower_case_table_names`: how the server of the log compares names of tables."""
+
+
 class ServerFacts(Protocol):
     """What the conversation needs to know of the primary around it. Its methods may read the disk."""
 
     server_id: int
     server_version: str
     profile: Profile
-    tables: LogTables
+
+    @property
+    def tables(self) -> NamedTables:
+        """The tables of the log."""
 
     def binlog_state(self) -> GtidState:
         """What is logged."""

@@ -25,12 +25,13 @@ from ibbmaster.recorder.relay import Send
 from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.server.registry import Registry
 from ibbmaster.streaming.block import Block, plain_block
-from ibbmaster.streaming.stage import Stage
+from ibbmaster.streaming.stage import Stage, made_stage
 from ibbmaster.testkit.witness import Witness
+from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.capability import Capability
 from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, Quit, RegisterReplica
 from ibbmaster.wire.packet import frame_payloads
-from ibbmaster.wire.response import Response, encode_response
+from ibbmaster.wire.response import Response
 
 _GREETING, _LOGIN_OK, _ANSWER = 0, 2, 1  # the numbers of packets that come first there
 
@@ -125,7 +126,7 @@ class FaultedConnection:
                 if isinstance(command, BinlogDump):
                     self.session.dump_server_id = command.server_id
                     await self._reach(ConnectionStep.DUMPING, command, _ANSWER)
-                    self._stage = self._witness.stage(self.session)
+                    self._stage = made_stage(self._witness.stages, self.session)
         return True
 
     async def _reach(self, step: ConnectionStep, command: AnyCommand | None, number: int) -> bool:

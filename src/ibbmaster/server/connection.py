@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import trio
 
-from ibbmaster.dialogue.dialog import Dialog, Kill
+from ibbmaster.dialogue.dialog import Dialog
+from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.profile import OpeningTimestamp
@@ -36,7 +37,9 @@ from ibbmaster.server.sending import Sender
 from ibbmaster.server.working import Workers, watching
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
+from ibbmaster.streaming.stage import made_stage
 from ibbmaster.wire import command as commands
+from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.connection import (
     Closed,
     CommandReceived,
@@ -49,7 +52,7 @@ from ibbmaster.wire.connection import (
 )
 from ibbmaster.wire.handshake import SEED_SIZE
 from ibbmaster.wire.packet import PACKET_HEADER_SIZE, frame_packets, frame_payloads
-from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err, encode_response
+from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err
 from ibbmaster.work import BreakReason, Work
 
 log = logging.getLogger(__name__)
@@ -131,7 +134,6 @@ class _Connection:
         self._memory = SessionMemory(primary.memory)
         self._idle = trio.CancelScope()  # of the conversation
         self._is_reading = False  # a command of which a part is here
-        self._is_working = False  # a thread does something for it, whether or not somebody waits for that
         self._dialog = Dialog(
             primary.facts,
             connection_id=session.connection_id,
@@ -165,8 +167,6 @@ class _Connection:
 
     def close(self) -> None:
         """Give back what the session has kept."""
-        if not self._is_working:
-            self._dialog.close()
         self._memory.close()
 
     async def flush(self) -> None:
@@ -405,9 +405,7 @@ class _Connection:
         try:
             async with watching(functools.partial(work.break_off, BreakReason.LEFT), session.socket):
                 while True:
-                    self._is_working = True
                     piece = await workers.run(work, session.user, next, pieces, None)
-                    self._is_working = False
                     if piece is None:
                         return
                     await self._sender.send(piece)
@@ -458,8 +456,7 @@ class _Connection:
         """Send until the dump is finished or the client has left."""
         primary = self._primary
         lost: Exception | None = None
-        make_stage = primary.options.stage
-        stage = None if make_stage is None else make_stage(self._session)
+        stage = made_stage(primary.options.stages, self._session)
         with primary.follower.reading(), contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)

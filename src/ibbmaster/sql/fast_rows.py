@@ -1,4 +1,4 @@
-"""Blocks of rows written by a kernel; the reference, which takes what it does not: `sql.row_blocks.Writer`."""
+"""Blocks of rows written by a kernel; the reference, which takes what it does not: `sql.row_writer.Writer`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import AnswerField, AnswerStatus
 from ibbmaster.sql.answer_plan import AnswerPlanner
-from ibbmaster.sql.row_blocks import BLOCK_SIZE, Writer
 from ibbmaster.sql.row_values import RowValues
+from ibbmaster.sql.row_writer import BLOCK_SIZE, Writer
 from ibbmaster.wire.packet import frame_packets
 
 SIDE_ROWS = 1 << 11  # whose texts Python makes at a time

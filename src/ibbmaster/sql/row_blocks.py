@@ -12,12 +12,11 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.sql.conditions import Condition
 from ibbmaster.sql.row_file import HEAD, RowFile
 from ibbmaster.sql.row_values import RowValues
+from ibbmaster.sql.row_writer import Writer
 from ibbmaster.sql.stored import StoredLayout
-from ibbmaster.wire.packet import frame_packets
 from ibbmaster.wire.response import Err
 from ibbmaster.work import BrokenOffError, check_wanted
 
-BLOCK_SIZE = 1 << 20  # bytes of one block, about
 CHOSEN_ROWS = 1 << 12  # that a filter has left, to be written together
 
 
@@ -116,33 +115,3 @@ class StoredRowBlocks:
         if condition is None:
             condition = self._conditions[layout_no] = self._make_condition(layout)
         return condition(image, layout.spans(image)[0]) is True
-
-
-class Writer:
-    """Writes rows one after the other. The reference of `FastWriter`."""
-
-    def __init__(self, data: Buffer, places: array[int], values: RowValues) -> None:
-        self._data = data
-        self._places = places
-        self._values = values
-        self._next = 0
-
-    def write(self, sequence: int) -> tuple[Buffer, int] | None:
-        """Packets of more rows, and the number behind them; None at the end.
-
-        Raises:
-            ValueError: a value cannot be shown.
-        """
-        out = bytearray()
-        while self._next < len(self._places) and len(out) < BLOCK_SIZE:
-            packets, sequence = frame_packets(self.payload(), sequence)
-            out += packets
-        return (out, sequence) if out else None
-
-    def payload(self) -> bytes:
-        """Of the next row."""
-        place = self._places[self._next]
-        size, layout_no = HEAD.unpack_from(self._data, place)
-        start = place + HEAD.size
-        self._next += 1
-        return self._values.payload(layout_no, bytes(self._data[start : start + size]))

@@ -15,17 +15,19 @@ from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
+from ibbmaster.rows.certainty import SchemaTimeline
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer, expect_known
 from ibbmaster.sql.base_rows import BaseDump
 from ibbmaster.sql.contents import TableContents
-from ibbmaster.sql.folding import ROW_BYTES_MAX, RowFold, SchemaTimeline
+from ibbmaster.sql.folding import ROW_BYTES_MAX, MissingTablesError, RowFold
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.row_file import RowFile
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 from ibbmaster.work import holding
 
 FOLDS_MAX = 4  # positions whose rows are kept
+ALONE_MAX = 3  # tables whose rows are read by themselves; who asks for more is given all at once
 FROZEN_MAX = 16  # if sessions have frozen them; the rows of others are read again each time
 
 
@@ -41,8 +43,9 @@ class FoundRows:
 class TableReader:
     """Answers queries over the tables of a log, each at its own position. Thread-safe.
 
-    What was read for one query is there for the next one, and for later positions it is only
-    read on from there. Positions are kept as long as a session has them frozen, the last ones
+    A query has the rows of its table read, no others; who asks for several tables, one after the other, has all
+    of them read at once. What was read for one query is there for the next one, and for later positions it is
+    only read on from there. Positions are kept as long as a session has them frozen, the last ones
     also longer. The rows of one position take `bytes_max` of temporary disk space at most;
     `large` is what is done with row events that are larger than the memory.
     """
@@ -63,6 +66,7 @@ class TableReader:
         self._timeline = timeline
         self._lock = threading.Lock()
         self._folds: list[RowFold] = []  # the last one that was used at the end
+        self._asked: set[tuple[str, str]] = set()  # tables
         self._users: list[tuple[weakref.ref[LogSnapshot], LogPosition]] = []
 
     def columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
@@ -83,7 +87,7 @@ class TableReader:
         answer = Answer(query)
         self._check_reached(query.snapshot)
         with holding(self._lock):
-            contents = self._fold_at(query.snapshot).contents_of(query.table)
+            contents = self._fold_at(query.snapshot, query.table).contents_of(query.table)
             answer.check_known(contents)
             return answer.rows(contents)
 
@@ -96,7 +100,7 @@ class TableReader:
         """
         self._check_reached(snapshot)
         with holding(self._lock):
-            contents = self._fold_at(snapshot).contents_of(table)
+            contents = self._fold_at(snapshot, table).contents_of(table)
             expect_known(contents, table, column_ids)
             return FoundRows(contents, contents.kept.all_places(contents.number), contents.kept.rows.data())
 
@@ -116,47 +120,72 @@ class TableReader:
                 fold.close()
             self._folds.clear()
 
-    def _fold_at(self, snapshot: LogSnapshot) -> RowFold:
-        """The rows at a position: those that are there, read on, or read anew."""
+    def _fold_at(self, snapshot: LogSnapshot, table: TableVersion) -> RowFold:
+        """The rows of a table, at least, at a position: those that are there, read on, or read anew."""
         self._users = [(user, place) for user, place in self._users if user() is not None]
         self._users.append((weakref.ref(snapshot), snapshot.end))
-        fold = next((fold for fold in self._folds if fold.position == snapshot.end), None)
+        able = [fold for fold in self._folds if fold.keeps(table)]
+        fold = next((fold for fold in able if fold.position == snapshot.end), None)
         if fold is None:
-            fold = self._nearest(snapshot.end)
-            try:
-                fold.advance(snapshot.end)
-            except BaseException:
-                self._folds.remove(fold)  # what is half done is of no use
-                fold.close()
-                raise
+            fold = self._read_on(self._nearest(snapshot.end, able, table), snapshot.end)
         self._folds.remove(fold)
         self._folds.append(fold)
         self._forget_oldest()
         return fold
 
+    def _read_on(self, fold: RowFold, end: LogPosition) -> RowFold:
+        """A fold at a position; another one if more tables have a say in it."""
+        while True:
+            needed: frozenset[int] = frozenset()
+            try:
+                fold.advance(end)
+            except MissingTablesError as error:
+                needed = error.generations
+            except BaseException:
+                self._drop(fold)  # what is half done is of no use
+                raise
+            if not needed:
+                return fold
+            self._drop(fold)
+            fold = self._new_fold((fold.wanted or frozenset()) | needed)
+
+    def _drop(self, fold: RowFold) -> None:
+        self._folds.remove(fold)
+        fold.close()
+
     def _forget_oldest(self) -> None:
         """Keep the last positions, and as far as that goes those that sessions have frozen."""
+        last = self._folds[-1]
+        if last.wanted is None:  # it has what others have of single tables there
+            for fold in [fold for fold in self._folds[:-1] if fold.position == last.position]:
+                self._drop(fold)
         frozen = {place for _, place in self._users}
-        while len(self._folds) > FOLDS_MAX:
-            unused = [fold for fold in self._folds[:-1] if fold.position not in frozen]
-            if not unused and len(self._folds) <= FROZEN_MAX:
+        while True:
+            places = list(dict.fromkeys(fold.position for fold in self._folds[::-1]))  # the last one first
+            unused = [place for place in places[1:] if place not in frozen]
+            if len(places) <= FOLDS_MAX or (not unused and len(places) <= FROZEN_MAX):
                 return
-            oldest = (unused or self._folds)[0]
-            self._folds.remove(oldest)
-            oldest.close()
+            oldest = (unused or places)[-1]
+            for fold in [fold for fold in self._folds if fold.position == oldest]:
+                self._drop(fold)
 
-    def _nearest(self, end: LogPosition) -> RowFold:
+    def _nearest(self, end: LogPosition, able: Sequence[RowFold], table: TableVersion) -> RowFold:
         """What may be read on up to a position."""
-        before = [fold for fold in self._folds if fold.position < end]
+        before = [fold for fold in able if fold.position < end]
         fold = max(before, key=lambda fold: fold.position, default=None)
         if fold is None:
-            start = self._engine.start_of_file().position
-            kept = KeptRows(RowFile())
-            fold = RowFold(self._engine, self._timeline, kept, start, self._bytes_max, self._base, self._large)
-        elif any(place == fold.position for _, place in self._users):
+            self._asked.add((table.database, table.name))
+            return self._new_fold(frozenset({table.generation}) if len(self._asked) <= ALONE_MAX else None)
+        if any(place == fold.position for _, place in self._users):
             fold = fold.fork()
-        else:
-            return fold
+            self._folds.append(fold)
+        return fold
+
+    def _new_fold(self, wanted: frozenset[int] | None) -> RowFold:
+        """One at the start of the log."""
+        start = self._engine.start_of_file().position
+        kept = KeptRows(RowFile())
+        fold = RowFold(self._engine, self._timeline, kept, start, self._bytes_max, self._base, self._large, wanted)
         self._folds.append(fold)
         return fold
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.position import LogPosition
-
-if TYPE_CHECKING:
-    from ibbmaster.streaming.large_group import LargeGroup
 
 
 class Mark(Hashable, Protocol):
@@ -37,30 +34,3 @@ class FramingState(NamedTuple):
 
     def __str__(self) -> str:
         return f"{format_file_name(max(self.position.file_no, 0))} offset {self.position.offset}"
-
-
-class PartState(NamedTuple):
-    """In a large group: in which of its nodes, and where, `NOWHERE` before its begin.
-
-    Node 0 is the inline part, whose bytes `place` counts. `fields` are those of the kernel's
-    state from `FIRST_FIELD` on, `head` is of the event that has begun.
-    """
-
-    group: LargeGroup
-    node: int
-    place: LogPosition
-    fields: tuple[int, ...]
-    head: bytes
-
-    @property
-    def position(self) -> LogPosition:
-        """Where the group begins."""
-        return self.group.start
-
-    @property
-    def is_inside_group(self) -> bool:
-        return True
-
-    def __str__(self) -> str:
-        name = format_file_name(max(self.place.file_no, 0))
-        return f"{name} (node {self.node} of a group) offset {self.place.offset}"

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from ibbmaster.position import LOG_START, NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace, pages_to_border
 from ibbmaster.streaming.framed_block import make_block
-from ibbmaster.streaming.framing_state import FramingState, PartState
+from ibbmaster.streaming.framing_state import FramingState
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
 NUMBER_MAX = 2**62  # of what is looked for by a kernel
@@ -222,6 +222,33 @@ class LargeGroup:
         for _ in self._out_of_band.node_data(node.position):
             pass
         return RecordError(node.position.location, "an out-of-band record cannot be read")
+
+
+class PartState(NamedTuple):
+    """In a large group: in which of its nodes, and where, `NOWHERE` before its begin.
+
+    Node 0 is the inline part, whose bytes `place` counts. `fields` are those of the kernel's
+    state from `FIRST_FIELD` on, `head` is of the event that has begun.
+    """
+
+    group: LargeGroup
+    node: int
+    place: LogPosition
+    fields: tuple[int, ...]
+    head: bytes
+
+    @property
+    def position(self) -> LogPosition:
+        """Where the group begins."""
+        return self.group.start
+
+    @property
+    def is_inside_group(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        name = format_file_name(max(self.place.file_no, 0))
+        return f"{name} (node {self.node} of a group) offset {self.place.offset}"
 
 
 def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator[NodeRow]:

@@ -26,8 +26,8 @@ from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES, Workspace, pages_to_border
 from ibbmaster.streaming.framed_block import make_block, renumbered
-from ibbmaster.streaming.framing_state import FramingState, Mark, PartState
-from ibbmaster.streaming.large_group import LargeGroup, first_packet, is_inside_event, resume
+from ibbmaster.streaming.framing_state import FramingState, Mark
+from ibbmaster.streaming.large_group import LargeGroup, PartState, first_packet, is_inside_event, resume
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 SHORT_PAGES = 4  # 64 KiB: are framed and sent in a third of the time of a whole block

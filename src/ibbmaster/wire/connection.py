@@ -25,6 +25,7 @@ from typing import NoReturn, TypeAlias
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
+from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.auth import Account, certificate_proof
 from ibbmaster.wire.capability import SERVER_OFFERED, Capability
 from ibbmaster.wire.command import AnyCommand, BinlogDump, Quit, decode_command
@@ -50,7 +51,6 @@ from ibbmaster.wire.response import (
     encode_eof,
     encode_err,
     encode_ok,
-    encode_response,
     with_more_results,
 )
 

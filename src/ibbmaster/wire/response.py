@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
@@ -29,7 +29,6 @@ KEPT_COLUMNS, KEPT_NAME_SIZE = 256, 64  # encoded columns that are kept, and the
 _STATUS_AND_WARNINGS = struct.Struct("<HH")
 _EOF = struct.Struct("<BHH")
 _COLUMN_TAIL = struct.Struct("<BHIBHBH")
-_PREPARED = struct.Struct("<BIHHBH")  # mark, statement id, columns, parameters, a filler, warnings
 _COLUMN_TAIL_SIZE = 0x0C  # what the first byte of the tail counts
 _NULL = bytes((lenenc.NULL,))
 
@@ -245,65 +244,6 @@ _encode_kept = functools.lru_cache(KEPT_COLUMNS)(_encode_column)  # a client ask
 def encode_row(row: Row) -> bytes:
     """The payload of one row of text values."""
     return b"".join([_NULL if value is None else lenenc.encode_bytes(value) for value in row])
-
-
-def encode_response(response: Response, capabilities: Capability = Capability.PROTOCOL_41) -> Iterator[bytes]:
-    """The payloads of an answer, in the order they go out; `capabilities` are those agreed at login."""
-    match response:
-        case Ok():
-            yield encode_ok(response)
-        case Err():
-            yield encode_err(response)
-        case Eof():
-            yield encode_eof(response)
-        case Text():
-            yield response.text.encode()
-        case ResultSet():
-            yield from _encode_result_set(response, capabilities)
-        case BlockResultSet():  # its rows are packets already, and are not among these payloads
-            yield from _encode_columns(response.columns, response.status, 0, capabilities)
-        case PreparedOk():
-            yield from _encode_prepared(response, capabilities)
-
-
-def _encode_columns(
-    columns: Sequence[ColumnDefinition], status: int, warning_count: int, capabilities: Capability
-) -> Iterator[bytes]:
-    has_metadata_byte = capabilities & Capability.CACHE_METADATA
-    yield lenenc.encode_int(len(columns)) + (COLUMNS_FOLLOW if has_metadata_byte else b"")
-    for column in columns:
-        yield encode_column(column, capabilities)
-    yield encode_eof(Eof(status=status, warning_count=warning_count))
-
-
-def _encode_prepared(prepared: PreparedOk, capabilities: Capability) -> Iterator[bytes]:
-    yield _PREPARED.pack(OK_MARK, prepared.statement_id, len(prepared.columns), len(prepared.parameters), 0, 0)
-    for group in (prepared.parameters, prepared.columns):
-        if group:
-            for column in group:
-                yield encode_column(column, capabilities)
-            yield encode_eof(Eof(status=prepared.status))
-
-
-def _encode_result_set(result: ResultSet, capabilities: Capability) -> Iterator[bytes]:
-    yield from _encode_columns(result.columns, result.status, result.warning_count, capabilities)
-    error = result.error
-    try:
-        if result.is_binary:
-            from ibbmaster.wire.binary_row import encode_binary_row  # few clients prepare: not loaded for replicas
-
-            for row in result.rows:
-                yield encode_binary_row(result.columns, row)
-        else:
-            for row in result.rows:
-                yield encode_row(row)
-    except EndedRowsError as ended:
-        error = ended.err
-    if error:
-        yield encode_err(error)
-    else:
-        status = result.status if result.end_status is None else result.end_status
-        yield encode_eof(Eof(status=status, warning_count=result.warning_count))
 
 
 def with_more_results(response: Response) -> Response:

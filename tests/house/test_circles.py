@@ -1,0 +1,66 @@
+"""No module needs itself: imports of any kind lead from room to room, and never back to where they began."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+Imports = Mapping[str, set[str]]  # of each module, by name
+
+
+def module_paths(source: Path) -> dict[str, Path]:
+    """The modules and packages below a folder, by name."""
+    found = {}
+    for path in source.rglob("*.py"):
+        parts = path.relative_to(source).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(source: Path) -> Imports:
+    """What each module imports of the others: at its top, in functions, and only for types."""
+    paths = module_paths(source)
+    return {name: set(_imported(path, set(paths))) - {name} for name, path in paths.items()}
+
+
+def _imported(path: Path, modules: set[str]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in modules)
+        elif isinstance(node, ast.ImportFrom) and node.module in modules:
+            named = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (name if name in modules else node.module for name in named)
+
+
+def circles(graph: Imports) -> list[list[str]]:
+    """The modules that can be reached from each other, sorted: what reaches both ways is one circle."""
+    reached = {name: _reached(graph, name) for name in graph}
+    found = {tuple(sorted(other for other in reached[name] if name in reached[other])) for name in graph}
+    return sorted(list(circle) for circle in found if circle)
+
+
+def _reached(graph: Imports, start: str) -> set[str]:
+    """The modules that a module leads to by one import or more."""
+    found: set[str] = set()
+    ahead = {start}
+    while ahead:
+        ahead = set().union(*(graph[name] for name in ahead)) - found
+        found |= ahead
+    return found
+
+
+def test_no_modules_import_each_other() -> None:
+    assert circles(imports(SOURCE)) == []
+
+
+def test_an_import_of_any_kind_closes_a_circle(tmp_path: Path) -> None:
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "__init__.py").write_text("")
+    (room / "above.py").write_text("from room import below\n")
+    (room / "below.py").write_text("def late():\n    from room.side import thing\n")
+    (room / "side.py").write_text("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import room.below\n")
+    assert circles(imports(tmp_path)) == [["room.below", "room.side"]]
