@@ -119,7 +119,9 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     options = config.option
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    resource.setrlimit(resource.RLIMIT_DATA, (DATA_MAX if hard == resource.RLIM_INFINITY else min(DATA_MAX, hard), hard))
+    resource.setrlimit(
+        resource.RLIMIT_DATA, (DATA_MAX if hard == resource.RLIM_INFINITY else min(DATA_MAX, hard), hard)
+    )
     if options.seed == "new":  # before processes are started: all have the same
         options.seed = str(random.SystemRandom().randrange(2**32))
     if options.interop_seed is None:

@@ -11,7 +11,6 @@ from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 
-
 ALLOCATED_MAX = 128 << 20  # bytes of a file
 
 
