@@ -72,6 +72,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: of --seed)")
     group.addoption(
+        "--kills", type=int, default=80, help="kills of a primary that a replica follows (default: %(default)s)"
+    )
+    group.addoption(
+        "--crash-states",
+        type=int,
+        default=50_000,
+        help="distinct states after a crash that are recovered (default: %(default)s)",
+    )
+    group.addoption(
         "--mutations", type=int, default=40, help="damaged logs that kernels and reference read (default: %(default)s)"
     )
     group.addoption("--mutation-seed", type=int, help="seed of the first of them (default: of --seed)")

@@ -7,24 +7,23 @@ from concurrent.futures import ProcessPoolExecutor
 
 from tests.machinery.crash import Judge, judge_seed
 
-STATES = 100_000  # distinct ones, in one run of the suite
 FIRST_SEED = 1
 
 
 # As mysql-test/suite/binlog_in_engine/recovery.test
-def test_every_state_a_crash_leaves_is_recovered(record_property):
+def test_every_state_a_crash_leaves_is_recovered(record_property, request):
     """Prints the seed if it is not; `python -m tests.machinery.crash --seed SEED` shows it again."""
-    checked = 0
+    checked, wanted = 0, request.config.getoption("--crash-states")
     with ProcessPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         seeds = iter(range(FIRST_SEED, 10**6))
         waiting = [pool.submit(judge_seed, next(seeds)) for _ in range(2 * (os.cpu_count() or 1))]
-        while checked < STATES:
+        while checked < wanted:
             checked += waiting.pop(0).result()
             waiting.append(pool.submit(judge_seed, next(seeds)))
         for future in waiting:
             future.cancel()
     record_property("states", checked)
-    assert checked >= STATES
+    assert checked >= wanted
 
 
 def test_a_seed_brings_the_same_run_back():

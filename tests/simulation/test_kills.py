@@ -1,4 +1,7 @@
-"""A real process that feeds and serves a store is killed, again and again, with a replica attached."""
+"""A real process that feeds and serves a store is killed, again and again, with a replica attached.
+
+`pytest tests/simulation/test_kills.py --kills 2000` is the long campaign.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,6 @@ from ibbmaster.log.verify import verify
 from ibbmaster.store.binlog_store import BinlogStore
 from tests.machinery.feeder import PASSWORD, is_whole
 
-KILLS = 200
 AT_ONCE = 2  # stores; most of the time goes to starts of a process
 GTID_EVENT = 162
 
@@ -68,19 +70,20 @@ class Replica(threading.Thread):
 
 
 # As mysql-test/suite/binlog_in_engine/recover_concurrent_dml.test
-def test_a_killed_primary_comes_back_with_everything_it_acknowledged_or_sent(tmp_path):
+def test_a_killed_primary_comes_back_with_everything_it_acknowledged_or_sent(tmp_path, request):
     directories = [tmp_path / str(number) for number in range(AT_ONCE)]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(kill_again_and_again, directories, range(20, 20 + AT_ONCE)):
+        kills = [request.config.getoption("--kills") // AT_ONCE] * AT_ONCE
+        for _ in pool.map(kill_again_and_again, directories, range(20, 20 + AT_ONCE), kills):
             pass
 
 
-def kill_again_and_again(directory: Path, seed: int) -> None:
+def kill_again_and_again(directory: Path, seed: int, kills: int) -> None:
     """Feed one store, kill by kill, and read the whole of it in the end."""
     directory.mkdir()
     rng = random.Random(seed)
     acknowledged = fed = sent = 0
-    for number in range(KILLS // AT_ONCE):
+    for number in range(kills):
         where = f"seed {seed}, kill {number}"
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.machinery.feeder", str(directory), str(number)],
@@ -108,7 +111,7 @@ def kill_again_and_again(directory: Path, seed: int) -> None:
         assert replica.fault is None, where
         assert replica.latest <= fed, where
         sent = replica.latest
-    assert sent > KILLS // AT_ONCE
+    assert sent > kills
     with BinlogStore(RealDisk(directory)) as store:
         reader = store.groups(store.seek(GtidPosition()))
         count = 0
