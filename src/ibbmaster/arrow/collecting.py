@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -31,7 +32,7 @@ from ibbmaster.log.boundary import FileBoundary
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
-from ibbmaster.log.interface import GroupSource
+from ibbmaster.log.interface import GroupSource, LogEngine, PagedEventGroups
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.range_reading import check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
@@ -41,6 +42,13 @@ GROUPS_MAX = 1 << 15
 EVENT_BYTES_MIN = 19
 BLOCK_PAGES = 64
 ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
+
+
+@contextlib.contextmanager
+def kernel_source(log: LogEngine) -> Iterator[GroupSource]:
+    """What `event_batches` reads a log from: its files, where kernels can."""
+    with contextlib.closing(log.groups(log.start_of_file())) as groups:
+        yield BinlogDirectory(groups.disk) if isinstance(groups, PagedEventGroups) else log
 
 
 def event_batches(

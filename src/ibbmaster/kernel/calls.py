@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from ibbmaster.kernel.fields import (
         AnswerPlan,
         Bytes,
+        ChangedTables,
         Checking,
+        CollectedChanges,
         Collecting,
         Decoded,
         FileRange,
@@ -94,6 +96,10 @@ class Kernels(Protocol):
         self, data: Bytes, events: Numbers, state: Numbers, known: KnownTables, decoded: Decoded
     ) -> int: ...
     def find_open(self, open_tables: Numbers, table_id: int, turn: int) -> int: ...
+
+    def collect_changes(
+        self, data: Bytes, events: Numbers, state: Numbers, known: ChangedTables, changes: CollectedChanges
+    ) -> int: ...
 
     # answers
     def write_rows(

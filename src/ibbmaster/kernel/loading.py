@@ -23,6 +23,7 @@ from typing import cast
 from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key, find_directory
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.compiling import CompilationBusyError, CompilationError, EndingError, compile_elsewhere, end_all
+from ibbmaster.position import LogPosition
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,17 @@ def load_for_work(kernel_set: KernelSet, size_bytes: int, *, progress: Heard = l
 def do_pay(kernel_set: KernelSet, size_bytes: int) -> bool:
     """Whether work of that size is done sooner with kernels, the time to load or compile them included."""
     return size_bytes >= WORK_TO_COMPILE or (size_bytes >= WORK_TO_LOAD and is_cached(kernel_set))
+
+
+def kernels_at_hand(kernel_set: KernelSet, start: LogPosition, end: LogPosition) -> Kernels | None:
+    """Kernels to read a log from one position to another.
+
+    They are loaded if that pays, but not compiled while somebody waits.
+    """
+    is_long = end.file_no > start.file_no or end.offset - start.offset >= WORK_TO_LOAD
+    if is_long and is_cached(kernel_set):
+        load(kernel_set)
+    return kernels(kernel_set)
 
 
 def load_in_background(*sets: KernelSet) -> None:

@@ -85,6 +85,9 @@ class TableContents:
     _plans: dict[int, KeyPlan | None] = field(default_factory=dict)
     _computed: dict[int, list[ColumnExpression]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.kept.digest_of[self.number] = self._digest_at
+
     def fork(self, kept: KeptRows) -> TableContents:
         """The same, to go on from by itself."""
         return TableContents(
@@ -319,6 +322,11 @@ class TableContents:
                 value = value_key(layout.columns[place].column)(image[span[0] : span[1]])
                 parts.append(b"\1" + len(value).to_bytes(4, "big") + value)
         return hashlib.blake2b(b"".join(parts), digest_size=DIGEST_SIZE).digest()
+
+    def _digest_at(self, place: int) -> bytes:
+        layout_no, image = self.kept.rows.read(place)
+        layout = self.layouts[layout_no]
+        return self._digest(layout, image, layout.spans(image)[0])
 
     def set_sequence(self, state: Sequence[int], layout: StoredLayout) -> None:
         """Let a sequence have this row."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Protocol, Self
 
 from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
@@ -78,6 +78,10 @@ class MissingTablesError(Exception):
         self.generations = generations
 
 
+class NotPlainError(Exception):
+    """Kernels cannot go on: the reference has to read it all."""
+
+
 class RowFold:
     """The rows of tables at `position`, which goes forward. One thread at a time.
 
@@ -118,18 +122,20 @@ class RowFold:
         self._base = base
         self._is_loaded = base is None
 
-    def fork(self) -> RowFold:
+    def fork(self) -> Self:
         """The same, to go on from by itself."""
-        kept, place = self.kept.fork(), self.position
-        other = RowFold(
-            self._engine, self._timeline, kept, place, self._bytes_max, self._base, self._large, self.wanted
-        )
+        other = self._like(self.kept.fork())
         other._is_loaded = self._is_loaded
         other.layouts = self.layouts
         other.tables = {number: contents.fork(other.kept) for number, contents in self.tables.items()}
         other._complete, other._prepared = set(self._complete), dict(self._prepared)
         other._has_routines, other._substituted = self._has_routines, set(self._substituted)
         return other
+
+    def _like(self, kept: KeptRows) -> Self:
+        """With the same settings, at the same position."""
+        settings = (self._bytes_max, self._base, self._large, self.wanted)
+        return type(self)(self._engine, self._timeline, kept, self.position, *settings)
 
     def close(self) -> None:
         """Forget all of it."""
@@ -145,6 +151,12 @@ class RowFold:
         """
         if not self._is_loaded and self._base is not None:
             self._load(self._base)
+        self._read(end)
+        self.position = max(self.position, end)
+        self._forget_dropped()
+
+    def _read(self, end: LogPosition) -> None:
+        """Apply all groups up to a position."""
         for log_range in self._engine.ranges(self.position, end, size=1 << 62):
             for group in self._engine.groups_in(log_range):
                 check_wanted()
@@ -158,8 +170,6 @@ class RowFold:
                     for _ in group.body:
                         pass
                 self.position = group.end
-        self.position = max(self.position, end)
-        self._forget_dropped()
 
     def keeps(self, table: TableVersion) -> bool:
         """Whether the rows of a table are kept."""
@@ -168,7 +178,9 @@ class RowFold:
     def contents_of(self, table: TableVersion) -> TableContents:
         """The rows of a table as it is at `position`, if they are kept."""
         self._versions.clear()
-        return self._contents(table)
+        found = self._contents(table)
+        self.kept.settle()
+        return found
 
     # The base ---------------------------------------------------------------------------------
 
@@ -223,11 +235,13 @@ class RowFold:
             raise EventError(f"group {self._gtid}: {error}") from error
         finally:
             self.kept.release(GROUP)
-        if self.kept.rows.size > self._bytes_max:
-            self._make_room()
+        self._expect_room()
 
-    def _make_room(self) -> None:
-        """Leave out rows that are gone, and then the largest table, until the others take half of what they may."""
+    def _expect_room(self) -> None:
+        """If rows take more than they may: leave out those that are gone, and then the largest table, until the others
+        take half of it."""
+        if self.kept.rows.size <= self._bytes_max:
+            return
         self.kept.compact()
         while self.kept.rows.size > self._bytes_max // 2 and self.tables:
             sizes = {number: self.kept.size(number) for number in self.tables}
@@ -242,17 +256,21 @@ class RowFold:
         touched: dict[int, int] = {}
         for number, event, table in walk(events, self._large, lambda event, number: self._map(event, start, number)):
             self._place = SchemaPlace(start, number)
-            event_type = event[TYPE_OFFSET]
             if table is not None:
                 touched[table.contents.number] = self._savepoint_count
                 self._change(table, event)
-            elif event_type == EventType.GTID:
+            elif event[TYPE_OFFSET] == EventType.GTID:
                 xid = xid_text(event)
-            elif event_type in STATEMENT_TYPES:
-                self._state(decode_statement(event), xid, touched)
-            elif event_type in OLD_LOADS or event_type == EventType.INCIDENT:
-                reason = "an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA"
-                self._doubt_all(reason)
+            else:
+                self._apply_other(event, xid, touched)
+
+    def _apply_other(self, event: bytes, xid: str | None, touched: dict[int, int]) -> None:
+        """What an event does that is no row event."""
+        event_type = event[TYPE_OFFSET]
+        if event_type in STATEMENT_TYPES:
+            self._state(decode_statement(event), xid, touched)
+        elif event_type in OLD_LOADS or event_type == EventType.INCIDENT:
+            self._doubt_all("an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA")
 
     def _state(self, statement: LoggedStatement, xid: str | None, touched: dict[int, int]) -> None:
         """What a statement does, beyond the row events beside it."""
@@ -288,7 +306,7 @@ class RowFold:
                 continue
             if not is_known:
                 self._doubt(contents, f"ROLLBACK TO {step.name}, which is no savepoint of its group")
-            elif count > number and _engine(contents.table) in UNTRANSACTIONAL:
+            elif count > number and engine_of(contents.table) in UNTRANSACTIONAL:
                 self._doubt(contents, "a ROLLBACK, which its engine does not know")
 
     def _complete_xa(self, xid: str, verb: str) -> None:
@@ -335,7 +353,7 @@ class RowFold:
         Raises:
             MissingTablesError: they do, and its own are not kept.
         """
-        if self.keeps(table) or _engine(table) in MERGED:
+        if self.keeps(table) or engine_of(table) in MERGED:
             return True
         if needed := self._leading_to_wanted(table, frozenset()):
             raise MissingTablesError(needed)
@@ -378,25 +396,25 @@ class RowFold:
         """What the engine of a table says of its rows."""
         if contents.number in self._substituted:
             self._doubt(contents, "its engine BLACKHOLE keeps no rows, and sql_mode lets a server take another one")
-        elif _engine(contents.table) == BLACKHOLE:
+        elif engine_of(contents.table) == BLACKHOLE:
             self.kept.drop(contents.number)
             contents.unknown = None
             contents.unknown_columns.clear()
-        elif (reason := rows_are_elsewhere(_engine(contents.table))) is not None:
+        elif (reason := rows_are_elsewhere(engine_of(contents.table))) is not None:
             self._doubt(contents, reason)
 
     def _keeps_rows(self, contents: TableContents) -> bool:
-        return _engine(contents.table) != BLACKHOLE or contents.number in self._substituted
+        return engine_of(contents.table) != BLACKHOLE or contents.number in self._substituted
 
     def _change_merged(self, table: TableVersion, reason: str) -> None:
         """Rows of the tables that a MERGE table consists of are changed through it."""
         union = table.options.get("UNION")
-        if _engine(table) in MERGED and union is not None:
+        if engine_of(table) in MERGED and union is not None:
             for name in tables_of_union(Cursor(Cursor(tokens(union)).bracketed()), table.database):
                 self._doubt_named(name, f"{reason} through the MERGE table {table.full_name}", adds=True)
 
-    def _change(self, mapped: MappedTable, event: bytes) -> None:
-        """Apply a row event."""
+    def _change(self, mapped: MappedTable, event: bytes, first: int = 0) -> None:
+        """Apply a row event, from the row on that is at `first`."""
         contents = mapped.contents
         if contents.table.kind is TableKind.SEQUENCE:
             contents.unknown = None  # an event has all of its state, if its image is whole
@@ -410,7 +428,7 @@ class RowFold:
             [place for place, column in enumerate(columns) if column.column.name.lower() in names] if names else ()
         )
         try:
-            kind, changed = mapped.change(event, self._gtid, watched)
+            kind, changed = mapped.change(event, self._gtid, watched, first)
         except InexactRowsError as error:
             self._doubt(contents, str(error))
             return
@@ -596,7 +614,8 @@ class RowFold:
                     self._doubt(contents, reason)
 
 
-def _engine(table: TableVersion) -> str:
+def engine_of(table: TableVersion) -> str:
+    """The engine's name in capitals, empty if the log does not say it."""
     return table.options.get("ENGINE", "").upper()
 
 

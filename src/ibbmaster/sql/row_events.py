@@ -34,8 +34,12 @@ class MappedTable:
     large: LargeRows = ALL_ROWS
     _plans: dict[bytes, _Plan] = field(default_factory=dict)
 
-    def change(self, event: bytes, gtid: str, watched: Collection[int] = ()) -> tuple[ChangeKind, set[int]]:
+    def change(
+        self, event: bytes, gtid: str, watched: Collection[int] = (), first: int = 0
+    ) -> tuple[ChangeKind, set[int]]:
         """Apply a row event; returns what it does, and which of the columns at `watched` places an update changes.
+
+        `first` is where in the event its first row is that is not applied yet, 0 for all rows.
 
         Raises:
             EventError: the event is damaged.
@@ -46,17 +50,18 @@ class MappedTable:
             name, columns = self.contents.table.full_name, len(self.layout.columns)
             raise EventError(f"row event of {header.column_count} columns, {name} has {columns}")
         data, offset = rows_of(event, header, self.large)
+        offset = first or offset
         kind = KINDS[EventType(event[TYPE_OFFSET])]
-        first = self._plan(header.columns_present)
+        before = self._plan(header.columns_present)
         if kind is ChangeKind.UPDATE:
-            second = self._plan(header.columns_after)
-            return kind, self._update(first, second, data, offset, gtid, watched)
-        for rows in self._portions(first, data, offset):
+            after = self._plan(header.columns_after)
+            return kind, self._update(before, after, data, offset, gtid, watched)
+        for rows in self._portions(before, data, offset):
             if kind is ChangeKind.DELETE:
                 self.contents.delete(self.layout, rows)
                 continue
-            if len(first.places) < len(self.layout.columns):
-                rows = [self._filled(first, gtid, *row) for row in rows]
+            if len(before.places) < len(self.layout.columns):
+                rows = [self._filled(before, gtid, *row) for row in rows]
             self.contents.insert(self.layout, rows)
         return kind, set()
 
