@@ -45,8 +45,7 @@ def test_they_have_the_groups_of_the_log_and_its_files(tmp_path, profile, read_b
     assert [path.name for path in paths] == [f"binlog.00000{number}" for number in (1, 2, 3)]
     with ibbmaster.open(tmp_path / "files") as log, ibbmaster.serve(log, tls="off") as served:
         assert events_of(log) == expected
-        assert log.classic is not None
-        assert log.classic.server_version == version
+        assert log.stored.server_version == version
         assert list(log.verify()) == []
         assert read_by_python(served, MariadbGtidEvent) == ["0-1-1", "0-1-2", "0-1-3", "3-1-1", "0-1-4", "0-1-5"]
 

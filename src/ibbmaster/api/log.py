@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from ibbmaster.api.group import Group, RowShapes
+from ibbmaster.api.log_files import LogCheck, LogFiles, OnBytes, PagedLogFiles
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
@@ -19,13 +20,12 @@ from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.skipping import Skipping
 from ibbmaster.dump.start import check_start, is_logged
-from ibbmaster.errors import DamageError, PositionError, PositionPurgedError, StoreError
+from ibbmaster.errors import PositionError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.directory import END_POLL_PERIOD_S, BinlogDirectory
+from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import HistoryCache
@@ -34,23 +34,19 @@ from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import locate
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
-from ibbmaster.log.verify import verify
-from ibbmaster.position import LogPosition, NamedPosition
+from ibbmaster.position import LogPosition
 from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
 from ibbmaster.store.backup import BackupReport, back_up
-from ibbmaster.store.redo_check import RedoReport, check_redo
+from ibbmaster.store.redo_check import RedoReport
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ibbmaster.classic.engine import ClassicBinlog
-
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
-OnBytes = Callable[[int], object]
 Position = GtidPosition | Gtid | str  # what may name how far a replica is; text as `0-1-100,1-1-7`
 
 
@@ -93,21 +89,25 @@ class Start:
 
 
 class LogVerification:
-    """What is wrong with a log; iterate over it once.
-
-    Attributes:
-        totals: what was read so far.
-        redo: what is in the redo log; None where there is none, or before the first fault was read.
-    """
+    """What is wrong with a log; iterate over it once."""
 
     def __init__(self, log: Log, jobs: int, on_bytes: OnBytes) -> None:
         self._log = log
         self._jobs = jobs
         self._on_bytes = on_bytes
-        self.totals = Totals()
-        self.redo: RedoReport | None = None
+        self._verified = LogCheck()
         self._found = {True: 0, False: 0}  # faults, and notes
         self._progress = "not begun"
+
+    @property
+    def totals(self) -> Totals:
+        """What was read so far."""
+        return self._verified.totals
+
+    @property
+    def redo(self) -> RedoReport | None:
+        """What is in the redo log; None where there is none, or before the first fault was read."""
+        return self._verified.redo
 
     def __repr__(self) -> str:
         found = f"{self._found[True]} faults, {self._found[False]} notes"
@@ -120,23 +120,11 @@ class LogVerification:
             StoreError: there is no log, or it cannot be read.
         """
         self._progress = "under way"
-        classic = self._log.classic
-        found = self._of_pages() if classic is None else classic.verify(self.totals, self._on_bytes)
-        for fault in found:
+        self._log.bring_to_files()
+        for fault in self._log.stored.faults(self._verified, jobs=self._jobs, on_bytes=self._on_bytes):
             self._found[fault.is_damage] += 1
             yield fault
         self._progress = "done"
-
-    def _of_pages(self) -> Iterator[Fault]:
-        self._log.bring_to_files()
-        with ExitStack() as stack:
-            first, *others = [stack.enter_context(closing(RealDisk(self._log.path))) for _ in range(self._jobs)]
-            self.redo = check_redo(first, is_in_use=first.is_locked)
-            yield from verify(
-                first, self.totals, others=others, on_pages=lambda count: self._on_bytes(count * PAGE_SIZE)
-            )
-        if self.redo is not None and self.redo.problem is not None:
-            yield Fault(problem=self.redo.line())
 
 
 class Log:
@@ -153,6 +141,7 @@ class Log:
         path: Path,
         engine: LogEngine,
         *,
+        stored: LogFiles | None = None,
         schema: Mapping[str, Declaration] | None = None,
         name_case: NameCase | None = None,
         row_event_max: int | None = None,
@@ -161,6 +150,7 @@ class Log:
         self.row_event_max = row_event_max  # bytes of one, put together and unpacked; None: what a log can have
         self.name_case = name_case  # how its server compares names of tables; None: what the log says
         self._engine = engine
+        self.stored = stored or PagedLogFiles(path, engine)  # what its kind of files answers
         key = (name_case or NameCase.EXACT).key
         self._schema = {key(table): declared for table, declared in (schema or {}).items()}
         self._logged_schema: LoggedSchema | None = None
@@ -194,13 +184,6 @@ class Log:
     def history_cache(self) -> HistoryCache:
         """Where its schema history is kept."""
         return HistoryCache(self.path, is_written=self.is_written)
-
-    @property
-    def classic(self) -> ClassicBinlog | None:
-        """The log, if it is one of traditional files."""
-        from ibbmaster.classic.engine import ClassicBinlog
-
-        return self._engine if isinstance(self._engine, ClassicBinlog) else None
 
     # Reading --------------------------------------------------------------------------------
 
@@ -281,28 +264,20 @@ class Log:
                         break
                     time.sleep(END_POLL_PERIOD_S)  # another process writes there; an end before the end is damage
                 elif found.gtid is not None and judge.judge(found.gtid).is_wanted:
-                    group = Group(found, rows=rows, shapes=shapes, find=self._find, place=self._place)
+                    group = Group(found, rows=rows, shapes=shapes, find=self._find, place=self.stored.place)
                     yield group
                     group.detach()
 
     def _find(self, start: LogPosition) -> Generator[EventGroup]:
         """The group that begins at a place; nothing if it is gone. It is good until the next group is read."""
         try:
-            plan = self._engine.start_of_file(start.file_no)
+            plan = self.stored.plan_of_group(start)
         except LookupError:
             return
-        if self.classic is None:  # not from the head of the file, but from the page
-            plan = replace(plan, position=LogPosition.on_page(start.file_no, start.page_no))
         with closing(self._engine.groups(plan)) as reader:
             while (found := reader.next_group()) is not None and found.start <= start:
                 if found.start == start:
                     yield found
-
-    def _place(self, position: LogPosition) -> LogPosition:
-        """A position that is shown as file, page and offset, or as a traditional file and the offset in it."""
-        if self.classic is None:
-            return position
-        return NamedPosition.in_file(position, self._engine.file_name(position.file_no))
 
     def seek(self, position: Position) -> Start:
         """Where a dump from a GTID position begins, and how that is found; or why it is refused.
@@ -324,7 +299,7 @@ class Log:
         return Start(
             position=wanted,
             file_name=self._engine.file_name(plan.position.file_no),
-            place=self._place(plan.position),
+            place=self.stored.place(plan.position),
             state=plan.state,
             plan=plan if isinstance(plan, SeekPlan) else None,
         )
@@ -364,10 +339,10 @@ class Log:
 
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
         self.bring_to_files()
-        self._expect_whole_files()
+        self.stored.expect_whole()
         options = ReadOptions(
             path=str(self.path.absolute()),
-            is_classic=self.classic is not None,
+            is_classic=self.stored.is_classic,
             table=table,
             tables=() if table is None else (table,),
             starting_gtid=None if after is None else str(as_position(after)),
@@ -417,23 +392,6 @@ class Log:
 
     def bring_to_files(self) -> None:
         """Have in the files what is in the log, as far as it is ours."""
-
-    def _expect_whole_files(self) -> None:
-        """See that the files have what the log has, but for what a writer is about to bring there.
-
-        Raises:
-            DamageError: the writer is gone, so it never will be.
-        """
-        if self.classic is not None or not self.files:
-            return
-        with closing(RealDisk(self.path)) as disk:
-            missing = set(self.state) - set(BinlogDirectory(disk).state())
-            is_written = disk.is_locked()
-        if missing and not is_written:
-            raise DamageError(
-                f"{self.path}: groups up to {self.position} are in the redo log of a writer that is gone, and not in "
-                "the files: `ibbmaster recover` brings them there"
-            )
 
     # Life -----------------------------------------------------------------------------------
 

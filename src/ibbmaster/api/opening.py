@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, Unpack, overload
 
 from ibbmaster.api.log import Log
+from ibbmaster.api.log_files import ClassicLogFiles
 from ibbmaster.api.writing import WritableLog, WritingOptions, store_options
 from ibbmaster.classic.kind import holds_classic_files
 from ibbmaster.disk.local import RealDisk
@@ -168,7 +169,8 @@ def _open_to_read(
 
         engine = ClassicBinlog([path])
         engine.start_of_file()  # looks at each head, so that what is no binlog is refused at once
-        return Log(path, engine, schema=schema, name_case=case, row_event_max=row_event_max)
+        stored = ClassicLogFiles(engine)
+        return Log(path, engine, stored=stored, schema=schema, name_case=case, row_event_max=row_event_max)
     from ibbmaster.store.followed import FollowedDirectory
 
     return Log(path, FollowedDirectory(disk), schema=schema, name_case=case, row_event_max=row_event_max)

@@ -56,17 +56,17 @@ class CheckedOptions:
         given = self.primary.row_event_max
         row_event_max = given if given is not None else log.row_event_max
         primary = replace(self.primary, name_case=case, row_event_max=row_event_max)
-        written = log.classic
+        written = log.stored.server_version
         if written is None:
             return primary
         profile = primary.profile
         if not self.has_profile:
-            is_old = Difference.STREAMS_AS_OLD.holds(version_number(written.server_version))
+            is_old = Difference.STREAMS_AS_OLD.holds(version_number(written))
             base = PROFILES["classic-10.11" if is_old else "classic-11.8"]
-            version = profile.server_version if self.has_version else written.server_version
+            version = profile.server_version if self.has_version else written
             profile = replace(base.with_version(version), opening_timestamp=profile.opening_timestamp)
         elif not self.has_version:
-            profile = profile.with_version(written.server_version)
+            profile = profile.with_version(written)
         return replace(primary, profile=profile)
 
 

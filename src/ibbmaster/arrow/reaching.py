@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Iterable
 
+from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.errors import StoreError
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.log.log_range import LogRange
@@ -25,13 +26,14 @@ def expect_files(path: str, numbers: Iterable[int]) -> None:
         raise _unreachable(path, f"{format_file_name(missing)} is not there, which the driver has seen")
 
 
-def expect_log(path: str, log_range: LogRange, *, is_classic: bool, is_strict: bool) -> None:
+def expect_log(options: ReadOptions, log_range: LogRange, *, is_strict: bool) -> None:
     """In a worker: see that a log is there, and the file of a range unless files may be missing.
 
     Raises:
         StoreError: it is not; it names this machine.
     """
-    if is_classic:
+    path = options.path
+    if options.is_classic:
         if not os.path.exists(path):
             raise _unreachable(path, "no such file or directory")
     elif is_strict:

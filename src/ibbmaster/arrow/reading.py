@@ -62,7 +62,7 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """
     options = task.options
     if options.host is None:
-        expect_log(options.path, task.log_range, is_classic=options.is_classic, is_strict=options.is_strict)
+        expect_log(options, task.log_range, is_strict=options.is_strict)
     ready = load_kernels(options)
     if ready is not None and options.granularity is Granularity.FAULTS and is_sound(task, ready):
         yield from batches(task.fields, iter(()))

@@ -73,7 +73,7 @@ def statements_of(task: ReadTask) -> list[Logged]:
         FormatError: a file is damaged.
         StoreError: this worker does not see the log.
     """
-    expect_log(task.options.path, task.log_range, is_classic=task.options.is_classic, is_strict=True)
+    expect_log(task.options, task.log_range, is_strict=True)
     kernels = load(KernelSet.READ)
     with closing(open_source(task.options)) as source:
         found = _Found()

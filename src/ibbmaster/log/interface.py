@@ -196,6 +196,11 @@ class LogEngine(GroupSource, Protocol):
     def groups(self, plan: ReadPlan) -> EventGroups:
         """A reader of the groups from where a plan begins."""
 
+    @property
+    def unfinished(self) -> str | None:
+        """What is to be said of a part of an event or a group at the end, where readers wait for the rest; quick."""
+        return None
+
     def wait_for_growth(self, timeout_s: float) -> bool:
         """Wait until the durable end has moved since the last call; False if it has not in time, and at first.
 
@@ -239,10 +244,6 @@ class FileEngine(LogEngine, Protocol):
     @property
     def checksum_algorithm(self) -> ChecksumAlgorithm:
         """What the events of the last file end with."""
-
-    @property
-    def unfinished(self) -> str | None:
-        """What is to be said of a part of an event or a group at the end, where readers wait for the rest; quick."""
 
     def stored_groups(self, plan: ReadPlan, offset: int = 4) -> FramedEventGroups:
         """All there is from the head of a file on, each event as it is stored; groups, and other events without GTID.

@@ -250,6 +250,18 @@ class SplitTable:
     is_gone: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterRows:
+    """A clause that changes or removes rows, or exchanges them with `other`, and changes no column; its words.
+
+    `partitions` are the names of those that it is about, in lower case: () for ALL, None where it names none.
+    """
+
+    what: str
+    other: FullName | None = None
+    partitions: tuple[str, ...] | None = None
+
+
 AlterClause = (
     AddDefinition
     | RedefineColumn
@@ -263,6 +275,7 @@ AlterClause = (
     | AlterVersioning
     | AlterPartitions
     | SplitTable
+    | AlterRows
 )
 
 
@@ -327,6 +340,13 @@ class CreateSequence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AlterSequence:
+    """ALTER SEQUENCE: its values change, its columns do not."""
+
+    table: FullName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CreateDatabase:
     """CREATE DATABASE, and ALTER DATABASE, where what is not written stays."""
 
@@ -365,6 +385,7 @@ DdlStatement = (
     | RenameTables
     | CreateView
     | CreateSequence
+    | AlterSequence
     | CreateDatabase
     | RemoveDatabase
     | NameProgram

@@ -9,6 +9,8 @@ from ibbmaster.schema.alter_clause import parse_clauses
 from ibbmaster.schema.clause import (
     NO_CHARSET,
     AddDefinition,
+    AlterRows,
+    AlterSequence,
     AlterTable,
     CreateDatabase,
     CreateSequence,
@@ -66,6 +68,16 @@ def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | No
     Raises:
         NotUnderstoodError: it cannot be read, so that any table may be another one now.
     """
+    cursor = statement_cursor(sql, sql_mode, version)
+    while cursor.peek().is_sign("("):
+        cursor.take()  # (SELECT …)
+    if cursor.is_at_end or cursor.peek().is_word(*HARMLESS):
+        return None
+    return read_ddl(cursor, sql, database, sql_mode)
+
+
+def statement_cursor(sql: str, sql_mode: int = 0, version: int | None = None) -> Cursor:
+    """The tokens of a statement, without SET STATEMENT in front of it."""
     cursor = Cursor(tokens(sql, sql_mode, version))
     if cursor.takes_words("SET", "STATEMENT"):
         while not cursor.is_at_end and not cursor.takes_words("FOR"):
@@ -73,11 +85,16 @@ def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | No
                 cursor.bracketed()
             else:
                 cursor.take()
-    while cursor.peek().is_sign("("):
-        cursor.take()  # (SELECT …)
+    return cursor
+
+
+def read_ddl(cursor: Cursor, sql: str, database: str = "", sql_mode: int = 0) -> DdlStatement | None:
+    """The DDL that begins at a cursor over the tokens of a statement, as `parse_ddl` gives it.
+
+    Raises:
+        NotUnderstoodError: it is none, or cannot be read.
+    """
     first = cursor.peek()
-    if cursor.is_at_end or first.is_word(*HARMLESS):
-        return None
     read = _READERS.get(first.text.upper()) if first.kind is TokenKind.WORD else None
     if read is None:
         raise fail(cursor, "a statement")
@@ -279,9 +296,9 @@ def _rename(cursor: Cursor, database: str, sql_mode: int, sql: str) -> RenameTab
 
 def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatement | None:
     cursor.takes_words("ONLINE")
-    cursor.takes_words("IGNORE")
+    ignores = cursor.takes_words("IGNORE")
     if cursor.takes_words("TABLE"):
-        return _alter_table(cursor, database, sql_mode)
+        return _alter_table(cursor, database, sql_mode, ignores=ignores)
     if cursor.takes_words("DATABASE") or cursor.takes_words("SCHEMA"):
         if cursor.peek().is_word("DEFAULT", "CHARACTER", "CHARSET", "CHAR", "COLLATE", "COMMENT"):
             cursor = Cursor([*tokens(f"`{database.replace('`', '``')}`"), *cursor.rest()])
@@ -289,7 +306,8 @@ def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStateme
             return None
         return _database(cursor, alters=True)
     if cursor.takes_words("SEQUENCE"):
-        return None  # its values change, its columns do not
+        cursor.pass_condition()
+        return AlterSequence(table=expect_table(cursor, database))
     for _ in range(_HEAD_MAX):
         token = cursor.take()
         if token.is_word("VIEW"):
@@ -303,7 +321,7 @@ def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStateme
     raise NotUnderstoodError(f"{' '.join(sql[:SHOWN].split())!r}: what it alters is not known")
 
 
-def _alter_table(cursor: Cursor, database: str, sql_mode: int) -> AlterTable:
+def _alter_table(cursor: Cursor, database: str, sql_mode: int, *, ignores: bool) -> AlterTable:
     is_conditional = cursor.pass_condition()
     table = expect_table(cursor, database)
     if cursor.takes_words("WAIT"):
@@ -313,6 +331,8 @@ def _alter_table(cursor: Cursor, database: str, sql_mode: int) -> AlterTable:
         clauses, to = parse_clauses(cursor.rest(), table, sql_mode, database)
     except NotUnderstoodError as error:
         return AlterTable(table=table, problem=str(error))
+    if ignores:
+        clauses.insert(0, AlterRows(what="ALTER IGNORE TABLE"))
     return AlterTable(table=table, clauses=tuple(clauses), to=to, is_conditional=is_conditional)
 
 

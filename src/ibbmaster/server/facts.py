@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Iterator, Mapping
 
 from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
 from ibbmaster.errors import without_paths
-from ibbmaster.event.describe import describe_event, event_type_name
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.event.split import event_heads
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.history_cache import HistoryCache
-from ibbmaster.log.interface import EventGroups, FileEngine, LogEngine, LogFile
-from ibbmaster.server.listing import no_target_log, state_at, stored_rows
+from ibbmaster.log.interface import LogEngine, LogFile
+from ibbmaster.server.listing import listing_of
 from ibbmaster.server.logins import LoginGuard
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
 from ibbmaster.server.tables import PrimaryTables
-from ibbmaster.work import check_wanted
 
 
 class PrimaryFacts:
@@ -36,6 +31,7 @@ class PrimaryFacts:
     ) -> None:
         self._guard = guard
         self._engine = engine
+        self._listing = listing_of(engine)
         directory = None if cache is None else cache.directory
         given = [] if directory is None else [directory, directory.absolute(), directory.resolve()]
         self._hidden = sorted({str(path) for path in given if path.is_absolute()}, key=len, reverse=True)
@@ -58,9 +54,7 @@ class PrimaryFacts:
         return self._engine.state()
 
     def binlog_end(self) -> tuple[str, int]:
-        if isinstance(self._engine, FileEngine):
-            self._engine.state()  # so the end is one that a dump begins at
-        end = self._engine.end()
+        end = self._listing.end()
         return self._engine.file_name(end.file_no), end.offset
 
     def files(self) -> list[LogFile]:
@@ -75,54 +69,16 @@ class PrimaryFacts:
         return [(file.name, file.size) for file in self.files()]
 
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
-        file = self._file(file_name)
-        if file is None and isinstance(self._engine, FileEngine):
-            raise no_target_log()
-        if file is None:
-            raise KeyError(file_name)
-        if isinstance(self._engine, FileEngine):
-            return stored_rows(self._engine, file, offset)
-        groups = self._engine.groups(self._engine.start_of_file(file.file_no))
-        return self._event_rows(groups, file.name, offset)
+        return self._listing.rows(self._file(file_name), offset)
 
     def _file(self, name: str | None) -> LogFile | None:
         """A file by its name, the oldest without one."""
         return next((file for file in self.files() if name is None or file.name == name), None)
 
-    def _event_rows(self, groups: EventGroups, file_name: str, offset: int) -> Iterator[BinlogEventRow]:
-        with contextlib.closing(groups):
-            file_no = groups.position.file_no
-            while (group := groups.next_group()) is not None and group.start.file_no == file_no:
-                check_wanted()
-                if group.start.offset < offset:
-                    continue
-                for event in event_heads(group.gtid_event, group.body):
-                    header = decode_event_header(event)
-                    yield BinlogEventRow(
-                        file_name=file_name,
-                        event_type=event_type_name(header.event_type),
-                        server_id=header.server_id,
-                        info=describe_event(event),
-                    )
-
     def gtid_position_at(self, file_name: str, offset: int) -> str | None:
-        engine = self._engine
         file = self._file(file_name or None)
-        if file is None or offset > file.size:
-            return None
-        if isinstance(engine, FileEngine):
-            found = state_at(engine, file, offset)
-            return None if found is None else str(found.position())
-        plan = engine.start_of_file(file.file_no)
-        state = plan.state.copy()
-        with contextlib.closing(engine.groups(plan)) as groups:
-            while (group := groups.next_group()) is not None and group.start.file_no == plan.position.file_no:
-                check_wanted()
-                if group.start.offset >= offset:
-                    break
-                if group.gtid is not None:
-                    state.log(group.gtid)
-        return str(state.position())
+        found = None if file is None or offset > file.size else self._listing.state_at(file, offset)
+        return None if found is None else str(found.position())
 
     def replica_hosts(self) -> list[tuple[int, str, int]]:
         return [

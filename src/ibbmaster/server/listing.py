@@ -1,10 +1,11 @@
-"""The events of a traditional file, as SHOW BINLOG EVENTS lists them."""
+"""What a primary lists of its files: the events of one, and what was logged before a byte of it."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from itertools import chain
+from typing import Protocol
 
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.variables import BinlogEventRow
@@ -15,10 +16,96 @@ from ibbmaster.event.header import CHECKSUM_SIZE, decode_event_header, resized, 
 from ibbmaster.event.split import event_heads
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidState
-from ibbmaster.log.interface import FileEngine, LogFile
+from ibbmaster.log.interface import EventGroups, FileEngine, LogEngine, LogFile
+from ibbmaster.position import LogPosition
+from ibbmaster.work import check_wanted
 
 CANNOT_LIST = 1220
 FIRST_OFFSET = 4
+
+
+class Listing(Protocol):
+    """What is listed of the files of a log."""
+
+    def end(self) -> LogPosition:
+        """Where the log ends, as a place that a dump can begin at."""
+
+    def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
+        """The events of a file from the first one at an offset or behind it.
+
+        Raises:
+            KeyError, RefusedError: there is no such file, or no event begins there.
+        """
+
+    def state_at(self, file: LogFile, offset: int) -> GtidState | None:
+        """What was logged before a byte of a file; None where a dump could not begin there."""
+
+
+def listing_of(engine: LogEngine) -> Listing:
+    """The listing of a log, by what its files are."""
+    return StoredListing(engine) if isinstance(engine, FileEngine) else GroupListing(engine)
+
+
+class GroupListing(Listing):
+    """Of files whose groups are made into a stream: events have no offsets there."""
+
+    def __init__(self, engine: LogEngine) -> None:
+        self._engine = engine
+
+    def end(self) -> LogPosition:
+        return self._engine.end()
+
+    def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
+        if file is None:
+            raise KeyError("there is no such file")
+        return self._rows(self._engine.groups(self._engine.start_of_file(file.file_no)), file.name, offset)
+
+    def _rows(self, groups: EventGroups, file_name: str, offset: int) -> Iterator[BinlogEventRow]:
+        with contextlib.closing(groups):
+            file_no = groups.position.file_no
+            while (group := groups.next_group()) is not None and group.start.file_no == file_no:
+                check_wanted()
+                if group.start.offset < offset:
+                    continue
+                for event in event_heads(group.gtid_event, group.body):
+                    header = decode_event_header(event)
+                    yield BinlogEventRow(
+                        file_name=file_name,
+                        event_type=event_type_name(header.event_type),
+                        server_id=header.server_id,
+                        info=describe_event(event),
+                    )
+
+    def state_at(self, file: LogFile, offset: int) -> GtidState | None:
+        plan = self._engine.start_of_file(file.file_no)
+        state = plan.state.copy()
+        with contextlib.closing(self._engine.groups(plan)) as groups:
+            while (group := groups.next_group()) is not None and group.start.file_no == plan.position.file_no:
+                check_wanted()
+                if group.start.offset >= offset:
+                    break
+                if group.gtid is not None:
+                    state.log(group.gtid)
+        return state
+
+
+class StoredListing(Listing):
+    """Of files that are streams themselves: each event has its offset."""
+
+    def __init__(self, engine: FileEngine) -> None:
+        self._engine = engine
+
+    def end(self) -> LogPosition:
+        self._engine.state()  # so the end is one that a dump begins at
+        return self._engine.end()
+
+    def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
+        if file is None:
+            raise _refused("Could not find target log")
+        return stored_rows(self._engine, file, offset)
+
+    def state_at(self, file: LogFile, offset: int) -> GtidState | None:
+        return state_at(self._engine, file, offset)
 
 
 def stored_rows(engine: FileEngine, file: LogFile, offset: int) -> Iterator[BinlogEventRow]:
@@ -87,11 +174,6 @@ def state_at(engine: FileEngine, file: LogFile, offset: int) -> GtidState | None
             if position == offset:
                 return state
     return None
-
-
-def no_target_log() -> RefusedError:
-    """There is no such file."""
-    return _refused("Could not find target log")
 
 
 def _refused(why: str) -> RefusedError:

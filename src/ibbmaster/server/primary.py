@@ -11,7 +11,6 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 
 import trio
 
@@ -53,7 +52,7 @@ class Primary:
         self.engine = engine
         self.options = options
         self.registry = Registry()
-        self.follower = Follower(engine.wait_for_growth, engine.tell_growth, partial(_unfinished, engine))
+        self.follower = Follower(engine.wait_for_growth, engine.tell_growth, lambda: engine.unfinished)
         self.guard = LoginGuard(time.monotonic)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
@@ -216,8 +215,3 @@ class Primary:
         )
         self._surroundings = dataclasses.replace(self._surroundings, options=self.options)
         log.info("SIGHUP: accounts and certificate were read again, and hold for new connections")
-
-
-def _unfinished(engine: LogEngine) -> str | None:
-    """What is to be said of the end of a log that only others write."""
-    return engine.unfinished if isinstance(engine, FileEngine) else None

@@ -13,7 +13,6 @@ from ibbmaster.errors import EventError, IbbMasterError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.changes import KINDS, ChangeKind
-from ibbmaster.event.statement.engine import BLACKHOLE, MERGED
 from ibbmaster.event.statement.logged import STATEMENT_TYPES
 from ibbmaster.event.table_map import TABLE_ID_SIZE, RowsHeader, decode_rows_header
 from ibbmaster.event.types import EventType
@@ -36,14 +35,16 @@ from ibbmaster.kernel.fields import (
     KeyColumn,
     MapColumn,
     OpenColumn,
+    VariantColumn,
 )
 from ibbmaster.log.group_content import xid_text
 from ibbmaster.position import LogPosition
+from ibbmaster.rows.certainty import MERGED, engine_of
 from ibbmaster.rows.walk import TABLE_ID, unmapped
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableKind
 from ibbmaster.sql.fast_kept_rows import FastKeptRows
-from ibbmaster.sql.folding import OLD_LOADS, NotPlainError, RowFold, engine_of
+from ibbmaster.sql.folding import OLD_LOADS, NotPlainError, RowFold
 from ibbmaster.sql.kept_rows import ContradictionError, KeptRows
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.row_file import HEAD
@@ -137,9 +138,9 @@ class FastRowFold(RowFold):
         if mapped is None:
             return False
         table = mapped.contents.table
-        if engine_of(table) == BLACKHOLE and not self._keeps_rows(mapped.contents):
-            return False
-        return mapped.contents.unknown is None or table.kind is TableKind.SEQUENCE or engine_of(table) in MERGED
+        is_known = mapped.contents.unknown is None and self._statements.keeps_rows(table)
+        is_told = table.kind is TableKind.SEQUENCE or engine_of(table) in MERGED
+        return is_known or is_told or bool(self.children_of(table))
 
     def is_plain(self, mapped: MappedTable, kind: ChangeKind) -> bool:
         """Whether row events of a table change its rows alone, and all of them."""
@@ -148,8 +149,9 @@ class FastRowFold(RowFold):
             contents.unknown is None
             and contents.table.kind is not TableKind.SEQUENCE
             and not contents.table.is_versioned
-            and self._keeps_rows(contents)
-            and (kind is ChangeKind.INSERT or not self._children_of(contents.table))
+            and not contents.references
+            and self._statements.keeps_rows(contents.table)
+            and (kind is ChangeKind.INSERT or not self.children_of(contents.table))
         )
 
     def expect_room(self) -> None:
@@ -325,10 +327,16 @@ class _Changes:
     def _pass(self, number: int) -> None:
         """Go on behind an event that may have changed what is known of tables."""
         self._state[ChangeField.EVENT], self._state[ChangeField.OFFSET] = number + 1, 0
+        if self._fold.has_forgotten and self._state[ChangeField.OPEN]:
+            raise NotPlainError
         if self._fold.has_forgotten:
             self._maps[:, MapColumn.SIZE] = -1
+            return
         for row, mapped in enumerate(self._mapped):
             self._maps[row, MapColumn.IS_WANTED] = self._fold.is_wanted(mapped)
+            if mapped is not None and mapped.contents.references:
+                variants = self._variants[: self._variant_count]
+                variants[variants[:, VariantColumn.MAP] == row, ChangeColumn.IS_BY_REFERENCE] = 1
 
     # Tables -----------------------------------------------------------------------------------
 

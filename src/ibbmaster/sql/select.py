@@ -18,11 +18,12 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import kernels_at_hand
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
+from ibbmaster.rows.certainty import SchemaTimeline
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer, expect_known
 from ibbmaster.sql.base_rows import BaseDump
 from ibbmaster.sql.contents import TableContents
-from ibbmaster.sql.folding import ROW_BYTES_MAX, MissingTablesError, NotPlainError, RowFold, SchemaTimeline
+from ibbmaster.sql.folding import ROW_BYTES_MAX, MissingTablesError, NotPlainError, RowFold
 from ibbmaster.sql.kept_rows import ContradictionError, KeptRows
 from ibbmaster.sql.row_file import RowFile
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet

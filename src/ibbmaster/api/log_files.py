@@ -1,0 +1,132 @@
+"""What differs between a log of `.ibb` files and one of traditional files, for those who read it as one log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import DamageError
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Fault, Totals
+from ibbmaster.log.interface import LogEngine, ReadPlan
+from ibbmaster.log.verify import verify
+from ibbmaster.position import LogPosition, NamedPosition
+from ibbmaster.store.redo_check import RedoReport, check_redo
+
+if TYPE_CHECKING:
+    from ibbmaster.classic.engine import ClassicBinlog
+
+OnBytes = Callable[[int], object]
+
+
+@dataclass(slots=True)
+class LogCheck:
+    """What was read of a log, and what its redo log has; None where there is none, or before it was read."""
+
+    totals: Totals = field(default_factory=Totals)
+    redo: RedoReport | None = None
+
+
+class LogFiles(Protocol):
+    """The files of one log."""
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether they are traditional: for those who open them anew, perhaps in another process."""
+
+    @property
+    def server_version(self) -> str | None:
+        """Of the server that wrote the last file; None: these files do not say."""
+
+    def plan_of_group(self, start: LogPosition) -> ReadPlan:
+        """To read from as near as can be before the group that begins at a place.
+
+        Raises:
+            LookupError: there is no such file.
+        """
+
+    def place(self, position: LogPosition) -> LogPosition:
+        """The same position as users are shown it."""
+
+    def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
+        """What is wrong with the files, while they are read.
+
+        Raises:
+            StoreError: there are none, or they cannot be read.
+        """
+
+    def expect_whole(self) -> None:
+        """See that the files have what the log has, but for what a writer is about to bring there.
+
+        Raises:
+            DamageError: the writer is gone, so it never will be.
+        """
+
+
+class PagedLogFiles(LogFiles):
+    """A directory of `.ibb` files, with the redo log of who writes them."""
+
+    is_classic = False
+    server_version = None
+
+    def __init__(self, path: Path, engine: LogEngine) -> None:
+        self._path = path
+        self._engine = engine
+
+    def plan_of_group(self, start: LogPosition) -> ReadPlan:
+        plan = self._engine.start_of_file(start.file_no)
+        return replace(plan, position=LogPosition.on_page(start.file_no, start.page_no))
+
+    def place(self, position: LogPosition) -> LogPosition:
+        return position
+
+    def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
+        with ExitStack() as stack:
+            first, *others = [stack.enter_context(closing(RealDisk(self._path))) for _ in range(jobs)]
+            redo = verified.redo = check_redo(first, is_in_use=first.is_locked)
+            yield from verify(first, verified.totals, others=others, on_pages=lambda count: on_bytes(count * PAGE_SIZE))
+        if redo is not None and redo.problem is not None:
+            yield Fault(problem=redo.line())
+
+    def expect_whole(self) -> None:
+        if not any(file.size for file in self._engine.files()):
+            return
+        state = self._engine.state()
+        with closing(RealDisk(self._path)) as disk:
+            missing = set(state) - set(BinlogDirectory(disk).state())
+            is_written = disk.is_locked()
+        if missing and not is_written:
+            raise DamageError(
+                f"{self._path}: groups up to {state.position()} are in the redo log of a writer that is gone, and "
+                "not in the files: `ibbmaster recover` brings them there"
+            )
+
+
+class ClassicLogFiles(LogFiles):
+    """Traditional files, which have no pages, and nothing beside them."""
+
+    is_classic = True
+
+    def __init__(self, engine: ClassicBinlog) -> None:
+        self._engine = engine
+
+    @property
+    def server_version(self) -> str:
+        return self._engine.server_version
+
+    def plan_of_group(self, start: LogPosition) -> ReadPlan:
+        return self._engine.start_of_file(start.file_no)
+
+    def place(self, position: LogPosition) -> LogPosition:
+        return NamedPosition.in_file(position, self._engine.file_name(position.file_no))
+
+    def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
+        return self._engine.verify(verified.totals, on_bytes)
+
+    def expect_whole(self) -> None:
+        """What is in none of these files is in no log."""

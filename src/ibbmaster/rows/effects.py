@@ -1,0 +1,348 @@
+"""What a statement does to the rows of tables, beyond the row events that its group may have.
+
+It follows from the DDL that `schema` reads, and from the tables that a change of rows in statement format names. A
+statement that is not understood is one that may change the rows of any table: nothing is skipped because its words
+are unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.schema.alter_clause import partition_names
+from ibbmaster.schema.clause import (
+    AlterPartitions,
+    AlterRows,
+    AlterSequence,
+    AlterTable,
+    CreateDatabase,
+    CreateSequence,
+    CreateTable,
+    DdlStatement,
+    DropTables,
+    FullName,
+    NameProgram,
+    NotUnderstoodError,
+    RemoveDatabase,
+    RenameTables,
+    SetOptions,
+    SplitTable,
+    TruncateTable,
+)
+from ibbmaster.schema.ddl import read_ddl, statement_cursor
+from ibbmaster.schema.reading import expect_name, expect_table
+from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.token import TokenKind, tokens
+
+BLACKHOLE = "BLACKHOLE"
+NO_ENGINE_SUBSTITUTION = 1 << 30  # of sql_mode; without it a server that lacks an engine takes another one
+SHOWN = 60  # characters of a statement in a reason
+_DDL = ("CREATE", "DROP", "TRUNCATE", "RENAME", "ALTER")
+_HARMLESS = (
+    *("COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "START", "SET", "GRANT", "REVOKE", "FLUSH", "RESET"),
+    *("OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "INSTALL", "UNINSTALL", "LOCK", "UNLOCK", "USE", "SHOW"),
+    *("PURGE", "CHANGE", "KILL", "BACKUP", "COMMENT"),
+)
+_BETWEEN_TABLES = (
+    *("FROM", "USING", "JOIN", "ON", "AS", "LOW_PRIORITY", "QUICK", "IGNORE", "HISTORY", "ORDER", "BY", "LIMIT"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emptied:
+    """No row of before is left: the table is made anew, or is gone; or TRUNCATE, by which it stays (`is_kept`)."""
+
+    table: FullName
+    is_kept: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseGone:
+    """Every table of a database is gone."""
+
+    database: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """ALTER TABLE or RENAME: the rows of before are in another version of their table, which is called so now."""
+
+    table: FullName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStep:
+    """What became of the rows of some partitions of a table, by names in lower case; () for all.
+
+    They are gone; or in another table, from which its rows came in exchange. `is_joined`: that table has become one of
+    these partitions, and is gone. `is_split`: it is new. `is_dropped`: so are the partitions.
+    """
+
+    table: FullName
+    names: tuple[str, ...]
+    other: FullName | None = None
+    is_dropped: bool = False
+    is_joined: bool = False
+    is_split: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """Rows have changed, and no event says how; if it `adds`, there may be some where there were none.
+
+    `step`: whoever has the rows can tell by their values.
+    """
+
+    table: FullName
+    reason: str
+    adds: bool
+    step: PartitionStep | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenTables:
+    """The statement itself changes rows of these tables: `tables` is None if they may be any."""
+
+    tables: tuple[FullName, ...] | None
+    verb: str
+    adds: bool
+
+    @property
+    def reason(self) -> str:
+        return f"in statement format: {self.verb}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramMade:
+    """Something that runs statements of its own: a trigger, a function, a procedure."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Substituted:
+    """A table was given the engine BLACKHOLE, or is LIKE one; unless `is_sure`, a server may have taken another."""
+
+    table: FullName
+    like: FullName | None = None
+    is_sure: bool = False
+
+
+Effect = Emptied | DatabaseGone | Changed | Unknown | WrittenTables | ProgramMade | Substituted
+
+
+def effects_of(statement: LoggedStatement) -> tuple[Effect, ...]:
+    """What a statement does, in order; nothing for one that changes no row."""
+    if not statement.has_effect:
+        return ()
+    cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
+    first = cursor.peek()
+    if cursor.is_at_end or first.is_word(*_HARMLESS):
+        return ()
+    try:
+        if first.is_word(*_DDL):
+            found = read_ddl(cursor, statement.text, statement.database, statement.sql_mode)
+            return () if found is None else tuple(_of_ddl(found, statement))
+        if first.kind is TokenKind.WORD and (read := _READERS.get(first.text.upper())) is not None:
+            cursor.take()
+            return read(cursor, statement.database)
+    except NotUnderstoodError:
+        pass
+    text = " ".join(statement.text[: 4 * SHOWN].split())
+    return (anywhere(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"),)
+
+
+def anywhere(verb: str) -> WrittenTables:
+    """Rows of any table may be others."""
+    return WrittenTables(tables=None, verb=verb, adds=True)
+
+
+def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Iterator[Effect]:
+    if statement.error_code:
+        yield from _left(found, statement.error_code)
+        return
+    match found:
+        case CreateTable():
+            yield from _created(found, statement)
+        case CreateSequence():
+            yield Emptied(table=found.table)
+        case DropTables():
+            yield from (Emptied(table=table) for table in found.tables)
+        case TruncateTable():
+            yield Emptied(table=found.table, is_kept=True)
+        case CreateDatabase(replaces=True) | RemoveDatabase():
+            yield DatabaseGone(database=found.name)
+        case RenameTables():
+            yield from (Changed(table=to) for _, to in found.pairs)
+        case AlterTable():
+            yield from _altered(found, statement)
+        case AlterSequence():
+            reason = "ALTER SEQUENCE, and no value was taken since"
+            yield Unknown(table=found.table, reason=reason, adds=True)
+        case NameProgram(is_dropped=False, alters=False):
+            yield ProgramMade()
+
+
+def _created(made: CreateTable, statement: LoggedStatement) -> Iterator[Effect]:
+    yield Emptied(table=made.table)
+    if made.like is not None:
+        yield Substituted(table=made.table, like=made.like)
+    elif _is_blackhole(made.options.named.get("ENGINE")):
+        yield _substituted(made.table, statement)
+    if made.selects:
+        yield Unknown(table=made.table, reason="CREATE TABLE … SELECT in statement format gives it rows", adds=True)
+
+
+def _altered(altered: AlterTable, statement: LoggedStatement) -> Iterator[Effect]:
+    table = altered.table
+    engines = [one.options.named.get("ENGINE") for one in altered.clauses if isinstance(one, SetOptions)]
+    if any(map(_is_blackhole, engines)):
+        yield _substituted(table, statement)
+    yield Changed(table=table)
+    if altered.problem is not None:
+        yield _touched(table, f"ALTER TABLE … {altered.problem}")
+    is_split = any(isinstance(one, SplitTable) for one in altered.clauses)
+    for clause in altered.clauses:
+        match clause:
+            case SplitTable(other=other, is_gone=is_gone):
+                step = PartitionStep(
+                    table=table, names=_split_names(altered), other=other, is_joined=is_gone, is_split=not is_gone
+                )
+                yield from _moved("CONVERT TABLE" if is_gone else "CONVERT PARTITION", step)
+            case AlterRows(other=FullName() as other):
+                yield from _moved(clause.what, PartitionStep(table=table, names=clause.partitions or (), other=other))
+            case AlterRows(partitions=tuple() as names):
+                yield _touched(table, clause.what, PartitionStep(table=table, names=names))
+            case AlterRows():
+                yield _touched(table, clause.what)
+            case AlterPartitions(verb="DROP") if not is_split:
+                names = partition_names(Cursor(tokens(clause.text)))
+                yield _touched(table, "DROP PARTITION", PartitionStep(table=table, names=names, is_dropped=True))
+    if altered.to is not None:
+        yield Changed(table=altered.to)
+
+
+def _split_names(altered: AlterTable) -> tuple[str, ...]:
+    """The partition of CONVERT, which stands where the partitions of the table change."""
+    for clause in altered.clauses:
+        if isinstance(clause, AlterPartitions):
+            cursor = Cursor(tokens(clause.text))
+            cursor = Cursor(cursor.bracketed()) if cursor.peek().is_sign("(") else cursor
+            cursor.takes_words("PARTITION")
+            return (expect_name(cursor).lower(),)
+    return ()
+
+
+def _touched(table: FullName, what: str, step: PartitionStep | None = None) -> Unknown:
+    reason = f"{what} changes or removes rows"
+    return Unknown(table=table, reason=reason, adds=what.startswith("IMPORT"), step=step)
+
+
+def _moved(what: str, step: PartitionStep) -> Iterator[Effect]:
+    assert step.other is not None
+    reason = f"{what} moves rows between {step.table} and {step.other}"
+    yield from (Unknown(table=one, reason=reason, adds=True, step=step) for one in (step.table, step.other))
+
+
+def _is_blackhole(engine: str | None) -> bool:
+    return engine is not None and engine.upper() == BLACKHOLE
+
+
+def _substituted(table: FullName, statement: LoggedStatement) -> Substituted:
+    return Substituted(table=table, is_sure=bool(statement.sql_mode & NO_ENGINE_SUBSTITUTION))
+
+
+def _left(found: DdlStatement, error_code: int) -> Iterator[Effect]:
+    """What a statement has done all the same that failed on the server.
+
+    CREATE OR REPLACE has dropped what was there before; a plain CREATE has done nothing.
+    """
+    match found:
+        case CreateTable() | CreateSequence() if found.replaces:
+            yield Emptied(table=found.table)
+        case DropTables() if error_code in DROPS_THE_REST:
+            yield from (Emptied(table=table) for table in found.tables)
+        case DropTables():
+            yield from _unsure(found.tables, "DROP TABLE", error_code)
+        case TruncateTable():
+            yield from _unsure((found.table,), "TRUNCATE TABLE", error_code)
+        case RenameTables():
+            yield from _unsure((name for pair in found.pairs for name in pair), "RENAME TABLE", error_code)
+        case AlterTable():
+            tables = (found.table,) if found.to is None else (found.table, found.to)
+            yield from _unsure(tables, "ALTER TABLE", error_code)
+        case RemoveDatabase():
+            yield DatabaseGone(database=found.name)
+        case NameProgram(is_dropped=False, alters=False):
+            yield ProgramMade()
+
+
+def _unsure(tables: Iterable[FullName], verb: str, error_code: int) -> Iterator[Effect]:
+    for table in tables:
+        yield Changed(table=table)
+        yield _touched(table, failed(verb, error_code))
+
+
+# Rows in statement format -----------------------------------------------------------------------
+
+Effects = tuple[Effect, ...]
+
+
+def _begin(cursor: Cursor, database: str) -> Effects:
+    if cursor.peek().is_word("NOT"):
+        raise NotUnderstoodError("BEGIN NOT ATOMIC runs statements")
+    return ()
+
+
+def _analyze(cursor: Cursor, database: str) -> Effects:
+    cursor.pass_words("NO_WRITE_TO_BINLOG", "LOCAL")
+    if not cursor.peek().is_word("TABLE", "TABLES"):
+        raise NotUnderstoodError("ANALYZE runs a statement")
+    return ()
+
+
+def _insert(verb: str) -> Callable[[Cursor, str], Effects]:
+    def read(cursor: Cursor, database: str) -> Effects:
+        cursor.pass_words("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
+        return (WrittenTables(tables=(expect_table(cursor, database),), verb=verb, adds=True),)
+
+    return read
+
+
+def _load(cursor: Cursor, database: str) -> Effects:
+    while not cursor.is_at_end and not cursor.takes_words("INTO", "TABLE"):
+        cursor.take()
+    return (WrittenTables(tables=(expect_table(cursor, database),), verb="LOAD DATA", adds=True),)
+
+
+def _change(verb: str, *ends: str) -> Callable[[Cursor, str], Effects]:
+    """UPDATE and DELETE may change each table that they name before a word, which is more than they do."""
+
+    def read(cursor: Cursor, database: str) -> Effects:
+        tables: dict[FullName, None] = {}
+        while not cursor.is_at_end and not cursor.peek().is_word(*ends):
+            if cursor.peek().is_word(*_BETWEEN_TABLES) or not cursor.peek().is_name:
+                cursor.take()
+                continue
+            name = FullName(database, cursor.take().text)
+            if cursor.takes_sign("."):
+                second = cursor.name()  # DELETE t.* names t
+                name = name if second is None else FullName(name.name, second)
+            tables[name] = None
+        if not tables:
+            raise NotUnderstoodError(f"{verb} without a table")
+        return (WrittenTables(tables=tuple(tables), verb=verb, adds=False),)
+
+    return read
+
+
+_READERS: dict[str, Callable[[Cursor, str], Effects]] = {
+    "BEGIN": _begin,
+    "ANALYZE": _analyze,
+    "INSERT": _insert("INSERT"),
+    "REPLACE": _insert("REPLACE"),
+    "LOAD": _load,
+    "UPDATE": _change("UPDATE", "SET"),
+    "DELETE": _change("DELETE", "WHERE"),
+}

@@ -1,0 +1,99 @@
+"""What statements leave in doubt of the tables that there are, at the place where they stand."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.rows.certainty import Altered, Doubted, Fresh, Gone, Outcome, StatementFold
+from ibbmaster.rows.effects import NO_ENGINE_SUBSTITUTION, effects_of
+from tests.schema.conftest import Folded, logged, place
+
+
+def came(*statements: str, sql_mode: int = 0) -> list[list[str]]:
+    """The outcomes of each statement in short."""
+    history = Folded()
+    history.run(*statements, sql_mode=sql_mode)
+    fold = StatementFold(history)
+    found = []
+    for number, one in enumerate(statements, start=1):
+        effects = effects_of(logged(one, sql_mode=sql_mode))
+        found.append([in_short(outcome) for effect in effects for outcome in fold.take(effect, place(number))])
+    return found
+
+
+def in_short(outcome: Outcome) -> str:
+    match outcome:
+        case Gone():
+            return f"gone {outcome.generation}"
+        case Fresh():
+            return f"fresh {outcome.table.name} {outcome.table.generation}"
+        case Altered():
+            return f"altered {outcome.table.name}"
+    assert isinstance(outcome, Doubted)
+    return f"{outcome.table.name}: {outcome.reason}"
+
+
+@pytest.mark.parametrize(
+    ("statement", "outcomes"),
+    [
+        ("TRUNCATE t", ["gone 1", "fresh t 3"]),
+        ("CREATE OR REPLACE TABLE t (b INT)", ["gone 1", "fresh t 3"]),
+        ("CREATE TABLE IF NOT EXISTS t (b INT)", []),
+        ("DROP TABLE t, u, x", ["gone 1", "gone 2"]),
+        ("DROP DATABASE d", ["gone 1", "gone 2"]),
+        ("RENAME TABLE t TO x, u TO t, x TO u", ["altered t", "altered u"]),
+        ("ALTER TABLE t ADD b INT, RENAME x", ["altered x"]),
+        ("UPDATE t SET a=1", ["t: in statement format: UPDATE"]),
+        ("CALL p()", ["t: in statement format: CALL p()", "u: in statement format: CALL p()"]),
+        ("INSERT INTO none_such VALUES (1)", []),
+        ("ALTER TABLE t DROP PARTITION p", ["altered t", "t: DROP PARTITION changes or removes rows"]),
+    ],
+)
+def test_an_effect_is_one_on_the_tables_that_there_are(statement: str, outcomes: list[str]) -> None:
+    assert came("CREATE TABLE t (a INT)", "CREATE TABLE u (a INT)", statement)[-1] == outcomes
+
+
+def test_a_table_of_a_session_leaves_the_one_of_its_name_what_it_is() -> None:
+    assert came("CREATE TABLE t (a INT)", "CREATE TEMPORARY TABLE t (a INT)", "TRUNCATE t", "DROP TABLE t")[1:] == [
+        [],
+        [],
+        [],
+    ]
+
+
+def test_a_statement_may_reach_any_table_where_there_are_programs() -> None:
+    trigger = "CREATE TRIGGER r BEFORE INSERT ON u FOR EACH ROW INSERT INTO t VALUES (1)"
+    written = came("CREATE TABLE t (a INT)", "CREATE TABLE u (a INT)", trigger, "INSERT INTO u VALUES (1)")[-1]
+    assert "t: in statement format: INSERT" in written
+
+
+def test_rows_may_be_changed_through_a_merge_table_even_one_of_itself() -> None:
+    made = ("CREATE TABLE t (a INT)", "CREATE TABLE m (a INT) ENGINE=MERGE UNION=(t, m)")
+    through = "through the MERGE table d.m"
+    for verb in ("INSERT INTO m VALUES (1)", "UPDATE m SET a=1"):
+        reason = f"in statement format: {verb.split()[0]}"
+        assert came(*made, verb)[-1] == [f"t: {reason} {through}", f"m: {reason} {through}", f"m: {reason}"]
+    assert came(*made, "TRUNCATE m")[-1][0] == f"t: its rows are removed {through}"
+
+
+def test_an_engine_without_rows_has_none_to_doubt_unless_another_took_its_place() -> None:
+    made = ("CREATE TABLE t (a INT) ENGINE=BLACKHOLE", "CREATE TABLE u LIKE t", "INSERT INTO u VALUES (1)", "CALL p()")
+    assert came(*made, sql_mode=NO_ENGINE_SUBSTITUTION)[2:] == [[], []]
+    called = "in statement format: CALL p()"
+    assert came(*made)[2:] == [["u: in statement format: INSERT"], [f"t: {called}", f"u: {called}"]]
+
+
+def test_the_reason_of_an_engine_is_one_for_all() -> None:
+    history = Folded()
+    history.run("CREATE TABLE t (a INT) ENGINE=SPIDER", "CREATE TABLE m (a INT) ENGINE=MERGE", "CREATE TABLE i (a INT)")
+    fold = StatementFold(history)
+    found = {}
+    for name in "tmi":
+        table = history.table_at("d", name)
+        assert table is not None
+        found[name] = fold.engine_reason(table)
+    assert found == {
+        "t": "its engine SPIDER has its rows elsewhere",
+        "m": "a MERGE table has the rows of the tables in its UNION",
+        "i": None,
+    }
