@@ -36,6 +36,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("kernel/group_begin.py", "kernel/memory.py", "kernel/numba_cache.py", "kernel/pump.py"),
         *("kernel/rows.py", "kernel/warm.py"),
     ),
+    "sql/test_fast_folding.py": ("kernel/row_changes.py",),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),

@@ -8,7 +8,7 @@ pytest.importorskip("numpy")
 
 from ibbmaster.sql import fast_kept_rows
 from ibbmaster.sql.fast_kept_rows import FastKeptRows
-from ibbmaster.sql.kept_rows import ContradictionError
+from ibbmaster.sql.kept_rows import WrongChangeError
 from ibbmaster.sql.row_file import RowFile
 from tests.sql.test_kept_rows import (
     compare_with_a_model,
@@ -46,7 +46,7 @@ def test_what_contradicts_the_rows_is_told_at_last_and_nothing_is_undone(kept: F
     kept.insert(1, [b"a"], [1])
     kept.insert(1, [b"a"], [2])
 
-    with pytest.raises(ContradictionError):
+    with pytest.raises(WrongChangeError):
         kept.settle()
-    with pytest.raises(ContradictionError):
+    with pytest.raises(WrongChangeError):
         kept.undo("s")

@@ -9,7 +9,7 @@ import pytest
 np = pytest.importorskip("numpy")
 
 from ibbmaster.kernel.fields import ChangeOp  # noqa: E402
-from ibbmaster.sql.kept_rows import ContradictionError  # noqa: E402
+from ibbmaster.sql.kept_rows import WrongChangeError  # noqa: E402
 from ibbmaster.sql.sorted_rows import RowChanges, SortedRows, keys_in, keys_of  # noqa: E402
 
 
@@ -65,7 +65,7 @@ def test_many_changes_at_once_are_as_one_by_one(kind: str) -> None:
 )
 def test_changes_that_contradict_each_other_are_seen(ops: list[ChangeOp]) -> None:
     keys = keys_of([bytes(8)] * len(ops))
-    with pytest.raises(ContradictionError):
+    with pytest.raises(WrongChangeError):
         SortedRows().changed([RowChanges(np.array(ops), keys, np.arange(len(ops)))])
 
 

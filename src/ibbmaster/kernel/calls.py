@@ -13,11 +13,11 @@ if TYPE_CHECKING:
         Bytes,
         ChangedTables,
         Checking,
-        CollectedChanges,
         Collecting,
         Decoded,
         FileRange,
         Framing,
+        KeptChanges,
         KnownTables,
         Numbers,
         Roles,
@@ -98,7 +98,7 @@ class Kernels(Protocol):
     def find_open(self, open_tables: Numbers, table_id: int, turn: int) -> int: ...
 
     def collect_changes(
-        self, data: Bytes, events: Numbers, state: Numbers, known: ChangedTables, changes: CollectedChanges
+        self, data: Bytes, events: Numbers, state: Numbers, known: ChangedTables, changes: KeptChanges
     ) -> int: ...
 
     # answers

@@ -490,7 +490,7 @@ class ImageColumn(IntEnum):
     COLUMNS = 2
 
 
-class ChangeColumn(IntEnum):
+class ChangeVariantColumn(IntEnum):
     """Columns of the kinds of row events whose images are kept; the first ones are those of `VariantColumn`."""
 
     FIRST_COLUMN = int(VariantColumn.FIRST_STEP)  # of the image, or of that before an update
@@ -549,7 +549,7 @@ class ChangedTables(NamedTuple):
     store: Bytes  # see MapColumn and VariantColumn
     maps: Numbers  # see MapColumn
     map_count: int
-    variants: Numbers  # see ChangeColumn
+    variants: Numbers  # see ChangeVariantColumn
     variant_count: int
     columns: Numbers  # see ImageColumn
     parts: Numbers  # see KeyColumn
@@ -557,7 +557,7 @@ class ChangedTables(NamedTuple):
     spans: Numbers  # room: a row for each column of an image
 
 
-class CollectedChanges(NamedTuple):
+class KeptChanges(NamedTuple):
     """Changes in the order of the log, each with its row of the maps."""
 
     maps: Numbers

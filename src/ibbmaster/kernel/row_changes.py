@@ -15,10 +15,10 @@ from ibbmaster.kernel.fields import (
     KEY_MAX,
     ROW_HEAD,
     UPDATE_BEFORE,
-    ChangeColumn,
     ChangeField,
     ChangeOp,
     ChangeStatus,
+    ChangeVariantColumn,
     EventColumn,
     ImageColumn,
     KeyColumn,
@@ -155,16 +155,14 @@ def are_equal(keys, one, other):
 @jit
 def take_rows(data, offset, end, kind, map_row, variants, variant, columns, parts, spans, changes, count, out):
     """Collect the changes of the rows of an event; returns status, the offset behind them, new count and out."""
-    first, column_count = variants[variant, ChangeColumn.FIRST_COLUMN], variants[variant, ChangeColumn.COLUMN_COUNT]
-    after_first, after_count = (
-        variants[variant, ChangeColumn.AFTER_FIRST_COLUMN],
-        variants[variant, ChangeColumn.AFTER_COLUMN_COUNT],
-    )
-    first_part, after_part = (
-        variants[variant, ChangeColumn.FIRST_PART],
-        variants[variant, ChangeColumn.AFTER_FIRST_PART],
-    )
-    part_count, layout = variants[variant, ChangeColumn.PART_COUNT], variants[variant, ChangeColumn.LAYOUT]
+    first = variants[variant, ChangeVariantColumn.FIRST_COLUMN]
+    column_count = variants[variant, ChangeVariantColumn.COLUMN_COUNT]
+    after_first = variants[variant, ChangeVariantColumn.AFTER_FIRST_COLUMN]
+    after_count = variants[variant, ChangeVariantColumn.AFTER_COLUMN_COUNT]
+    first_part = variants[variant, ChangeVariantColumn.FIRST_PART]
+    after_part = variants[variant, ChangeVariantColumn.AFTER_FIRST_PART]
+    part_count = variants[variant, ChangeVariantColumn.PART_COUNT]
+    layout = variants[variant, ChangeVariantColumn.LAYOUT]
     maps, ops, places, key_sizes, keys, images = changes
     while offset < end:
         if count + 2 > len(ops):
@@ -293,7 +291,7 @@ def collect_changes(data, events, state, known, changes):
         if variant < 0:
             status = ChangeStatus.NEW_VARIANT
             break
-        if variants[variant, ChangeColumn.IS_BY_REFERENCE]:
+        if variants[variant, ChangeVariantColumn.IS_BY_REFERENCE]:
             status = ChangeStatus.BY_REFERENCE
             break
         offset += variants[variant, VariantColumn.BITS_SIZE]

@@ -23,12 +23,11 @@ from ibbmaster.kernel.fields import (
     PAIR_COLUMNS,
     AnswerField,
     AnswerPlan,
-    ChangeColumn,
     ChangedTables,
     ChangeField,
+    ChangeVariantColumn,
     Checking,
     ChunkColumn,
-    CollectedChanges,
     Collecting,
     Conversion,
     Decoded,
@@ -39,6 +38,7 @@ from ibbmaster.kernel.fields import (
     Framing,
     GroupColumn,
     ImageColumn,
+    KeptChanges,
     KeyColumn,
     KnownTables,
     LayoutColumn,
@@ -242,7 +242,7 @@ def _changes() -> None:
             GroupColumn.COLUMNS,
             EventColumn.COLUMNS,
             MapColumn.COLUMNS,
-            ChangeColumn.COLUMNS,
+            ChangeVariantColumn.COLUMNS,
             ImageColumn.COLUMNS,
             KeyColumn.COLUMNS,
             2,
@@ -251,7 +251,7 @@ def _changes() -> None:
     index_events(data, groups, 0, events)
     find_open(open_tables, 0, 1)
     known = ChangedTables(open_tables, data, maps, 0, variants, 0, columns, parts, _bytes(256), spans)
-    changes = CollectedChanges(numbers, numbers, numbers, numbers, data, data)
+    changes = KeptChanges(numbers, numbers, numbers, numbers, data, data)
     collect_changes(data, events[:0], np.zeros(int(ChangeField.SIZE), dtype=np.int64), known, changes)
 
 

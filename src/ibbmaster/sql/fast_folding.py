@@ -23,15 +23,15 @@ from ibbmaster.kernel.fields import (
     KEY_MAX,
     OPEN_TABLES_MIN,
     UPDATE_BEFORE,
-    ChangeColumn,
     ChangedTables,
     ChangeField,
     ChangeOp,
     ChangeStatus,
-    CollectedChanges,
+    ChangeVariantColumn,
     EventColumn,
     GroupColumn,
     ImageColumn,
+    KeptChanges,
     KeyColumn,
     MapColumn,
     OpenColumn,
@@ -45,7 +45,7 @@ from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableKind
 from ibbmaster.sql.fast_kept_rows import FastKeptRows
 from ibbmaster.sql.folding import OLD_LOADS, NotPlainError, RowFold
-from ibbmaster.sql.kept_rows import ContradictionError, KeptRows
+from ibbmaster.sql.kept_rows import KeptRows, WrongChangeError
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.row_file import HEAD
 from ibbmaster.sql.sorted_rows import keys_in
@@ -93,7 +93,7 @@ class FastRowFold(RowFold):
                             changes.take(batch, self.position, end)
             changes.finish()
             self.kept.settle()
-        except (IbbMasterError, ContradictionError) as error:
+        except (IbbMasterError, WrongChangeError) as error:
             raise NotPlainError from error
 
     # What changes of rows are collected for ---------------------------------------------------
@@ -181,7 +181,7 @@ class _Changes:
         self._is_other = _other_types()
         maps, ops, places, sizes = (np.zeros(CHANGES_MAX, dtype=np.int64) for _ in range(4))
         keys, images = (np.zeros(size, dtype=np.uint8) for size in (CHANGES_MAX * KEY_MAX, IMAGES_BYTES))
-        self._out = CollectedChanges(maps, ops, places, sizes, keys, images)
+        self._out = KeptChanges(maps, ops, places, sizes, keys, images)
         self._last_group: tuple[int, ...] = ()
         self._is_last_wanted = True
         self._forget_all()
@@ -191,7 +191,7 @@ class _Changes:
         self._store = np.zeros(1 << 12, dtype=np.uint8)
         self._stored = 0
         self._maps = np.zeros((64, MapColumn.COLUMNS), dtype=np.int64)
-        self._variants = np.zeros((64, ChangeColumn.COLUMNS), dtype=np.int64)
+        self._variants = np.zeros((64, ChangeVariantColumn.COLUMNS), dtype=np.int64)
         self._variant_count = 0
         self._columns = np.zeros((256, ImageColumn.COLUMNS), dtype=np.int64)
         self._column_count = 0
@@ -336,7 +336,7 @@ class _Changes:
             self._maps[row, MapColumn.IS_WANTED] = self._fold.is_wanted(mapped)
             if mapped is not None and mapped.contents.references:
                 variants = self._variants[: self._variant_count]
-                variants[variants[:, VariantColumn.MAP] == row, ChangeColumn.IS_BY_REFERENCE] = 1
+                variants[variants[:, VariantColumn.MAP] == row, ChangeVariantColumn.IS_BY_REFERENCE] = 1
 
     # Tables -----------------------------------------------------------------------------------
 
@@ -380,7 +380,7 @@ class _Changes:
         self._variant_count += 1
 
     def _plan(self, mapped: MappedTable, header: RowsHeader, kind: ChangeKind) -> tuple[int, ...] | None:
-        """How a kernel takes row events, as the columns of `ChangeColumn` say it; None if the reference has to."""
+        """How a kernel takes row events, as `ChangeVariantColumn` has it; None if the reference has to."""
         layout, contents = mapped.layout, mapped.contents
         count = len(layout.columns)
         present, after = _places(header.columns_present, count), _places(header.columns_after, count)

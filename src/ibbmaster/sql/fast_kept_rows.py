@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.kernel.fields import KEY_MAX, ChangeOp
-from ibbmaster.sql.kept_rows import EVERYTHING, ContradictionError, Interval, KeptRows
+from ibbmaster.sql.kept_rows import EVERYTHING, Interval, KeptRows, WrongChangeError
 from ibbmaster.sql.row_file import RowFile
 from ibbmaster.sql.sorted_rows import RowChanges, SortedRows, keys_of
 
@@ -53,9 +53,9 @@ class FastKeptRows(KeptRows):
     def undo(self, name: str) -> None:
         """
         Raises:
-            ContradictionError: nothing is undone here.
+            WrongChangeError: nothing is undone here.
         """
-        raise ContradictionError
+        raise WrongChangeError
 
     # Many changes at once ---------------------------------------------------------------------
 
@@ -67,7 +67,7 @@ class FastKeptRows(KeptRows):
         """Change rows with a key: see `RowChanges`.
 
         Raises:
-            ContradictionError: they are not as these or earlier changes say.
+            WrongChangeError: they are not as these or earlier changes say.
         """
         changes = RowChanges(ops if ops.any() else None, keys, places)
         if self.is_sorted(number):
@@ -97,7 +97,7 @@ class FastKeptRows(KeptRows):
         """Have nothing wait.
 
         Raises:
-            ContradictionError: changes contradict each other.
+            WrongChangeError: changes contradict each other.
         """
         for number in list(self._waiting):
             self._settle(number)
@@ -131,7 +131,7 @@ class FastKeptRows(KeptRows):
     @staticmethod
     def _expect(is_right: bool) -> None:
         if not is_right:
-            raise ContradictionError
+            raise WrongChangeError
 
     def _move_to_file(self, number: int) -> None:
         """Keep a table as the reference does, from now on."""

@@ -17,7 +17,7 @@ Interval = tuple[bytes, bytes | None]  # keys from the first on, up to the secon
 EVERYTHING: Interval = (b"", None)
 
 
-class ContradictionError(Exception):
+class WrongChangeError(Exception):
     """A change of a row that is not there, or an INSERT of one that is."""
 
 

@@ -24,7 +24,7 @@ from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer, expect_known
 from ibbmaster.sql.base_rows import BaseDump
 from ibbmaster.sql.contents import TableContents
 from ibbmaster.sql.folding import ROW_BYTES_MAX, MissingTablesError, NotPlainError, RowFold
-from ibbmaster.sql.kept_rows import ContradictionError, KeptRows
+from ibbmaster.sql.kept_rows import KeptRows, WrongChangeError
 from ibbmaster.sql.row_file import RowFile
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 from ibbmaster.work import holding
@@ -150,7 +150,7 @@ class TableReader:
                 return fold, fold.contents_of(table)
             except MissingTablesError as error:
                 wanted = (wanted or frozenset()) | error.generations
-            except (NotPlainError, ContradictionError):
+            except (NotPlainError, WrongChangeError):
                 is_plain = False
             except BaseException:
                 self._drop(fold)  # what is half done is of no use

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.kernel.fields import ChangeOp
-from ibbmaster.sql.kept_rows import ContradictionError, Interval
+from ibbmaster.sql.kept_rows import Interval, WrongChangeError
 
 NUMBER_SIZE = 8  # bytes of a key that is kept as a number
 END = (
@@ -107,7 +107,7 @@ class SortedRows:
         """The rows after changes, given in portions.
 
         Raises:
-            ContradictionError: one of them is of a row that is not there, or inserts one that is.
+            WrongChangeError: one of them is of a row that is not there, or inserts one that is.
         """
         own, *keys = _alike([self.keys, *(part.keys for part in parts)])
         places = [part.places for part in parts]
@@ -132,7 +132,7 @@ class SortedRows:
         is_there[1:] = ops[:-1] != ChangeOp.DELETE
         is_there[begins] = was_there
         if ((ops == ChangeOp.INSERT) == is_there).any():
-            raise ContradictionError
+            raise WrongChangeError
         stays = ops[ends] != ChangeOp.DELETE
         new_places = self.places.copy()
         kept = was_there & stays
