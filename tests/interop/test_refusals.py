@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 import re
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,11 @@ from lanes.answers import SESSIONS, OurTables, RawClient
 from lanes.described import places_by_gtid
 from lanes.migrations import DATABASE, Migrations
 
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.reading import read_task
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
@@ -204,6 +209,57 @@ def test_rows_of_partitions_go_and_come_as_a_server_moves_them(
     run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, PARTITIONS.split(";\n")))
 
     assert compared(server, tmp_path) == {}
+
+
+IMAGES = """
+CREATE TABLE k (id INT PRIMARY KEY, a VARCHAR(20), n DECIMAL(8,2), b BLOB, made INT AS (id + 1) STORED);
+CREATE TABLE w (id INT, a TEXT, made INT AS (id * 2) STORED);
+SET binlog_row_image = {image};
+INSERT INTO k (id, a, n, b) VALUES (1, 'one', 1.25, x'00ff'), (2, 'two', 2.5, NULL), (3, 'drei', 3, 'b');
+INSERT INTO w (id, a) VALUES (1, 'one'), (2, NULL);
+UPDATE k SET n = n + 1;
+UPDATE k SET id = id + 10 WHERE id = 3;
+UPDATE k SET a = NULL, b = 'blob' WHERE id < 3;
+UPDATE w SET a = 'x' WHERE id = 2;
+UPDATE w SET id = 7 WHERE id = 1;
+DELETE FROM k WHERE id = 2
+"""
+
+
+@pytest.mark.parametrize("version", MARIADB_VERSIONS)
+def test_merging_by_the_key_loses_no_update_where_images_are_completed(
+    tmp_path: Path, new_server: Callable[..., RealPrimary], monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    server = new_server(version, "--binlog-format=ROW", "--binlog-row-metadata=FULL")
+    for image in ("FULL", "MINIMAL", "NOBLOB"):
+        database = f"d{image.lower()}"
+        statements = IMAGES.format(image=image).split(";\n")
+        run(server, f"CREATE DATABASE {database}", f"USE {database}", *filter(str.strip, statements))
+    binlog_of(server, tmp_path / "classic")
+    read: dict[object, object] = {}
+    for kernels in ({}, {"ibbmaster.arrow.plan.load": lambda kernel_set: None}):
+        for name, value in kernels.items():
+            monkeypatch.setattr(name, value)
+        for image, names in itertools.product(("FULL", "MINIMAL", "NOBLOB"), (("id", "a", "n", "b"), ("id", "a"))):
+            table = f"d{image.lower()}.{'k' if 'b' in names else 'w'}"
+            options = parse_options({"path": str(tmp_path / "classic"), "table": table, "completeKeys": "true"})
+            fields = find_fields(replace(options, columns=("_change_type", "_absent", "made", *names)))
+            changes = [
+                row for task in plan_tasks(options, fields) for batch in read_task(task) for row in batch.to_pylist()
+            ]
+            assert read.setdefault((image, names), changes) == changes
+            merged: dict[int, dict[str, object]] = {}
+            for row in changes:
+                if row["_change_type"] in ("update_preimage", "delete"):
+                    was = merged.pop(row["id"])
+                    continue
+                assert "id" not in row["_absent"], (image, row)
+                assert row["made"] in (None, row["id"] + 1, row["id"] * 2)
+                known = {} if row["_change_type"] == "insert" else was
+                merged[row["id"]] = known | {name: row[name] for name in names if name not in row["_absent"]}
+            expected = server.sql(f"SELECT {', '.join(names)} FROM {table}")
+            found = {tuple(one.get(name) for name in names) for one in merged.values()}
+            assert found == {tuple(row) for row in expected}, (image, names)
 
 
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)

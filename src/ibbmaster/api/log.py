@@ -312,13 +312,16 @@ class Log:
         until: Position | None = None,
         columns: Sequence[str] = (),
         schema_mode: str = "latest",
+        complete_keys: bool = False,
     ) -> pa.Table:
         """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
 
         The columns are those of the DataFrames that protocol/spark.md describes; `columns` takes
         some of them. `schema_mode` says which columns a table has that the log alters: "latest",
-        "asWritten" or "at:GTID". `after` and `until` are as in `groups`. It is the log as its files have it,
-        which of one that another process writes may be a second old; all of it is in memory.
+        "asWritten" or "at:GTID". With `complete_keys` an image after an update has the values of the one before it
+        in columns that it leaves out, as under binlog_row_image=MINIMAL its key. `after` and `until` are as in
+        `groups`. It is the log as its files have it, which of one that another process writes may be a second old;
+        all of it is in memory.
 
         Raises:
             ConfigurationError: there is no such table or column, or its columns have no names; or pyarrow is missing.
@@ -351,6 +354,7 @@ class Log:
             declarations={name: dict(declared) for name, declared in self._schema.items()},
             schema_mode=mode,
             schema_at=schema_at,
+            completes_keys=complete_keys,
             uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
             name_case=self.name_case,
             row_event_max=self.row_event_max,

@@ -71,6 +71,7 @@ class ReadOptions:
     uses_tls: bool = False
     server_id: int = SERVER_ID
     undecodable: Undecodable = Undecodable.FAIL
+    completes_keys: bool = False  # of a typed table: an image after an update has what the one before it has
     uses_kernels: bool = True
     name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: what the log says
     row_event_max: int | None = None  # bytes of one, put together and unpacked; None: what a log can have
