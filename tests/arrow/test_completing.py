@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from ibbmaster.arrow.completing import completed, completed_columns
 from ibbmaster.event.rows.changes import ABSENT
-from ibbmaster.event.rows.column import Column, ColumnType, TableSchema
+from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
+from ibbmaster.schema.names import column_of
 
 NAMES = ("id", "a", "made")
-COLUMNS = tuple(Column(name=name, type=ColumnType.LONG, metadata=0, is_nullable=True) for name in NAMES)
-SCHEMA = TableSchema(table_id=1, database="d", table="t", columns=COLUMNS, primary_key=(0,), has_names=True)
-VERSION = TableVersion(
-    database="d",
-    name="t",
-    columns=tuple(
-        TableColumn(id=number, name=name, type=SqlType(word="int"), expression="id + 1" if name == "made" else None)
-        for number, name in enumerate(NAMES)
-    ),
+KNOWN = tuple(
+    TableColumn(id=number, name=name, type=SqlType(word="int"), expression="id + 1" if name == "made" else None)
+    for number, name in enumerate(NAMES)
 )
+COLUMNS = tuple(map(column_of, KNOWN))
+SCHEMA = TableSchema(table_id=1, database="d", table="t", columns=COLUMNS, primary_key=(0,), has_names=True)
+VERSION = TableVersion(database="d", name="t", columns=KNOWN)
 
 
 def test_a_server_computes_a_generated_column_anew() -> None:
