@@ -293,7 +293,7 @@ class _Parser(ShowParser):
         return SelectItem(expression, name)
 
     def _tables(self) -> tuple[tuple[TableName | Subquery, ...], bool]:
-        """What stands behind FROM, and whether conditions join it."""
+        """What stands after FROM, and whether conditions join it."""
         tables: list[TableName | Subquery] = []
         is_joined = False
         while True:
