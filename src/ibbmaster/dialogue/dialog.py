@@ -332,7 +332,7 @@ class Dialog:
         kept = dict(self.variables)
         self._begin(statement)
         try:
-            if isinstance(statement, Select | Unread) and statement.source is not None:
+            if isinstance(statement, Unread) or (isinstance(statement, Select) and statement.has_tables):
                 return self._query_columns(statement)
             answer = self._answer(statement)
             return answer.columns if isinstance(answer, ResultSet) else ()
@@ -353,8 +353,8 @@ class Dialog:
 
     def _answer(self, statement: Statement) -> Response | Kill:
         match statement:
-            case Select(source=None):
-                return self._shown(self._querying.answer(statement))
+            case Select(has_tables=False):
+                return self._shown(self._without_tables(statement))
             case Select() | Unread(source=QuerySource()):
                 return self._query_tables(statement)
             case Set(assignments=assignments):
@@ -399,6 +399,17 @@ class Dialog:
             case Administration():
                 raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         return self._ok()
+
+    def _without_tables(self, select: Select) -> Relation:
+        try:
+            return self._querying.answer(select)
+        except RefusedError as refused:
+            if refused.err.code not in OF_THE_FORM or select.source is None:
+                raise
+            try:
+                return self._tables.computed(select, is_binary=self._is_binary)
+            except RefusedError as other:
+                raise (refused if other.err.code in OF_THE_FORM else other) from None
 
     @property
     def status(self) -> int:
