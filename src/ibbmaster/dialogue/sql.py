@@ -37,7 +37,6 @@ from ibbmaster.dialogue.statement import (
     Use,
 )
 from ibbmaster.sqltext.expression import (
-    RESERVED,
     ColumnName,
     Default,
     Expression,
@@ -47,6 +46,7 @@ from ibbmaster.sqltext.expression import (
     SystemVariable,
     UserVariable,
 )
+from ibbmaster.sqltext.expression_parser import RESERVED
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlError, SqlTokens, TokenKind, tokenize, words
 
 #: Statements that are no writes, and are answered with "not supported" for now.
