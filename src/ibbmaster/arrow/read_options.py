@@ -91,7 +91,7 @@ def with_keys(options: ReadOptions) -> ReadOptions:
 
 
 def parse_schema_mode(where: str, text: str) -> tuple[SchemaMode, str | None]:
-    """`latest`, `asWritten` or `at:GTID`, in any case; with the position behind `at:`. `where` is for the error.
+    """`latest`, `asWritten` or `at:GTID`, in any case; with the position after `at:`. `where` is for the error.
 
     Raises:
         ConfigurationError: it is none of them.

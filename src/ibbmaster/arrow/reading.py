@@ -354,7 +354,7 @@ class _TableReaders:
         number = self._schema.columns.index(column)
         field, origin = self._wanted.get(number, (None, None))
         if field is None and number not in self._as_values and not self._tells_undecodable:
-            return bytes_reader(column)  # nobody asks what they mean
+            return bytes_reader(column)  # what they mean is not asked
         if field is None or origin is None or number in self._as_values:
             return value_reader(column)
         if origin.convert is None and column_type(column, self._zero_dates) == field.type:

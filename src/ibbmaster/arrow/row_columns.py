@@ -213,7 +213,7 @@ class RowColumns:
         self._origins = found.origins
 
     def _make_slots(self, count: int) -> None:
-        """Have so many slots; what is in those there are stays."""
+        """Make this number of slots; those that exist keep their values."""
         more = count - len(self._values)
         if more > 0:
             self._values = np.concatenate([self._values, np.zeros((more, ROWS_MAX), dtype=np.int64)])
@@ -372,7 +372,7 @@ class RowColumns:
         return pa.array(cells, kind)
 
     def _computed(self, origin: ColumnOrigin, batch: EventBatch, rows: slice, halves: Any) -> dict[int, Value]:
-        """Values of a column in images that leave it out, by row; ABSENT where nothing tells them."""
+        """Values of a column in images that leave it out, by row; ABSENT where they are unknown."""
         if origin.compute is None:
             return {}
         presents = [self._tables.presents[half] for half in halves.tolist()]
@@ -402,7 +402,7 @@ class RowColumns:
         return [converted(origin.convert, value) for value in values]
 
     def _absent_array(self, batch: EventBatch, rows: slice, halves: Any) -> pa.Array:
-        """The columns that each image leaves out, and that nothing else tells."""
+        """The columns that each image leaves out, and that nothing else gives."""
         import pyarrow as pa
 
         lists = pa.array(self._tables.absent, pa.list_(pa.string())).take(pa.array(halves))

@@ -108,7 +108,7 @@ class RowTables:
     """Arrays with the columns `MapColumn`, `VariantColumn` and `StepColumn`, and the bytes they refer to.
 
     `fields` are the columns of the DataFrame that are those of a table: field number n has the
-    slots 2n and 2n + 1; behind them are those of columns that others are computed from. With None
+    slots 2n and 2n + 1; after them are those of columns that others are computed from. With None
     every column of each table is read, as what becomes text; column number n has these slots.
 
     Attributes:
@@ -232,7 +232,7 @@ class RowTables:
             self.absent.append(self._absent_names(row, schema, present))
 
     def _absent_names(self, row: int, schema: TableSchema, present: int) -> list[str]:
-        """The columns that an image leaves out, and that nothing else tells."""
+        """The columns that an image leaves out, and that nothing else gives."""
         if self._shape is None:
             return [column.name for number, column in enumerate(schema.columns) if not present >> number & 1]
         return [name for name, origin in self.cells_of(row).origins.items() if not origin.is_told(present)]

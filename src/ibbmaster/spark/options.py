@@ -232,7 +232,7 @@ def number_of(name: str, value: str, *, first: int = 0, end: int = NUMBER_END) -
 
 
 def size_of(name: str, value: str | None, *, end: int = NUMBER_END) -> int | None:
-    """A count, or bytes with k, m, g or t behind it: above 0, and below `end`."""
+    """A count, or bytes with k, m, g or t after it: above 0, and below `end`."""
     if value is None:
         return None
     try:
