@@ -124,6 +124,11 @@ class StatementFold:
                 if after is not None:
                     yield Altered(after)
 
+    @property
+    def has_programs(self) -> bool:
+        """Whether a statement may run others, that no log tells: in a trigger or a function."""
+        return self._has_programs
+
     def keeps_rows(self, table: TableVersion) -> bool:
         """Whether its engine is one that has rows at all."""
         return engine_of(table) != BLACKHOLE or table.generation in self._substituted
