@@ -23,6 +23,7 @@ from ibbmaster.log.interface import FramedEventGroups, LogEngine, PagedEventGrou
 from ibbmaster.log.schema_history import MAY_HOLD_DDL, QUERIES, LastScanned, TakeStatement
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.work import check_wanted
 
 RANGE_BYTES = 256 << 20
 
@@ -47,6 +48,7 @@ def scan_ddl(
         try:
             for log_range in source.ranges(LOG_START, end, size=RANGE_BYTES):
                 for batch in event_batches(source, log_range, kernels):
+                    check_wanted()
                     if len(batch.groups):
                         scan.take_batch(batch)
             if isinstance(groups, FramedEventGroups):

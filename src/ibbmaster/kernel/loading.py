@@ -84,10 +84,14 @@ def kernels_at_hand(kernel_set: KernelSet, start: LogPosition, end: LogPosition)
 
     They are loaded if that pays, but not compiled while somebody waits.
     """
-    is_long = end.file_no > start.file_no or end.offset - start.offset >= WORK_TO_LOAD
-    if is_long and is_cached(kernel_set):
+    if is_long(start, end) and is_cached(kernel_set):
         load(kernel_set)
     return kernels(kernel_set)
+
+
+def is_long(start: LogPosition, end: LogPosition) -> bool:
+    """Whether it pays to load kernels to read a log from one position to another."""
+    return end.file_no > start.file_no or end.offset - start.offset >= WORK_TO_LOAD
 
 
 def load_in_background(*sets: KernelSet) -> None:

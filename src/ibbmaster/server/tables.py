@@ -12,7 +12,7 @@ from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import ConfigurationError, IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel.cache import KernelSet
-from ibbmaster.kernel.loading import kernels_at_hand, load_in_background
+from ibbmaster.kernel.loading import is_long, kernels_at_hand, load_in_background
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
@@ -161,7 +161,8 @@ class PrimaryTables:
     @staticmethod
     def _scan(log: LogEngine, take: TakeStatement) -> LastScanned | None:
         """All statements of a log by kernels, if these are at hand."""
-        found = kernels_at_hand(KernelSet.SELECT, log.start_of_file().position, log.end())
+        start, end = log.start_of_file().position, log.end()
+        found = kernels_at_hand(KernelSet.SELECT, start, end) if is_long(start, end) else None
         if found is None:
             return None
         from ibbmaster.arrow.ddl_scan import scan_ddl
