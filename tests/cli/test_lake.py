@@ -257,7 +257,6 @@ def test_a_directory_with_something_else_is_left_alone(lake, fixtures, tmp_path)
 NOT_FROM_ROWS = {
     "shop.child": "its foreign key to shop.parent deletes or changes rows without an event",
     "shop.parts": "DROP PARTITION changes or removes rows",
-    "types.versioned": "system versioned: the rows of its past are among those of the log",
 }
 WITHOUT_KEY = ("types.no_pk", "gc.my")
 

@@ -16,6 +16,7 @@ from ibbmaster.rows.effects import (
     DatabaseGone,
     Effect,
     Emptied,
+    EventsLost,
     ProgramMade,
     Substituted,
     Unknown,
@@ -90,7 +91,7 @@ class StatementFold:
     def take(self, effect: Effect, place: SchemaPlace) -> Iterator[Outcome]:
         """What an effect of the statement at a place comes to."""
         match effect:
-            case WrittenTables(tables=None):
+            case WrittenTables(tables=None) | EventsLost():
                 yield from self.everywhere(effect.reason, place)
             case WrittenTables(tables=tables):
                 if self._has_programs:
@@ -148,7 +149,7 @@ class StatementFold:
     def merged(self, table: TableVersion, reason: str, place: SchemaPlace) -> Iterator[Doubted]:
         """Rows of the tables that a MERGE table consists of are changed through it; none of these is a MERGE table."""
         reason = f"{reason} through the MERGE table {table.full_name}"
-        for name in _union_of(table):
+        for name in union_of(table):
             one = self._after(name, place) or self._before(name, place)
             if one is not None and self.keeps_rows(one):
                 yield Doubted(one, reason)
@@ -180,7 +181,7 @@ class StatementFold:
         return found if isinstance(found, TableVersion) else None
 
 
-def _union_of(table: TableVersion) -> Iterator[FullName]:
+def union_of(table: TableVersion) -> Iterator[FullName]:
     """The tables that a MERGE table consists of."""
     union = table.options.get("UNION")
     if union is not None and engine_of(table) in MERGED:

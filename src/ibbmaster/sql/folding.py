@@ -32,7 +32,7 @@ from ibbmaster.rows.certainty import (
     StatementFold,
     engine_of,
 )
-from ibbmaster.rows.effects import WrittenTables, effects_of
+from ibbmaster.rows.effects import LOST, WrittenTables, effects_of
 from ibbmaster.rows.walk import walk
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
@@ -48,7 +48,6 @@ from ibbmaster.work import check_wanted
 GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
-OLD_LOADS = (EventType.LOAD, EventType.NEW_LOAD)
 UNTRANSACTIONAL = frozenset(("MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM"))
 
 
@@ -231,9 +230,8 @@ class RowFold:
                 xid = xid_text(event)
             elif event_type in STATEMENT_TYPES:
                 self._state(decode_statement(event), xid, touched)
-            elif event_type in OLD_LOADS or event_type == EventType.INCIDENT:
-                reason = "an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA"
-                self._doubt_all(reason)
+            elif (lost := LOST.get(event_type)) is not None:
+                self._take_all(self._statements.take(lost, self._place))
 
     def _state(self, statement: LoggedStatement, xid: str | None, touched: dict[int, int]) -> None:
         """What a statement does, beyond the row events beside it."""
