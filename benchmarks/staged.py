@@ -1,4 +1,4 @@
-"""A log served through a stage: `python -m benchmarks.staged DIR STAGE` prints its port, and serves until it is killed.
+"""A log served through stages: `python -m benchmarks.staged DIR STAGE` prints its port, and serves until it is killed.
 
 STAGE is one of `STAGES`.
 """
@@ -16,6 +16,7 @@ from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load
 from ibbmaster.server.options import PrimaryOptions
+from ibbmaster.server.registry import Session
 from ibbmaster.streaming.stage import Counter
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault_stage import Faults
@@ -24,16 +25,25 @@ from ibbmaster.testkit.witness import Witness
 STAGES = {
     "counting": "a stage that counts",
     "faults": "the stage of faults, none planned",
+    "all": "stages that count, before and behind the faults",
     "witness": "a primary of tests, which notes every event",
 }
 
 
 def staged(options: PrimaryOptions, stage: str) -> PrimaryOptions:
-    """The same primary with a stage of this name."""
+    """The same primary with the stages of this name."""
     if stage == "counting":
-        return dataclasses.replace(options, stage=lambda session: Counter())
-    kit = Faults() if stage == "faults" else Witness(FixtureClock(), Faults())
-    return dataclasses.replace(options, stage=kit.stage, observer=kit)
+        return dataclasses.replace(options, stages=(_counter,))
+    if stage == "witness":
+        witness = Witness(FixtureClock(), Faults())
+        return dataclasses.replace(options, stages=witness.stages, observer=witness)
+    faults = Faults()
+    makers = (faults.stage,) if stage == "faults" else (_counter, faults.stage, _counter)
+    return dataclasses.replace(options, stages=makers, observer=faults)
+
+
+def _counter(session: Session) -> Counter:
+    return Counter()
 
 
 def main() -> None:

@@ -104,7 +104,7 @@ async def serving(faults: Faults | None, log: str = "engine", **options: Any) ->
     with ibbmaster.open(LOGS[log]) as opened:
         checked = check_options(**{"tls": "off", **options}).for_log(opened)
         if faults is not None:
-            checked = dataclasses.replace(checked, stage=faults.stage, observer=faults)
+            checked = dataclasses.replace(checked, stages=(faults.stage,), observer=faults)
         primary = Primary(opened.engine, checked)
         primary._surroundings.facts.started_at = STARTED_AT  # a traditional stream opens with it
         async with trio.open_nursery() as nursery:

@@ -19,8 +19,15 @@ CASES = [
 ]
 
 
+VALUES = {
+    ColumnType.DATE: ValueKind.DATE,
+    ColumnType.DATETIME2: ValueKind.DATETIME,
+    ColumnType.TIMESTAMP2: ValueKind.TIMESTAMP,
+}
+
+
 def column(kind, digits):
-    return Column(name="a", type=kind, metadata=digits, kind=ValueKind.DATETIME, scale=digits)
+    return Column(name="a", type=kind, metadata=digits, kind=VALUES[kind], scale=digits)
 
 
 def random_value(kind, digits) -> bytes:

@@ -243,7 +243,7 @@ def test_a_scenario_that_means_nothing_is_refused_in_a_line(tmp_path, capsys):
 def test_without_a_scenario_nothing_of_it_is_there(tmp_path):
     """No stage and no observer: dumps and conversations pay nothing; nor does a start, which imports nothing of it."""
     options = read_options(build_parser().parse_args(["serve", str(tmp_path)]))
-    assert (options.primary.stage, options.primary.observer) == (None, None)
+    assert (options.primary.stages, options.primary.observer) == ((), None)
     code = "import sys, ibbmaster.api.serving, ibbmaster.cli.serve; print([n for n in sys.modules if 'testkit' in n])"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "[]\n"

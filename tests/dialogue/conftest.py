@@ -28,7 +28,6 @@ from ibbmaster.query.engine import QueryRun
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, UnknownTable
-from ibbmaster.sql.information import SqliteEngine
 from ibbmaster.wire.response import ColumnDefinition, ResultSet
 
 
@@ -67,9 +66,6 @@ class Tables:
 
     def computed_columns(self, query):
         return QueryRun(query, _no_rows).columns()
-
-    def information_engine(self):
-        return SqliteEngine()
 
 
 def _no_rows(table, column_ids):

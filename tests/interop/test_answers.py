@@ -211,15 +211,16 @@ def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(
         server,
         "CREATE DATABASE d",
         "USE d",
-        "CREATE TABLE parent (id INT PRIMARY KEY)",
-        "CREATE TABLE child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
+        "CREATE TABLE parent (id VARCHAR(9) PRIMARY KEY)",
+        "CREATE TABLE child (id INT PRIMARY KEY, p VARCHAR(9), "
+        "FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE)",
         "CREATE TABLE s (a INT PRIMARY KEY, b INT)",
         "CREATE TABLE narrow (a INT PRIMARY KEY, b BIGINT)",
-        "INSERT INTO parent VALUES (1), (2)",
-        "INSERT INTO child VALUES (1, 1), (2, 2)",
+        "INSERT INTO parent VALUES ('é'), (2)",
+        "INSERT INTO child VALUES (1, 'E'), (2, 2)",
         "INSERT INTO s VALUES (1, 1)",
         "INSERT INTO narrow VALUES (1, 1), (2, 1000)",
-        "DELETE FROM parent WHERE id = 1",
+        "DELETE FROM parent WHERE id = 'é'",
         "SET binlog_format = STATEMENT",
         "UPDATE s SET b = 2",
         "SET binlog_format = ROW",
@@ -237,7 +238,7 @@ def test_what_the_log_does_not_tell_is_refused_with_the_group_and_the_reason(
 
     assert reasons == {
         "SELECT * FROM d.child": "the rows of d.child are not known since GTID 0-1-10: its foreign key to d.parent "
-        "deletes or changes rows without an event",
+        "deletes or changes rows without an event, and its texts may be alike to others by their collation",
         "SELECT * FROM d.s": "the rows of d.s are not known since GTID 0-1-11: in statement format: UPDATE",
         "SELECT b FROM d.narrow": "the rows of d.narrow are not known since GTID 0-1-12: MODIFY or CHANGE of column b "
         "may change its values: 1000 is none of -128 to 127",
@@ -290,11 +291,8 @@ def test_tables_of_a_dump_go_on_with_the_log_from_its_position(
 
 
 UNKNOWN_TO_A_LOG = {  # tables of lanes/row_ddl.sql whose rows no event tells, and why
-    **dict.fromkeys(("d.e1", "d.e2"), "EXCHANGE PARTITION moves rows"),
-    **dict.fromkeys(("d.p", "d.q"), "CONVERT PARTITION moves rows"),
     **dict.fromkeys(("d.m1", "d.m2"), "changed through the MERGE table"),
     **dict.fromkeys(("d.su", "d.su2"), "sql_mode lets a server take another one"),
-    "d.f1": "CONVERT TABLE moves rows",
     "d.mm": "in its UNION",
 }
 

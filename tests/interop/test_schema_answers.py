@@ -17,6 +17,7 @@ from lanes.schema_statements import (
     PREPARED,
     RESULT_SETTINGS,
     RESULT_SETTINGS_IN_UTF8MB4,
+    TOLD_BY_EXPRESSIONS,
 )
 
 from ibbmaster.event.rows.charset import decode_text, encode_text
@@ -99,6 +100,19 @@ def test_every_character_of_eucjpms_is_that_of_a_real_server(pair: Pair) -> None
             different.append((code, encode_text(mine, "eucjpms")))
     assert len(rows) == 2 * 94 * 94
     assert not different, (len(different), different[:10])
+
+
+def test_queries_of_the_own_tables_of_a_server_are_told_as_by_a_real_one(pair: Pair) -> None:
+    differences = []
+    with connect(pair.real) as real, connect(pair.ours) as ours:
+        for connection in (real, ours):
+            connection.query("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci, time_zone = '+00:00'")
+            connection.query("USE r1")
+        for sql in TOLD_BY_EXPRESSIONS:
+            mine, theirs = described(ours, sql), described(real, sql)
+            if mine != theirs:
+                differences.append(f"{sql}\n  ours {mine}\n  real {theirs}")
+    assert not differences, "\n".join(differences)
 
 
 def described(connection: Any, sql: str) -> Any:

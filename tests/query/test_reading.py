@@ -54,7 +54,9 @@ def test_what_is_no_query_is_an_error(end: str) -> None:
         read_query(tokenize(f"SELECT {end}"))
 
 
-@pytest.mark.parametrize("sql", ["SELECT a FROM t GROUP BY a WITH ROLLUP", "SELECT a FROM t EXCEPT SELECT a FROM u"])
+@pytest.mark.parametrize(
+    "sql", ["SELECT a FROM t GROUP BY a WITH ROLLUP", "SELECT a FROM t EXCEPT ALL SELECT a FROM u"]
+)
 def test_forms_that_are_not_carried_out_are_named(sql: str) -> None:
     with pytest.raises(RefusedError, match="support"):
         read_query(tokenize(sql))

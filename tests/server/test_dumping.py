@@ -211,7 +211,7 @@ async def test_what_was_logged_while_no_replica_was_there_comes_to_one_that_come
             store.write_direct(gtid, make_gtid_event(gtid), [make_event(16, 1, bytes(8))])
 
         commit(1)
-        async with serving(store, stage=lambda session: next(stages)()) as (primary, port):
+        async with serving(store, stages=(lambda session: next(stages)(),)) as (primary, port):
 
             async def dump(heartbeat_s):
                 replica = await connect(port)
@@ -701,17 +701,17 @@ async def test_what_goes_to_a_replica_can_be_counted_altered_and_cut_on_its_way(
     async with serving(growing.directory) as (_, port):
         whole = await received(port, connect)
     assert len(whole) > 30 * 200_000
-    async with serving(growing.directory, stage=count) as (_, port):
+    async with serving(growing.directory, stages=(count,)) as (_, port):
         assert await received(port, connect) == whole
     assert [counter.sent_bytes for _, counter in counters] == [len(whole)]
-    async with serving(growing.directory, stage=lambda _: Alter()) as (_, port):
+    async with serving(growing.directory, stages=(lambda _: Alter(),)) as (_, port):
         altered = await received(port, connect)
     assert len(altered) == len(whole)
     wrong = [index for index, byte in enumerate(altered) if byte != whole[index]]
     assert 3 < len(wrong) < 1000
     assert all(altered[index] == whole[index] ^ 0xFF for index in wrong)
     for bytes_max in (3, 1_000_003):
-        async with serving(growing.directory, stage=lambda _, size=bytes_max: Alter(bytes_max=size)) as (_, port):
+        async with serving(growing.directory, stages=(lambda _, size=bytes_max: Alter(bytes_max=size),)) as (_, port):
             assert await received(port, connect) == whole[:bytes_max]
 
 

@@ -728,7 +728,7 @@ def growing(faults, **options):
     """A log that grows, served with faults and nobody else who reads: its port, and how to write a group."""
     checked = check_options(tls="off", **options)
     checked = dataclasses.replace(
-        checked, primary=dataclasses.replace(checked.primary, stage=faults.stage, observer=faults)
+        checked, primary=dataclasses.replace(checked.primary, stages=(faults.stage,), observer=faults)
     )
     with (
         tempfile.TemporaryDirectory() as directory,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ibbmaster.event.rows.charset import letters_of
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.number import decimal_size
@@ -36,20 +36,18 @@ def reading_of(column: Column, spark_type: str) -> Reading:
     """
     kind = kind_of(column)
     size = kind.fixed_size(column)
-    match column.type:
-        case ColumnType.FLOAT:
-            return Reading(RowOp.FLOAT, 0, 0, "number")
-        case ColumnType.DOUBLE:
-            return Reading(RowOp.DOUBLE, 0, 0, "number")
-        case ColumnType.YEAR:
+    match column.kind:
+        case ValueKind.FLOAT:
+            return Reading(RowOp.FLOAT if column.is_single_precision else RowOp.DOUBLE, 0, 0, "number")
+        case ValueKind.YEAR:
             return Reading(RowOp.YEAR, 0, 0, "number")
-        case ColumnType.NEWDECIMAL if spark_type.startswith("decimal"):
+        case ValueKind.DECIMAL if spark_type.startswith("decimal"):
             return Reading(RowOp.DECIMAL, column.size, column.scale, "number")
-        case ColumnType.DATE | ColumnType.NEWDATE if spark_type == "date":
+        case ValueKind.DATE if spark_type == "date":
             return Reading(RowOp.DATE, 0, 0, "number")
-        case ColumnType.DATETIME2 if spark_type != "string":
+        case ValueKind.DATETIME if spark_type != "string" and not column.has_old_format:
             return Reading(RowOp.DATETIME, column.scale, 0, "number")
-        case ColumnType.TIMESTAMP2 if spark_type != "string":
+        case ValueKind.TIMESTAMP if spark_type != "string" and not column.has_old_format:
             return Reading(RowOp.TIMESTAMP, column.scale, 0, "number")
     if size is None:
         return Reading(RowOp.RAW_PREFIXED, kind.length_size(column), 0, _string_of(column))
@@ -65,7 +63,7 @@ def reading_of(column: Column, spark_type: str) -> Reading:
 
 def _string_of(column: Column) -> str:
     """What the bytes of a string are to become."""
-    if column.type in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED):
+    if column.is_compressed:
         return "value"
     if column.kind is ValueKind.TEXT:
         charset = column.charset or "utf8mb4"
@@ -79,12 +77,10 @@ def text_reading_of(column: Column) -> Reading:
     Raises:
         ValueError: values of this type cannot be read at all.
     """
-    match column.type:
-        case ColumnType.FLOAT:
-            return Reading(RowOp.RAW_FIXED, 4, 0, "value")
-        case ColumnType.DOUBLE:
-            return Reading(RowOp.RAW_FIXED, 8, 0, "value")
-        case ColumnType.NEWDECIMAL if column.size <= WIDE_DIGITS and column.scale <= PLAIN_SCALE:
+    match column.kind:
+        case ValueKind.FLOAT:
+            return raw_reading_of(column)
+        case ValueKind.DECIMAL if column.size <= WIDE_DIGITS and column.scale <= PLAIN_SCALE:
             return reading_of(column, "decimal")
     reading = reading_of(column, "string")
     return replace(reading, what="value") if reading.what == "bytes" else reading

@@ -13,7 +13,7 @@ from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.row_columns import RowColumns
 from ibbmaster.arrow.row_tables import ColumnCells
 from ibbmaster.arrow.temporal_texts import moment_texts
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, RowOp
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 IMAGES = ("before", "after")
 TEXT_BYTES_MAX = 1 << 28  # of values in one record batch: bytes have two digits each, and are in two columns
-OF_MOMENTS = (ColumnType.DATE, ColumnType.NEWDATE, ColumnType.DATETIME2, ColumnType.TIMESTAMP2)
+OF_MOMENTS = (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
 
 
 class ImageColumns(RowColumns):
@@ -86,7 +86,7 @@ class ImageColumns(RowColumns):
             return pa.array(numbers, mask=valid == 0).cast(pa.string())
         if reading.op == RowOp.DECIMAL:
             return self._cell_array(cells, batch, rows).cast(pa.string())
-        if column.type in OF_MOMENTS:
+        if column.kind in OF_MOMENTS and not column.has_old_format:
             texts = moment_texts(column, batch.data, values, valid)
             if texts is not None:
                 return texts

@@ -24,7 +24,7 @@ from ibbmaster.errors import EventError, UndecodableError
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.charset import letters_of
-from ibbmaster.event.rows.column import ColumnType, ValueKind
+from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.event.rows.value import Value
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels
@@ -261,7 +261,7 @@ class RowColumns:
     @staticmethod
     def _padded(cells: ColumnCells) -> int:
         """Bytes that each string is filled up to."""
-        is_padded = cells.column.type == ColumnType.STRING and cells.reading.what == "bytes"
+        is_padded = cells.column.is_fixed_length and cells.reading.what == "bytes"
         return cells.column.size if is_padded else 0
 
     def _bytes_max(self) -> int:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.arrow.read_options import Granularity, ZeroDates
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.column import Column, ValueKind
+from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.rows.keeps import has_every_value
 from ibbmaster.rows.shape import TableShape
 
@@ -193,14 +194,13 @@ def expect_readable(table: str, column: Column, wanted: Column, field: ShapeFiel
 def column_type(column: Column, zero_dates: ZeroDates) -> str:
     """Spark's type for the values of a column."""
     match column.kind:
-        case ValueKind.INTEGER if column.type == ColumnType.LONGLONG:
-            return "decimal(20,0)" if column.is_unsigned else "bigint"
         case ValueKind.INTEGER:
-            return "bigint" if column.is_unsigned and column.type == ColumnType.LONG else "int"
+            bits = 8 * (kind_of(column).fixed_size(column) or 0) - (not column.is_unsigned)
+            return "int" if bits < 32 else "bigint" if bits < 64 else "decimal(20,0)"
         case ValueKind.YEAR:
             return "int"
         case ValueKind.FLOAT:
-            return "float" if column.type == ColumnType.FLOAT else "double"
+            return "float" if column.is_single_precision else "double"
         case ValueKind.DECIMAL:
             fits = column.size <= SPARK_DECIMAL_DIGITS_MAX
             return f"decimal({column.size},{column.scale})" if fits else "string"

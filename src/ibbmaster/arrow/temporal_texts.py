@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ibbmaster.event.rows.column import Column, ColumnType
+from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def moment_texts(column: Column, data: Any, starts: Any, valid: Any) -> pa.Array
 
     is_there = valid != 0
     places = starts[is_there]
-    has_clock = column.type in (ColumnType.DATETIME2, ColumnType.TIMESTAMP2)
+    has_clock = column.kind is not ValueKind.DATE
     digits = column.scale if has_clock else 0
     if not has_clock:
         packed = _number(data, places, 3, highest_first=False)
@@ -37,7 +37,7 @@ def moment_texts(column: Column, data: Any, starts: Any, valid: Any) -> pa.Array
             return None
         parts = (packed >> 9, packed >> 5 & 15, packed & 31, zeros, zeros, zeros, zeros)
     else:
-        read = _datetime if column.type == ColumnType.DATETIME2 else _timestamp
+        read = _datetime if column.kind is ValueKind.DATETIME else _timestamp
         found = read(data, places, digits)
         if found is None:
             return None

@@ -30,7 +30,7 @@ _CLOCK_LENGTHS = {FieldType.DATETIME: 19, FieldType.TIMESTAMP: 19, FieldType.DAT
 _COMPARED = words("= != < <= > >= <=> AND OR XOR NOT IN LIKE REGEXP BETWEEN EXISTS")
 
 #: Functions whose column does not depend on their value: type, length (of texts in letters), flags.
-_CALLS: Mapping[str, tuple[FieldType, int, int]] = {
+CALLS: Mapping[str, tuple[FieldType, int, int]] = {
     "binlog_gtid_pos": (FieldType.LONG_BLOB, 16_777_216, 0),
     "charset": (FieldType.VAR_STRING, 64, 0),
     "collation": (FieldType.VAR_STRING, 64, 0),
@@ -67,8 +67,8 @@ def describe(name: str, expression: Expression, value: Value, *, version: int) -
             return _of_system_variable(name, expression, value)
         case UserVariable():
             return _of_user_variable(name, value)
-        case Call(name=function) if function in _CALLS:
-            kind, length, flags = _CALLS[function]
+        case Call(name=function) if function in CALLS:
+            kind, length, flags = CALLS[function]
             return _column(name, kind, length, flags, _digits(expression))
         case Call(name=function) if function in _LOCAL_CLOCKS:
             kind = FieldType.TIMESTAMP if Difference.NOW_IS_TIMESTAMP.holds(version) else FieldType.DATETIME

@@ -123,16 +123,12 @@ class Dialog:
         self._who = Who(connection_id, user, host)
         self._held = privileges.READING
         self._tls = ("", "")
-        self._is_begun = False
         self.reset()
 
     def reset(self) -> None:
         """Begin a new session on the same connection."""
         for what in ("user variables", "prepared statements"):
             self.hold(what, 0)
-        if self._is_begun:
-            self.close()
-        self._is_begun = True
         self.variables = UserVariables(self.hold)
         self._position = SessionPosition(self._facts, self.variables)
         self._settings = Settings(self._facts, self._position.state)
@@ -149,10 +145,6 @@ class Dialog:
         self._evaluator.subquery = self._querying.value
         self._prepared: PreparedStatements | None = None
         self._is_binary = False  # the rows of a prepared statement are wanted
-
-    def close(self) -> None:
-        """The session is over."""
-        self._tables.close()
 
     def begin(
         self,

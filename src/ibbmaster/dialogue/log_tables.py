@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -66,7 +66,7 @@ class TableQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyQuery:
-    """One query over tables of users in any form, as it was written; `find` gives a table that it names.
+    """One query in any form, as it was written; `find` gives a table that it names.
 
     The other attributes are as those of `TableQuery`.
     """
@@ -79,29 +79,6 @@ class AnyQuery:
     text_collation_id: int
     is_binary: bool
     version: int
-
-
-class InformationEngine(Protocol):
-    """Answers one session's statements over the tables of information_schema, and mysql.gtid_slave_pos."""
-
-    def answer(
-        self,
-        tokens: SqlTokens,
-        select: Select | None,
-        tables: Sequence[TableName],
-        find: Callable[[TableName], Relation],
-        evaluator: Evaluator,
-    ) -> Relation:
-        """The rows of a statement that names these tables, each of which `find` gives.
-
-        `select` is the statement where the dialogue has understood it; None else.
-
-        Raises:
-            RefusedError: it cannot be carried out.
-        """
-
-    def close(self) -> None:
-        """The session is over."""
 
 
 class LogTables(NamedTables, Protocol):
@@ -128,13 +105,10 @@ class LogTables(NamedTables, Protocol):
         """The columns that `read_table` would give; no row is read."""
 
     def compute(self, query: AnyQuery) -> Relation:
-        """The rows of a query that `read_table` does not answer."""
+        """The rows of a query that `read_table` does not answer, or that names no table of the log."""
 
     def computed_columns(self, query: AnyQuery) -> tuple[ColumnDefinition, ...]:
         """The columns that `compute` would give; no row is read."""
-
-    def information_engine(self) -> InformationEngine:
-        """A new one, for one session."""
 
 
 class LogFacts(ServerFacts, Protocol):

@@ -15,7 +15,7 @@ from ibbmaster.dialogue.statement import Select, TableName, Unread
 from ibbmaster.dialogue.variables import version_number
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
-    from ibbmaster.dialogue.log_tables import AnyQuery, InformationEngine, LogFacts, TableQuery
+    from ibbmaster.dialogue.log_tables import AnyQuery, LogFacts, TableQuery
     from ibbmaster.dialogue.session_schema import SessionSchema
     from ibbmaster.dialogue.table_queries import FoundTable
     from ibbmaster.wire.response import ColumnDefinition
@@ -44,13 +44,6 @@ class SessionTables:
         self._held = held
         self._seen: SessionSchema | None = None  # by the statement that is carried out
         self._last_seen: SessionSchema | None = None
-        self._engine: InformationEngine | None = None
-
-    def close(self) -> None:
-        """The session is over."""
-        if self._engine is not None:
-            self._engine.close()
-            self._engine = None
 
     def begin_statement(self) -> None:
         """Look anew where the session is."""
@@ -76,16 +69,17 @@ class SessionTables:
         """
         from ibbmaster.dialogue.table_queries import TableQuerying
 
-        querying = TableQuerying(self._evaluator, self._information_engine, self.find, version_number(self._facts))
+        querying = TableQuerying(self._evaluator, self.find, version_number(self._facts))
         try:
-            return querying.answer(query, self._position.snapshot, is_binary=is_binary)
+            found = querying.read(query, self._position.snapshot, is_binary=is_binary)
         except RefusedError as refused:
-            if refused.err.code not in OF_THE_FORM or not self._is_of_user(query):
+            if refused.err.code not in OF_THE_FORM:
                 raise
-        return self.computed(query, is_binary=is_binary)
+            found = None
+        return self.computed(query, is_binary=is_binary) if found is None else found
 
     def computed(self, query: Select | Unread, *, is_binary: bool) -> Relation:
-        """The rows of a query over tables of users in any form.
+        """The rows of a query in any form.
 
         Raises:
             RefusedError: it is not answered as a server would.
@@ -113,12 +107,6 @@ class SessionTables:
             version=version_number(self._facts),
         )
 
-    def _is_of_user(self, query: Select | Unread) -> bool:
-        from ibbmaster.schema.model import TableVersion
-
-        tables = () if query.source is None else query.source.tables
-        return any(isinstance(self.find(table), TableVersion) for table in tables)
-
     def rows(self, select: Select) -> Relation:
         """The rows of a query that stands inside something else.
 
@@ -145,8 +133,3 @@ class SessionTables:
             text = f"SELECT command denied to user '{who.user}'@'{who.host}' for table `{database}`.`{name}`"
             raise RefusedError(1142, "42000", text)
         return self.schema().table(database, name) if found is None else found
-
-    def _information_engine(self) -> InformationEngine:
-        if self._engine is None:
-            self._engine = self._facts.tables.information_engine()
-        return self._engine

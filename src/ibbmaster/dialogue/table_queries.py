@@ -1,4 +1,4 @@
-"""Queries over tables: of information_schema as a whole, or one table of a user. Loaded at the first of them."""
+"""The plain form of a query over one table of the log: its columns found, and computed what depends on no row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.dialogue.evaluating import AGGREGATES, Evaluator
-from ibbmaster.dialogue.log_tables import InformationEngine, LogSnapshot, TableQuery
+from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import not_supported, unknown_column
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.settings import Settings
@@ -22,28 +22,26 @@ FoundTable = Relation | TableVersion
 
 @dataclass(frozen=True, slots=True)
 class TableQuerying:
-    """Answers queries of one session; `find` gives a table, or says why not."""
+    """Reads queries of one session; `find` gives a table, or says why not."""
 
     evaluator: Evaluator
-    engine: Callable[[], InformationEngine]
     find: Callable[[TableName], FoundTable]
     version: int
 
-    def answer(
+    def read(
         self, query: Select | Unread, snapshot: Callable[[], LogSnapshot], *, is_binary: bool
-    ) -> Relation | TableQuery:
-        """The rows of a query, or what is to be asked of the log where it is about a table of a user.
+    ) -> TableQuery | None:
+        """What is to be asked of the log, of a query of one table of it; None of one without such a table.
 
         Raises:
-            RefusedError: it names what does not exist, or is of a kind that is not answered here.
+            RefusedError: it names what does not exist, or is of another form.
         """
         source = query.source
         assert source is not None
         tables = {table: self.find(table) for table in source.tables}
         users = [found for found in tables.values() if isinstance(found, TableVersion)]
         if not users:
-            select = query if isinstance(query, Select) else None
-            return self.engine().answer(source.tokens, select, source.tables, self._information, self.evaluator)
+            return None
         if isinstance(query, Unread) or len(tables) > 1 or len(query.tables) != 1 or query.is_joined:
             raise not_supported("a query of several tables")
         (table,) = users
@@ -64,11 +62,6 @@ class TableQuerying:
             is_binary=is_binary,
             version=self.version,
         )
-
-    def _information(self, table: TableName) -> Relation:
-        found = self.find(table)
-        assert isinstance(found, Relation)
-        return found
 
 
 def results_charset(settings: Settings) -> str | None:
@@ -111,8 +104,8 @@ class Resolver:
                 raise unknown_column(".".join(item.expression.table) + ".*", "SELECT")
             shown = (column for column in self._columns.values() if not column.is_invisible)
             return [SelectItem(ColumnName((column.name,)), column.name) for column in shown]
-        if isinstance(item.expression, Call) and item.expression.name in ("cast", "convert"):
-            raise not_supported("CAST beside columns")  # whose type a value alone does not tell
+        if not _names_column(item.expression) and not isinstance(item.expression, Literal):
+            raise not_supported("an expression beside columns")  # whose type a value alone does not tell
         return [SelectItem(self._expression(item.expression, "SELECT"), item.name)]
 
     def _key(self, key: Expression, items: Sequence[SelectItem], where: str) -> Expression:

@@ -13,6 +13,7 @@ from ibbmaster.event.types import EventType
 NAME_SIZE_MAX = 192  # bytes of 64 characters
 TABLE_ID_SIZE = 6
 FLAG_STATEMENT_END = 0x0001
+FLAG_NO_FOREIGN_KEY_CHECKS = 0x0002
 
 _V1 = frozenset(range(EventType.WRITE_ROWS_V1, EventType.DELETE_ROWS_V1 + 1))
 _V1_COMPRESSED = frozenset(range(EventType.WRITE_ROWS_COMPRESSED_V1, EventType.DELETE_ROWS_COMPRESSED_V1 + 1))

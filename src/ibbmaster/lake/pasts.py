@@ -17,10 +17,10 @@ from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import NameRange, TableName, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
+from ibbmaster.sql.cascades import CASCADING
 
 Place = tuple[int, int]  # of a group: file number, offset
 START: Place = (-1, -1)
-CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 
 
 class Truncation(NamedTuple):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol
 
+from ibbmaster.dialogue.describing import CALLS
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query import functions, kinds, moments, operators, values
-from ibbmaster.query.kinds import Kind, Type
+from ibbmaster.query.kinds import EXACT_NAMES, Kind, Type
 from ibbmaster.query.scalars import (
     Row,
     Scalar,
@@ -187,6 +189,8 @@ class Compiler:
                 return functions.call("concat", "concat", given, self.session.collation)
             case "NEGATIVE":
                 return operators.negative(first)
+            case "~":
+                return operators.inverted_bits(first)
             case "&" | "|" | "^" | "<<" | ">>":
                 return operators.bits(operator, first, given[1])
             case "=" | "!=" | "<" | "<=" | ">" | ">=" | "<=>":
@@ -228,6 +232,7 @@ class Compiler:
 
     def _collated(self, operand: Any, name: str) -> Scalar:
         found = self.scalar(operand)
+        name = re.sub("^utf8_", "utf8mb3_", name)
         collation = name if "_" in name and not name.startswith("uca1400") else f"utf8mb4_{name}"
         if found.type.kind not in kinds.TEXTS or (found.type.charset or "utf8mb4") != collation.split("_")[0]:
             raise not_supported(f"COLLATE {name} of such values")
@@ -256,16 +261,19 @@ class Compiler:
         return constant(kinds.moment(min(len(text.partition(".")[2]), 6), is_nullable=False), found)
 
     def _membership(self, left: Any, query: PlannedQuery) -> Slot:
-        """x IN (SELECT …)"""
-        if len(query.types) != 1:
-            raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")
-        inner = Slot("q.o0", query.types[0])
-        outside = Compiler(self.session, self.registry)
-        inside = Compiler(self.session, self.registry)
-        one, other = comparable(outside.scalar(left), inside.scalar(inner))
-        needle = emit_scalar(one, outside.slots, self.registry)
-        stack = emit_scalar(other, inside.slots, self.registry)
-        return Slot(f"({needle} IN (SELECT {stack} FROM ({query.sql}) AS q))", kinds.truth())
+        """x IN (SELECT …), and (x, y) IN (SELECT …)"""
+        wanted = left.operands if isinstance(left, Operation) and left.operator == "ROW" else (left,)
+        if len(query.types) != len(wanted):
+            raise RefusedError(1241, "21000", f"Operand should contain {len(wanted)} column(s)")
+        needles, stacks = [], []
+        for no, (node, kind) in enumerate(zip(wanted, query.types, strict=True)):
+            outside = Compiler(self.session, self.registry)
+            inside = Compiler(self.session, self.registry)
+            one, other = comparable(outside.scalar(node), inside.scalar(Slot(f"q.o{no}", kind)))
+            needles.append(emit_scalar(one, outside.slots, self.registry))
+            stacks.append(emit_scalar(other, inside.slots, self.registry))
+        needle = needles[0] if len(needles) == 1 else f"({', '.join(needles)})"
+        return Slot(f"({needle} IN (SELECT {', '.join(stacks)} FROM ({query.sql}) AS q))", kinds.truth())
 
     def value_of(self, query: PlannedQuery) -> Slot:
         """The only value of a query in brackets."""
@@ -293,8 +301,8 @@ class Compiler:
             text = values.moment_text(self._now_us, 0)
             assert text is not None
             return constant(kinds.date(is_nullable=False), text[:10])
-        if name == "charset" or name == "collation" or name == "coercibility":
-            raise not_supported(f"{call.written}() over tables of the log")
+        if name in ("charset", "collation") and len(call.arguments) == 1:
+            return self._named_charset(name, self.scalar(call.arguments[0]).type)
         if functions.is_function(name):
             given = [self.scalar(argument) for argument in call.arguments]
             return functions.call(name, call.written, given, self.session.collation)
@@ -305,8 +313,28 @@ class Compiler:
         if any(not isinstance(argument, Literal) for argument in call.arguments) or name not in _OF_SESSION:
             raise not_supported(f"{call.written}() over columns of a table")
         value = self.session.evaluator.evaluate(call)
-        found = self._literal(value)
-        return constant(found.type.computed(strength=3), found.value)
+        return constant(self._type_of_session(name) or self._literal(value).type.computed(strength=3), value)
+
+    @staticmethod
+    def _type_of_session(name: str) -> Type | None:
+        """The type of a function of the session, where that does not depend on its value."""
+        if name not in CALLS:
+            return None
+        field_, length, flags = CALLS[name]
+        is_nullable = not flags & kinds.NOT_NULL
+        if field_ is FieldType.VAR_STRING:
+            return kinds.text(length, "utf8mb3_general_ci", strength=3, is_nullable=is_nullable)
+        kind = kinds.integer(length, length=length, is_unsigned=bool(flags & kinds.UNSIGNED), is_nullable=is_nullable)
+        return kinds.changed(kind, field=field_)
+
+    @staticmethod
+    def _named_charset(name: str, kind: Type) -> Scalar:
+        """CHARSET() and COLLATION() of a text."""
+        if kind.kind not in kinds.TEXTS or kind.collation is None:
+            raise not_supported(f"{name.upper()}() of such values")
+        collation = "utf8mb3_general_ci" if kind.collation == EXACT_NAMES else kind.collation
+        found = collation.split("_")[0] if name == "charset" else collation
+        return constant(kinds.text(64, "utf8mb3_general_ci", strength=3), found)
 
     @property
     def _now_us(self) -> int:
@@ -456,21 +484,32 @@ class Compiler:
 
     def _to_text(self, value: Scalar, cast: Cast) -> Scalar:
         own = value.type
-        if cast.charset not in (None, "utf8mb4") or own.kind in (Kind.BYTES, Kind.BIT):
+        charset = {None: "utf8mb4", "utf8": "utf8mb3"}.get(cast.charset, cast.charset)
+        if charset not in ("utf8mb4", "utf8mb3") or own.kind in (Kind.BYTES, Kind.BIT):
             raise not_supported("CAST to texts of such a kind")
         length = own.length if cast.length is None else cast.length
-        is_same = cast.kind == "using"
-        collation = "utf8mb4_general_ci" if is_same else self.session.collation
-        if Difference.UCA_1400_IS_DEFAULT.holds(self.session.version) and is_same:
-            collation = "utf8mb4_uca1400_ai_ci"
-        if own.kind in kinds.TEXTS and not is_same and (own.charset or "utf8mb4") != collation.split("_")[0]:
+        is_named = cast.charset is not None
+        collation = f"{charset}_general_ci" if is_named else self.session.collation
+        if Difference.UCA_1400_IS_DEFAULT.holds(self.session.version) and is_named:
+            collation = f"{charset}_uca1400_ai_ci"
+        known = (charset, "utf8mb3", "utf8mb4") if is_named else (collation.split("_")[0], "utf8mb3")
+        if own.kind in kinds.TEXTS and (own.charset or "utf8mb4") not in known:
             raise not_supported("CAST of texts of another character set")
         size = cast.length
+
+        def cut(text: str) -> str:
+            if charset == "utf8mb3" and not text.isascii() and max(text) > "\uffff":
+                raise not_supported("a letter that utf8mb3 does not have")
+            return text if size is None else text[:size]
+
         kind = kinds.text(length, collation, strength=2, is_nullable=True)
-        return apply(kind, lambda text: text if size is None else text[:size], as_text(value))
+        return apply(kinds.changed(kind, charset="utf8mb3" if charset == "utf8mb3" else None), cut, as_text(value))
 
 
-_OF_SESSION = words("version database schema user session_user system_user current_user connection_id")
+_OF_SESSION = words(
+    "version database schema user session_user system_user current_user connection_id unix_timestamp found_rows "
+    "last_insert_id row_count"
+)
 #: Functions that a server has, beside those that are computed anywhere here.
 _KNOWN = words(
     "json_extract json_value json_query json_unquote regexp_replace regexp_substr str_to_date sec_to_time lead lag "
@@ -552,6 +591,21 @@ class Emitter:
                 return scalar.slot.sql, kind
             scalar = cast_to(scalar, kind)
         return emit_scalar(scalar, slots, self.registry), scalar.type
+
+    def fitted(self, node: Any, kind: Type) -> tuple[str, Type]:
+        """SQL of a value that goes into a column of a type, which may be too narrow for it."""
+        scalar, slots = self.scalar(node)
+        if scalar.type.kind not in (kind.kind, Kind.NULL):
+            raise not_supported(f"{scalar.type.kind.value} in a column of {kind.kind.value}")
+
+        def check(value: Any) -> Any:
+            if kind.kind is Kind.TEXT and len(value) > kind.length:
+                raise not_supported(f"a text longer than its column, which has {kind.length} letters")
+            if kind.field is FieldType.LONG and not -(1 << 31) <= value < 1 << 31:
+                raise not_supported("a number out of the range of its column")
+            return value
+
+        return emit_scalar(apply(kind, check, cast_to(scalar, kind)), slots, self.registry), kind
 
     def key(self, node: Any) -> str:
         """SQL of what orders and groups values."""

@@ -7,7 +7,7 @@ import itertools
 import math
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,10 +15,12 @@ from ibbmaster.dialogue.log_tables import AnyQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, out_of_memory
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.statement import TableName
+from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.query import aggregates, values
 from ibbmaster.query.compiling import QuerySession
 from ibbmaster.query.kinds import FLOATING, REALS, Kind, Type, definition_of
+from ibbmaster.query.listed import ServerTable
 from ibbmaster.query.planning import Plan, Planner, SourceColumn, SourceTable
 from ibbmaster.query.reading import read_query
 from ibbmaster.query.scalars import Slot
@@ -44,6 +46,7 @@ from ibbmaster.work import BrokenOffError, check_wanted
 
 FIRST_ROWS = 100  # that are computed before the answer begins
 STEPS_BETWEEN_LOOKS = 20_000
+STEPS_MAX = 30_000_000  # of SQLite's machine, for a query of no table of the log: about a second
 CACHE_KIB = 8 << 10
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
 VALUE_MAX = 64 << 20  # bytes of one value
@@ -51,6 +54,12 @@ FUNCTIONS_MAX = 2_000
 FREE_SHARE = 0.1  # of the file system of temporary files, which no query may take: SQLite sorts there without a limit
 FREE_BYTES = 1 << 30  # of a large one
 OUT_OF_RANGE = 1690
+TOO_COSTLY = RefusedError(
+    1104,
+    "42000",
+    "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE and use SET SQL_BIG_SELECTS=1 or "
+    "SET MAX_JOIN_SIZE=# if the SELECT is okay",
+)
 FIXED_MAX = 1e17  # of floating numbers that are shown with a fixed point
 #: What of sql_mode changes values of expressions.
 OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
@@ -88,10 +97,12 @@ class QueryRun:
         self._find = query.find
         self._rows_of = rows_of
         self._tables: dict[str, LoadedTable] = {}
+        self._listed: dict[str, ServerTable] = {}
         self._parameters: dict[str, Any] = {}
         self._functions: list[tuple[str, int, Callable[..., Any]]] = []
         self._error: Exception | None = None
         self._is_limited = False
+        self._steps_left = math.inf
         self._database: sqlite3.Connection | None = None
 
     # What the planner asks --------------------------------------------------------------------
@@ -112,14 +123,15 @@ class QueryRun:
 
     def key_column(self, slot: Slot) -> str | None:
         """As `SqlFunctions` has it."""
-        table = self._tables.get(slot.table)
+        table = self._tables.get(slot.table) or self._listed.get(slot.table)
         return None if table is None else table.key_column(slot)
 
     def source(self, table: NamedTable, sql_alias: str) -> tuple[str, SourceTable]:
         """As `Tables` has it."""
         found = self._find(TableName(table.name, table.database))
-        if not isinstance(found, TableVersion):
-            raise not_supported("tables of the log and of information_schema in one query")
+        if isinstance(found, Relation):
+            return self._listed_source(table, found, sql_alias)
+        assert isinstance(found, TableVersion)
         if found.kind is not TableKind.BASE:
             raise not_supported(f"SELECT from a {found.kind.value.lower()}")
         definitions = {
@@ -156,6 +168,19 @@ class QueryRun:
         source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
         return loaded.name, source
 
+    def _listed_source(self, table: NamedTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
+        session = self._session
+        loaded = ServerTable(
+            len(self._listed), sql_alias, relation, session.charset, session.collation_id,
+            folds=bool(session.evaluator.settings.value(LOWER_CASE_TABLE_NAMES)),
+        )  # fmt: skip
+        self._listed[loaded.name] = loaded
+        columns = [SourceColumn(name, slot) for name, slot in loaded.slots()]
+        database = table.database or session.evaluator.who.database
+        source = SourceTable(table.alias or table.name, database, columns)
+        source.is_clustered = source.is_listed = True
+        return loaded.name, source
+
     # Rows -------------------------------------------------------------------------------------
 
     def columns(self) -> tuple[ColumnDefinition, ...]:
@@ -173,6 +198,7 @@ class QueryRun:
         database = self._open()
         try:
             self._load(plan.sql)
+            self._steps_left = math.inf if self._tables else STEPS_MAX
             cursor = self._execute(plan.sql)
             shows = [self._shower(column.type) for column in plan.columns]
             rows = self._rows(cursor, shows)
@@ -239,6 +265,9 @@ class QueryRun:
         try:
             check_wanted()
             _expect_free_space()
+            self._steps_left -= STEPS_BETWEEN_LOOKS
+            if self._steps_left < 0:
+                raise TOO_COSTLY
         except (BrokenOffError, RefusedError) as error:
             self._error = error
             return 1
@@ -246,6 +275,9 @@ class QueryRun:
 
     def _load(self, sql: str) -> None:
         assert self._database is not None
+        for listed in self._listed.values():
+            made, filled, rows = listed.load(sql)
+            self._fill(made, filled, rows, "information_schema")
         for table in self._tables.values():
             used = table.used_columns(sql)
             local = local_columns(table.table)
@@ -255,14 +287,18 @@ class QueryRun:
                         f"column {column.name}, which each reader's session computes anew, in such a query"
                     )
             found = self._rows_of(table.table, [column.id for _, column in used])
-            self._database.execute(table.create(used))
-            self._database.execute("BEGIN")
-            try:
-                rows = table.rows(found, used, self._session.time_zone_s)
-                self._database.executemany(table.insert(used), rows)
-            except (sqlite3.Error, ValueError, OverflowError) as error:
-                raise self._cause(error, f"rows of {table.table.full_name}") from None
-            self._database.execute("COMMIT")
+            rows = table.rows(found, used, self._session.time_zone_s)
+            self._fill(table.create(used), table.insert(used), rows, table.table.full_name)
+
+    def _fill(self, made: str, filled: str, rows: Iterable[tuple[Any, ...]], name: str) -> None:
+        assert self._database is not None
+        self._database.execute(made)
+        self._database.execute("BEGIN")
+        try:
+            self._database.executemany(filled, rows)
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            raise self._cause(error, f"rows of {name}") from None
+        self._database.execute("COMMIT")
 
     def _execute(self, sql: str) -> sqlite3.Cursor:
         assert self._database is not None

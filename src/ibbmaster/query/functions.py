@@ -313,6 +313,21 @@ def _locate(arguments: list[Scalar]) -> Scalar:
     return apply(kinds.changed(kind, field=FieldType.LONG), find, _plain(wanted), _plain(value), *map(as_integer, more))
 
 
+def _find_in_set(arguments: list[Scalar]) -> Scalar:
+    collation, _ = _joint(arguments)
+    weigh = letters_of(collation)
+    if "uca1400" in collation or "unicode" in collation:
+        raise not_supported(f"FIND_IN_SET by {collation}")
+
+    def find(piece: str, texts: str) -> int:
+        wanted = weigh(piece)
+        found = (number for number, text in enumerate(texts.split(","), 1) if weigh(text) == wanted)
+        return next(found, 0) if texts and "," not in piece else 0
+
+    kind = kinds.integer(3, length=3, is_nullable=any(one.type.is_nullable for one in arguments))
+    return apply(kind, find, *map(_plain, arguments))
+
+
 def _substring_index(arguments: list[Scalar]) -> Scalar:
     value, mark, count = arguments
     kind = _text(arguments[:1], _length(value), is_nullable=True)
@@ -617,7 +632,12 @@ def _last_max(given: tuple[Any, ...], key: Callable[[Any], Any]) -> Any:
 
 def _if(arguments: list[Scalar]) -> Scalar:
     condition, first, second = arguments
-    return chosen([condition], [first, second])
+    return chosen([condition], [_null_as(first, second), _null_as(second, first)])
+
+
+def _null_as(value: Scalar, other: Scalar) -> Scalar:
+    """NULL as a value of another's type, which is all that IF sees of it."""
+    return constant(other.type.computed(is_nullable=True), None) if value.type.kind is Kind.NULL else value
 
 
 def _ifnull(arguments: list[Scalar]) -> Scalar:
@@ -685,6 +705,7 @@ _FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "character_length": (1, 1, _counted(10, len)),
     "locate": (2, 3, _locate),
     "instr": (2, 2, lambda arguments: _locate([arguments[1], arguments[0]])),
+    "find_in_set": (2, 2, _find_in_set),
     "substring_index": (3, 3, _substring_index),
     "hex": (1, 1, _hex),
     "md5": (1, 1, _digest(32, lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())),

@@ -99,6 +99,7 @@ class Type:
 
 
 NULL = Type(kind=Kind.NULL)
+EXACT_NAMES = "utf8mb3_names"  # of names of databases and tables: ordered as others, but equal only to themselves
 
 
 def changed(kind: Type, **changes: Any) -> Type:
@@ -348,11 +349,15 @@ def joint_collation(kinds: Sequence[Type]) -> tuple[str, int]:
     best = min(kind.strength for kind in kinds)
     strong = {kind.collation for kind in kinds if kind.strength == best}
     strong.discard(None)
+    if strong == {EXACT_NAMES, "utf8mb3_general_ci"}:
+        strong = {EXACT_NAMES}
     if len(strong) > 1:
         charsets = {str(name).split("_")[0] for name in strong}
         binary = [name for name in strong if str(name).endswith("_bin")]
         if len(charsets) == 1 and len(binary) == 1 and best == 2:
             return str(binary[0]), best
+        if charsets == {"utf8mb3", "utf8mb4"} and len(wide := [one for one in strong if "utf8mb4" in str(one)]) == 1:
+            return str(wide[0]), best
         raise not_supported("texts of several collations together: " + ", ".join(sorted(map(str, strong))))
     if not strong:
         return "utf8mb4_general_ci", 5

@@ -24,6 +24,7 @@ from ibbmaster.query.scalars import (
     cast_to,
     check_letters,
     comparable,
+    constant,
     negated,
 )
 from ibbmaster.query.values import EXACT, checked_decimal, checked_int, checked_real
@@ -211,8 +212,6 @@ def negative(operand: Scalar) -> Scalar:
     if what == "exact":
         found = kinds.decimal(kinds.numeric_digits(kind), kind.decimals, is_nullable=kind.is_nullable)
         return apply(kinds.changed(found, length=kind.length + 1, fraction=kind.scale), negated, as_exact(operand))
-    if kind.is_wide:
-        raise not_supported("the negative of a BIGINT UNSIGNED")
     length = kind.length + 1
     found = kinds.integer(kind.digits, length=length, is_nullable=kind.is_nullable)
     return apply(found, lambda value: checked_int(-value, False), as_number(operand))
@@ -227,6 +226,11 @@ def bits(operator: str, left: Scalar, right: Scalar) -> Scalar:
     mask = (1 << 64) - 1
     function = _BITS[operator]
     return apply(kind, lambda a, b: function(a & mask, b & mask) & mask, as_integer(left), as_integer(right))
+
+
+def inverted_bits(operand: Scalar) -> Scalar:
+    """~x"""
+    return bits("^", operand, constant(kinds.integer(20, is_nullable=False), (1 << 64) - 1))
 
 
 # Conditions -----------------------------------------------------------------------------------

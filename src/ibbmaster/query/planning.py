@@ -16,6 +16,7 @@ from ibbmaster.query.tree import (
     Aggregate,
     Cast,
     Compound,
+    Definition,
     DerivedTable,
     Item,
     Join,
@@ -27,10 +28,13 @@ from ibbmaster.query.tree import (
     Source,
     Window,
     WithQuery,
+    names_table,
 )
 from ibbmaster.sqltext.expression import Call, ColumnName, Literal, Operation, Star
 
 TABLES_MAX = 61
+ITERATIONS_MAX = 1000
+OTHER_WIDTH = RefusedError(1222, "21000", "The used SELECT statements have a different number of columns")
 ROWS_MAX = (1 << 63) - 1
 
 
@@ -53,6 +57,7 @@ class SourceTable:
     key: tuple[Slot, ...] = ()
     indexed: frozenset[Slot] = frozenset()  # columns of indexes, but of that key
     is_clustered: bool = False  # whether its rows lie in the order of their key
+    is_listed: bool = False  # whether every server has it
     is_outer: bool = False  # whether a join makes rows of NULL for it
     hidden: set[str] = field(default_factory=set)  # columns that a join by USING has put together with others
 
@@ -81,6 +86,14 @@ class Plan:
     outer: frozenset[Slot] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class KnownRows:
+    """The rows that a query of WITH RECURSIVE has given before, in the query itself."""
+
+    table: str
+    columns: tuple[PlannedColumn, ...]
+
+
 class Tables(Protocol):
     """Gives tables of the log to a plan."""
 
@@ -99,6 +112,7 @@ class _Scope:
     joined: dict[str, Any] = field(default_factory=dict)  # columns of USING
     aliases: dict[str, Any] = field(default_factory=dict)  # resolved items by name
     outer: set[Slot] = field(default_factory=set)  # of queries around it, that were named
+    recursive: list[str] = field(default_factory=list)  # what SQL calls the table that WITH RECURSIVE makes of this
 
 
 class Planner:
@@ -130,6 +144,9 @@ class Planner:
             case WithQuery():
                 known = dict(definitions)
                 for definition in query.definitions:
+                    if query.is_recursive and names_table(definition.query, definition.name):
+                        known[definition.name.lower()] = self._recursion(definition, known)
+                        continue
                     plan = self._query(definition.query, parent, known)
                     known[definition.name.lower()] = _renamed(plan, definition.columns)
                 return self._query(query.query, parent, known)
@@ -149,7 +166,7 @@ class Planner:
         plans = [self._query(member, parent, definitions) for member in query.members]
         width = len(plans[0].columns)
         if any(len(plan.columns) != width for plan in plans):
-            raise RefusedError(1222, "21000", "The used SELECT statements have a different number of columns")
+            raise OTHER_WIDTH
         outer = frozenset().union(*(plan.outer for plan in plans))
         if len(plans) == 1:
             columns, sql = plans[0].columns, plans[0].sql
@@ -161,6 +178,9 @@ class Planner:
             )
             sql = self._cast_member(plans[0], types)
             for operator, plan in zip(query.operators, plans[1:], strict=True):
+                if operator in ("EXCEPT", "INTERSECT"):
+                    sql = self._matched(operator, sql, self._cast_member(plan, types), types)
+                    continue
                 sql = f"{sql} UNION ALL {self._cast_member(plan, types)}"
                 if operator == "UNION":
                     sql = f"SELECT * FROM ({self._distinct(sql, types)})"
@@ -170,6 +190,52 @@ class Planner:
             keys = [self._order_sql(self._output_key(key, columns, slots), key.is_descending) for key in query.order_by]
             sql = f"SELECT * FROM ({sql}) AS {inner}" + _ordered(keys) + _limited(query.limit)
         return Plan(sql, columns, query.limit == (0, 1), outer)
+
+    def _matched(self, operator: str, left: str, right: str, types: Sequence[Type]) -> str:
+        """The rows of one query that are also, or not, those of another: each once, as the first one has it."""
+        alias = f"d{self._next()}"
+        slots = [Slot(f"{alias}.o{no}", kind) for no, kind in enumerate(types)]
+        shown = ", ".join(f"same_row({slot.sql}) FILTER (WHERE side = 1) AS o{no}" for no, slot in enumerate(slots))
+        keys = ", ".join(map(self._emitter.key, slots))
+        both = f"SELECT *, 1 AS side FROM ({left}) UNION ALL SELECT *, 2 FROM ({right})"
+        sides = "MIN(side) = 1 AND MAX(side) = " + ("1" if operator == "EXCEPT" else "2")
+        return f"SELECT {shown} FROM ({both}) AS {alias} GROUP BY {keys} HAVING {sides}"
+
+    # WITH RECURSIVE ---------------------------------------------------------------------------
+
+    def _recursion(self, definition: Definition, definitions: dict[str, Any]) -> Plan:
+        """What a query gives, and then of its own rows, until it gives none."""
+        query = definition.query
+        if not isinstance(query, Compound) or query.operators != ("UNION ALL",) or query.order_by or query.limit:
+            raise not_supported("WITH RECURSIVE but of two queries and UNION ALL")
+        first, second = query.members
+        if names_table(first, definition.name) or not isinstance(second, SelectBlock) or not _is_plain(second):
+            raise not_supported("WITH RECURSIVE of this form")
+        start = _renamed(self._query(first, None, definitions), definition.columns)
+        columns = tuple(PlannedColumn(one.name, one.type.computed(is_nullable=True)) for one in start.columns)
+        table = f"r{self._next()}"
+        known = {**definitions, definition.name.lower(): KnownRows(table, columns)}
+        types = [column.type for column in columns]
+        following = self._block(second, None, known, types=types)
+        names = ", ".join(f"o{no}" for no in range(len(columns)))
+        sql = (
+            f"WITH RECURSIVE {table} ({names}, depth) AS (SELECT {names}, 0 FROM ({self._cast_member(start, types)}) "
+            f"UNION ALL {following.sql}) SELECT {names} FROM {table}"
+        )
+        return Plan(sql, columns)
+
+    def _next_depth(self, scope: _Scope) -> tuple[str, str]:
+        """What counts how often a query was asked of its own rows, and what ends it behind the last time."""
+        (alias,) = scope.recursive
+        most = self._session.evaluator.settings.value("max_recursive_iterations")
+        limit = most if isinstance(most, int) else ITERATIONS_MAX
+
+        def check(depth: int) -> int:
+            if depth >= limit:
+                raise not_supported(f"WITH RECURSIVE of more than {limit} steps")
+            return 1
+
+        return f"{alias}.depth + 1", f"{self._registry.function(check, 1)}({alias}.depth)"
 
     def _cast_member(self, plan: Plan, types: Sequence[Type]) -> str:
         alias = f"m{self._next()}"
@@ -209,7 +275,16 @@ class Planner:
 
     # SELECT -----------------------------------------------------------------------------------
 
-    def _block(self, block: SelectBlock, parent: _Scope | None, definitions: dict[str, Any], *, is_value: bool) -> Plan:
+    def _block(
+        self,
+        block: SelectBlock,
+        parent: _Scope | None,
+        definitions: dict[str, Any],
+        *,
+        is_value: bool = False,
+        types: Sequence[Type] | None = None,
+    ) -> Plan:
+        """`types` are those of the columns of a query that is asked of its own rows."""
         scope = _Scope([], parent, self._next(), definitions)
         equal: list[tuple[Any, Any]] = []
         from_sql = "" if block.source is None else f" FROM {self._source(block.source, scope, equal)}"
@@ -242,7 +317,18 @@ class Planner:
         items = [dataclasses.replace(item, node=self._windows(item.node)) for item in items]
         order_by = [OrderKey(self._windows(key.node), key.is_descending) for key in order_by]
         show = self._emitter.value if is_value and not group_by and not block.is_distinct else self._shown_value
-        emitted = [show(item.node) for item in items]
+        if types is not None:
+            if len(items) != len(types):
+                raise OTHER_WIDTH
+            if is_grouped or len(scope.recursive) != 1:
+                raise not_supported("WITH RECURSIVE of this form")
+            emitted = [self._emitter.fitted(item.node, kind) for item, kind in zip(items, types, strict=True)]
+            depth, ends = self._next_depth(scope)
+            emitted.append((depth, types[0]))
+            items.append(Item(Star(), "depth"))
+            where_sql.append(ends)
+        else:
+            emitted = [show(item.node) for item in items]
         return self._written(
             block, scope, items, emitted, from_sql, where, where_sql, group_by, having, order_by, is_grouped
         )
@@ -340,6 +426,10 @@ class Planner:
         if isinstance(defined, Plan):
             return self._derived(defined, alias, scope)
         number = self._next()
+        if isinstance(defined, KnownRows):
+            scope.recursive.append(f"a{number}")
+            self._add_columns(defined.columns, alias, number, scope)
+            return f"{defined.table} AS a{number}"
         name, found = self._tables.source(table, f"a{number}")
         found.columns = [
             dataclasses.replace(one, slot=dataclasses.replace(one.slot, block=scope.block)) for one in found.columns
@@ -353,16 +443,19 @@ class Planner:
         if plan.outer:
             raise not_supported("a query in FROM that depends on others")
         number = self._next()
+        self._add_columns(plan.columns, alias, number, scope)
+        return f"({plan.sql}) AS a{number}"
+
+    def _add_columns(self, planned: Sequence[PlannedColumn], alias: str, number: int, scope: _Scope) -> None:
         columns = [
             SourceColumn(column.name, Slot(f"a{number}.o{no}", _of_derived(column.type), scope.block))
-            for no, column in enumerate(plan.columns)
+            for no, column in enumerate(planned)
         ]
         names = [column.name.lower() for column in columns]
         for name in names:
             if names.count(name) > 1:
                 raise RefusedError(1060, "42S21", f"Duplicate column name '{name}'")
         self._add(scope, SourceTable(alias, None, columns))
-        return f"({plan.sql}) AS a{number}"
 
     def _add(self, scope: _Scope, table: SourceTable) -> None:
         if any(one.alias == table.alias and one.database == table.database for one in scope.tables):
@@ -579,9 +672,11 @@ class _Grouping:
             case Window():
                 return None
             case Slot(block=block) if block == self._scope.block:
-                if node not in self._known:
+                if node in self._known:
+                    return node
+                if not all(table.is_listed for table in self._scope.tables):
                     raise not_supported("columns that are not grouped")
-                return node
+                return dataclasses.replace(node, sql=f"first_row({node.sql})")
             case PlannedQuery(outer=outer):
                 for slot in outer:
                     if slot.block == self._scope.block and not (
@@ -672,8 +767,10 @@ def _rows_compared(node: Any) -> Any:
                 raise RefusedError(1241, "21000", f"Operand should contain {len(left)} column(s)")
             return _compared_rows(operator, left, right)
         case Operation(operator="IN", operands=(Operation(operator="ROW") as left, *others)):
+            if len(others) == 1 and isinstance(others[0], Nested | PlannedQuery):
+                return node
             if not all(isinstance(one, Operation) and one.operator == "ROW" for one in others):
-                raise not_supported("rows IN a query")
+                raise not_supported("rows IN such a list")
             return Operation("OR", tuple(_rows_compared(Operation("=", (left, one))) for one in others))
     return node
 
@@ -701,6 +798,10 @@ def _equalities(node: Any) -> list[tuple[Any, Any]]:
 def _is_exact(node: Any) -> bool:
     """Whether values of a column that compare alike are the same."""
     return isinstance(node, Slot) and is_ordered_by_sqlite(node.type)
+
+
+def _is_plain(block: SelectBlock) -> bool:
+    return not (block.group_by or block.having or block.order_by or block.limit or block.is_distinct)
 
 
 def _chosen(is_stable: bool) -> str:

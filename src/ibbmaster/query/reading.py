@@ -41,7 +41,8 @@ AGGREGATES = words(
     "bit_xor any_value json_arrayagg json_objectagg"
 )
 _OPTIONS = words(
-    "ALL HIGH_PRIORITY STRAIGHT_JOIN SQL_SMALL_RESULT SQL_BIG_RESULT SQL_BUFFER_RESULT SQL_CACHE SQL_NO_CACHE"
+    "ALL HIGH_PRIORITY STRAIGHT_JOIN SQL_SMALL_RESULT SQL_BIG_RESULT SQL_BUFFER_RESULT SQL_CACHE SQL_NO_CACHE "
+    "SQL_CALC_FOUND_ROWS"
 )
 _ENDS_ALIAS = RESERVED | words("USE FORCE IGNORE PARTITION WINDOW OVER ROWS RETURNING")
 
@@ -69,12 +70,11 @@ class _QueryReader(ExpressionParser):
     def query(self) -> Query:
         """WITH, SELECT, UNION."""
         if self._accept("WITH"):
-            if self._accept("RECURSIVE"):
-                raise not_supported("WITH RECURSIVE over tables of the log")
+            is_recursive = self._accept("RECURSIVE")
             definitions = [self._definition()]
             while self._accept(","):
                 definitions.append(self._definition())
-            return WithQuery(tuple(definitions), self.query())
+            return WithQuery(tuple(definitions), self.query(), is_recursive)
         members = [self._member()]
         operators = []
         while (operator := self._set_operator()) is not None:
@@ -83,6 +83,8 @@ class _QueryReader(ExpressionParser):
         if not operators:
             query = members[0]
             return self._ordered(query)
+        if "INTERSECT" in operators and len(set(operators)) > 1:
+            raise not_supported("INTERSECT beside UNION and EXCEPT")
         last = members[-1]
         order_by, limit = self._order_keys(), self._limited()
         if isinstance(last, SelectBlock) and not self._last_was_in_brackets:
@@ -105,8 +107,12 @@ class _QueryReader(ExpressionParser):
                 return "UNION ALL"
             self._accept("DISTINCT")
             return "UNION"
-        if self._peek("EXCEPT") or self._peek("INTERSECT"):
-            raise not_supported(f"{self._take_word()} over tables of the log")
+        for word in ("EXCEPT", "INTERSECT"):
+            if self._accept(word):
+                if self._accept("ALL"):
+                    raise not_supported(f"{word} ALL")
+                self._accept("DISTINCT")
+                return word
         return None
 
     def _definition(self) -> Definition:
@@ -142,11 +148,10 @@ class _QueryReader(ExpressionParser):
 
     def _block(self) -> SelectBlock:
         self.expect("SELECT")
-        is_distinct = False
+        is_distinct = counts_all = False
         while (token := self._token()) is not None and token.kind is TokenKind.WORD:
             word = token.text.upper()
-            if word == "SQL_CALC_FOUND_ROWS":
-                raise not_supported("SQL_CALC_FOUND_ROWS over tables of the log")
+            counts_all |= word == "SQL_CALC_FOUND_ROWS"
             if word not in _OPTIONS and word not in ("DISTINCT", "DISTINCTROW"):
                 break
             is_distinct |= word.startswith("DISTINCT")
@@ -164,6 +169,8 @@ class _QueryReader(ExpressionParser):
         having = self._expression() if self._accept("HAVING") else None
         if self._peek("WINDOW") or self._peek("PROCEDURE") or self._peek("INTO"):
             raise not_supported(f"{self._take_word()} over tables of the log")
+        if counts_all and self._peek("LIMIT"):
+            raise not_supported("SQL_CALC_FOUND_ROWS and LIMIT")
         return SelectBlock(
             items=tuple(items),
             source=source,

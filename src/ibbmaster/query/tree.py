@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import TypeAlias
 
 from ibbmaster.sqltext.expression import (
@@ -163,6 +163,16 @@ class WithQuery:
 
     definitions: tuple[Definition, ...]
     query: Query
+    is_recursive: bool = False
 
 
 Query: TypeAlias = SelectBlock | Compound | WithQuery
+
+
+def names_table(node: object, name: str) -> bool:
+    """Whether a part of a query is a table of that name, which may be one that WITH defines."""
+    if isinstance(node, NamedTable):
+        return node.database is None and node.name.lower() == name.lower()
+    if isinstance(node, tuple):
+        return any(names_table(one, name) for one in node)
+    return is_dataclass(node) and any(names_table(getattr(node, one.name), name) for one in fields(node))

@@ -14,6 +14,7 @@ from importlib import resources
 
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.event.rows.charset import encode_text
+from ibbmaster.query.kinds import EXACT_NAMES
 from ibbmaster.schema.collations import character_sets, collations
 
 UNKNOWN = 0xFF  # as the size of weights
@@ -53,6 +54,9 @@ def key_of(collation: str) -> Key:
     """
     if collation.endswith("_bin"):
         return _binary_key(collation)
+    if collation == EXACT_NAMES:
+        folded = key_of("utf8mb3_general_ci")
+        return lambda text: folded(text) + b"\0" + text.encode("utf-8", "surrogateescape")
     if collation in _BYTE_TABLES:
         return _padded(_bytes_table(collation), is_padded=True)
     match = _NAMES.fullmatch(collation)
@@ -73,7 +77,7 @@ def letters_of(collation: str) -> Callable[[str], list[str]]:
     if collation in _BYTE_TABLES:
         table = _bytes_table(collation)
     else:
-        match = _NAMES.fullmatch(collation)
+        match = _NAMES.fullmatch("utf8mb3_general_ci" if collation == EXACT_NAMES else collation)
         if match is None:
             raise not_supported(f"comparing texts of {collation}, whose weights are not known here")
         table = _load(match[1])

@@ -16,7 +16,7 @@ from decimal import Decimal
 
 from ibbmaster.event.rows.changes import ABSENT, RawValue
 from ibbmaster.event.rows.charset import encode_text
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.event.rows.kinds.decimals import DIGITS_MAX
 from ibbmaster.event.rows.kinds.integer import YEAR_ZERO, integer_range
 from ibbmaster.event.rows.kinds.strings import bytes_max, characters_max
@@ -148,7 +148,7 @@ def _with_scale(new: Column) -> Convert:
 
 def _floating(old: Column, new: Column) -> Convert | None:
     """Numbers as FLOAT or DOUBLE, which may have so many digits alone: only whole numbers need no rounding to these."""
-    is_short = new.type == ColumnType.FLOAT
+    is_short = new.is_single_precision
     loses_sign = new.is_unsigned and not old.is_unsigned
     if (old.type, old.size, old.scale) == (new.type, new.size, new.scale) and not loses_sign:
         return unchanged
@@ -219,7 +219,7 @@ def _in_order(labels: Sequence[str]) -> Convert:
 def as_text(new: Column) -> Convert:
     """What makes values, as they are shown, texts of a column."""
     charset, most, characters = new.charset or "utf8mb4", bytes_max(new), characters_max(new)
-    is_trimmed = new.type == ColumnType.STRING  # CHAR has no spaces at its end
+    is_trimmed = new.is_fixed_length  # CHAR has no spaces at its end
 
     def convert(value: Value) -> Value:
         text = str(value).rstrip(" ") if is_trimmed else str(value)
@@ -233,7 +233,7 @@ def as_text(new: Column) -> Convert:
 
 def _binary(new: Column) -> Convert:
     most = bytes_max(new)
-    size = new.size if new.type == ColumnType.STRING else 0
+    size = new.size if new.is_fixed_length else 0
 
     def convert(value: Value) -> Value:
         assert isinstance(value, bytes)

@@ -7,7 +7,7 @@ words that is said.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ibbmaster.rows.effects import (
@@ -17,6 +17,7 @@ from ibbmaster.rows.effects import (
     Effect,
     Emptied,
     EventsLost,
+    PartitionStep,
     ProgramMade,
     Substituted,
     Unknown,
@@ -64,11 +65,15 @@ class Altered:
 
 @dataclass(frozen=True, slots=True)
 class Doubted:
-    """Rows of a table are no longer known; unless it `adds`, only if it has some."""
+    """Rows of a table are no longer known; unless it `adds`, only if it has some.
+
+    `step`: whoever has the rows can tell by their values.
+    """
 
     table: TableVersion
     reason: str
     adds: bool = True
+    step: PartitionStep | None = None
 
 
 Outcome = Gone | Fresh | Altered | Doubted
@@ -99,23 +104,24 @@ class StatementFold:
                 for table in tables or ():
                     yield from self.doubted(table, effect.reason, place, adds=effect.adds)
             case Unknown():
-                yield from self.doubted(effect.table, effect.reason, place, adds=effect.adds)
+                for one in self.doubted(effect.table, effect.reason, place, adds=effect.adds):
+                    yield replace(one, step=effect.step)
             case ProgramMade():
                 self._has_programs = True
             case Substituted():
                 self._substitute(effect, place)
             case Emptied(table=table, is_kept=is_kept):
-                before = self._before(table, place)
+                before = self.before(table, place)
                 if before is not None and is_kept:
                     yield from self.merged(before, "its rows are removed", place)
-                yield from self._replaced(before, self._after(table, place))
+                yield from self._replaced(before, self.after(table, place))
             case DatabaseGone(database=database):
                 for name in list(self._timeline.at(place).tables):
                     if name[0].lower() == database.lower():
                         table = FullName(*name)
-                        yield from self._replaced(self._before(table, place), self._after(table, place))
+                        yield from self._replaced(self.before(table, place), self.after(table, place))
             case Changed(table=table):
-                after = self._after(table, place)
+                after = self.after(table, place)
                 if after is not None:
                     yield Altered(after)
 
@@ -140,7 +146,7 @@ class StatementFold:
 
     def doubted(self, name: FullName, reason: str, place: SchemaPlace, *, adds: bool = True) -> Iterator[Doubted]:
         """A table that a statement at a place names, and those that it consists of."""
-        table = self._after(name, place) or self._before(name, place)
+        table = self.after(name, place) or self.before(name, place)
         if table is not None:
             yield from self.merged(table, reason, place)
             if self.keeps_rows(table):
@@ -150,14 +156,14 @@ class StatementFold:
         """Rows of the tables that a MERGE table consists of are changed through it; none of these is a MERGE table."""
         reason = f"{reason} through the MERGE table {table.full_name}"
         for name in union_of(table):
-            one = self._after(name, place) or self._before(name, place)
+            one = self.after(name, place) or self.before(name, place)
             if one is not None and self.keeps_rows(one):
                 yield Doubted(one, reason)
 
     def _substitute(self, effect: Substituted, place: SchemaPlace) -> None:
         """Whether a table that a statement gives the engine BLACKHOLE may have got another one."""
-        after = self._after(effect.table, place)
-        like = None if effect.like is None else self._before(effect.like, place)
+        after = self.after(effect.table, place)
+        like = None if effect.like is None else self.before(effect.like, place)
         if after is None or (effect.like is not None and (like is None or like.generation not in self._substituted)):
             return
         if effect.is_sure:
@@ -172,11 +178,12 @@ class StatementFold:
         if after is not None and (before is None or after.generation != before.generation):
             yield Fresh(after)
 
-    def _after(self, table: FullName, place: SchemaPlace) -> TableVersion | None:
+    def after(self, table: FullName, place: SchemaPlace) -> TableVersion | None:
         """A table as a statement leaves it."""
-        return self._before(table, SchemaPlace(place.position, place.event_no + 1))
+        return self.before(table, SchemaPlace(place.position, place.event_no + 1))
 
-    def _before(self, table: FullName, place: SchemaPlace) -> TableVersion | None:
+    def before(self, table: FullName, place: SchemaPlace) -> TableVersion | None:
+        """A table as a statement finds it."""
         found = self._timeline.table_at(*table, place)
         return found if isinstance(found, TableVersion) else None
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.event.types import EventType
+from ibbmaster.schema.alter_clause import partition_names
 from ibbmaster.schema.clause import (
     AlterPartitions,
     AlterRows,
@@ -33,9 +34,9 @@ from ibbmaster.schema.clause import (
     TruncateTable,
 )
 from ibbmaster.schema.ddl import read_ddl, statement_cursor
-from ibbmaster.schema.reading import expect_table
+from ibbmaster.schema.reading import expect_name, expect_table
 from ibbmaster.sqltext.cursor import Cursor
-from ibbmaster.sqltext.token import TokenKind
+from ibbmaster.sqltext.token import TokenKind, tokens
 
 BLACKHOLE = "BLACKHOLE"
 NO_ENGINE_SUBSTITUTION = 1 << 30  # of sql_mode; without it a server that lacks an engine takes another one
@@ -78,12 +79,32 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionStep:
+    """What became of the rows of some partitions of a table, by names in lower case; () for all.
+
+    They are gone; or in another table, from which its rows came in exchange. `is_joined`: that table has become one of
+    these partitions, and is gone. `is_split`: it is new. `is_dropped`: so are the partitions.
+    """
+
+    table: FullName
+    names: tuple[str, ...]
+    other: FullName | None = None
+    is_dropped: bool = False
+    is_joined: bool = False
+    is_split: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Rows have changed, and no event says how; if it `adds`, there may be some where there were none."""
+    """Rows have changed, and no event says how; if it `adds`, there may be some where there were none.
+
+    `step`: whoever has the rows can tell by their values.
+    """
 
     table: FullName
     reason: str
     adds: bool
+    step: PartitionStep | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,24 +220,43 @@ def _altered(altered: AlterTable, statement: LoggedStatement) -> Iterator[Effect
     for clause in altered.clauses:
         match clause:
             case SplitTable(other=other, is_gone=is_gone):
-                yield from _moved(table, other, "CONVERT TABLE" if is_gone else "CONVERT PARTITION")
+                step = PartitionStep(
+                    table=table, names=_split_names(altered), other=other, is_joined=is_gone, is_split=not is_gone
+                )
+                yield from _moved("CONVERT TABLE" if is_gone else "CONVERT PARTITION", step)
             case AlterRows(other=FullName() as other):
-                yield from _moved(table, other, clause.what)
+                yield from _moved(clause.what, PartitionStep(table=table, names=clause.partitions or (), other=other))
+            case AlterRows(partitions=tuple() as names):
+                yield _touched(table, clause.what, PartitionStep(table=table, names=names))
             case AlterRows():
                 yield _touched(table, clause.what)
             case AlterPartitions(verb="DROP") if not is_split:
-                yield _touched(table, "DROP PARTITION")
+                names = partition_names(Cursor(tokens(clause.text)))
+                yield _touched(table, "DROP PARTITION", PartitionStep(table=table, names=names, is_dropped=True))
     if altered.to is not None:
         yield Changed(table=altered.to)
 
 
-def _touched(table: FullName, what: str) -> Unknown:
-    return Unknown(table=table, reason=f"{what} changes or removes rows", adds=what.startswith("IMPORT"))
+def _split_names(altered: AlterTable) -> tuple[str, ...]:
+    """The partition of CONVERT, which stands where the partitions of the table change."""
+    for clause in altered.clauses:
+        if isinstance(clause, AlterPartitions):
+            cursor = Cursor(tokens(clause.text))
+            cursor = Cursor(cursor.bracketed()) if cursor.peek().is_sign("(") else cursor
+            cursor.takes_words("PARTITION")
+            return (expect_name(cursor).lower(),)
+    return ()
 
 
-def _moved(table: FullName, other: FullName, what: str) -> Iterator[Effect]:
-    reason = f"{what} moves rows between {table} and {other}"
-    yield from (Unknown(table=one, reason=reason, adds=True) for one in (table, other))
+def _touched(table: FullName, what: str, step: PartitionStep | None = None) -> Unknown:
+    reason = f"{what} changes or removes rows"
+    return Unknown(table=table, reason=reason, adds=what.startswith("IMPORT"), step=step)
+
+
+def _moved(what: str, step: PartitionStep) -> Iterator[Effect]:
+    assert step.other is not None
+    reason = f"{what} moves rows between {step.table} and {step.other}"
+    yield from (Unknown(table=one, reason=reason, adds=True, step=step) for one in (step.table, step.other))
 
 
 def _is_blackhole(engine: str | None) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.rows.changes import ABSENT, Image, RawValue
-from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.event.rows.value import Value
 from ibbmaster.rows.casting import Convert, cast_of, converted
 from ibbmaster.rows.keeps import has_every_value, keeps_values
@@ -261,7 +261,7 @@ def widening(old: Column, new: Column) -> Convert | None:
     if not has_every_value(old, new):
         return None  # rows hold what they were written with
     if old.kind is new.kind and old.scale == new.scale and not _is_reordered(old, new):
-        return None if new.type != ColumnType.STRING or new.kind is ValueKind.TEXT else cast_of(old, new)
+        return None if not new.is_fixed_length or new.kind is ValueKind.TEXT else cast_of(old, new)
     return None if old.kind is ValueKind.FLOAT else cast_of(old, new)
 
 

@@ -159,21 +159,34 @@ def _others(cursor: Cursor, database: str) -> list[AlterClause]:
     if cursor.takes_words("REMOVE", "PARTITIONING"):
         return [AlterPartitions(verb="REMOVE", text="")]
     if cursor.takes_words("EXCHANGE", "PARTITION"):
+        names = [expect_name(cursor).lower()]
         while not cursor.is_at_end and not cursor.takes_words("TABLE"):
             cursor.take()
         other = expect_table(cursor, database)
         cursor.rest()
-        return [AlterRows(what="EXCHANGE PARTITION", other=other)]
+        return [AlterRows(what="EXCHANGE PARTITION", other=other, partitions=tuple(names))]
     if cursor.peek().is_word("REORGANIZE", "COALESCE"):
         verb = cursor.take().text.upper()
         cursor.takes_words("PARTITION")
         return [AlterPartitions(verb=verb, text=written(cursor.rest()).strip())]
     if cursor.peek().is_word(*_PARTITIONS) and cursor.peek(1).is_word("PARTITION", "TABLESPACE", "PARTITIONING"):
-        words = [token.text.upper() for token in cursor.rest()[:2]]
-        return [AlterRows(what=" ".join(words))] if words[0] in _TOUCHES else []
+        verb, what = cursor.take().text.upper(), cursor.take().text.upper()
+        named = partition_names(cursor) if verb == "TRUNCATE" and what == "PARTITION" else None
+        cursor.rest()
+        return [AlterRows(what=f"{verb} {what}", partitions=named)] if verb in _TOUCHES else []
     options = parse_options(cursor, database)
     found: list[AlterClause] = [SetOptions(options=options)]
     return [*found, AlterVersioning(is_versioned=True)] if options.is_versioned else found
+
+
+def partition_names(cursor: Cursor) -> tuple[str, ...]:
+    """Names of partitions with commas between them, in lower case; none for ALL."""
+    if cursor.takes_words("ALL"):
+        return ()
+    found = [expect_name(cursor).lower()]
+    while cursor.takes_sign(","):
+        found.append(expect_name(cursor).lower())
+    return tuple(found)
 
 
 def _place(cursor: Cursor) -> str | None:

@@ -252,10 +252,14 @@ class SplitTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterRows:
-    """A clause that changes or removes rows, or exchanges them with `other`, and changes no column; its words."""
+    """A clause that changes or removes rows, or exchanges them with `other`, and changes no column; its words.
+
+    `partitions` are the names of those that it is about, in lower case: () for ALL, None where it names none.
+    """
 
     what: str
     other: FullName | None = None
+    partitions: tuple[str, ...] | None = None
 
 
 AlterClause = (

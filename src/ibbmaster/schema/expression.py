@@ -15,8 +15,8 @@ from decimal import Decimal
 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import character_size
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.kinds.integer import INTEGER_SIZES
+from ibbmaster.event.rows.column import Column, ValueKind
+from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.value import Value
 from ibbmaster.schema.expression_text import definition_expression
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
@@ -211,14 +211,14 @@ def _stored(value: Value, column: Column) -> Value:
             if not isinstance(value, str | int | Decimal):
                 return None
             text = _text(value)
-            is_sized = column.type in (ColumnType.STRING, ColumnType.VARCHAR)
+            is_sized = not column.is_blob and not column.is_compressed
             if is_sized and len(text) > column.size // character_size(column.charset or "utf8mb4"):
                 return None
-            return text.rstrip(" ") if column.type == ColumnType.STRING else text
+            return text.rstrip(" ") if column.is_fixed_length else text
         case ValueKind.BINARY:
             if isinstance(value, str) and value.isascii():
                 value = value.encode()
-            is_fixed = column.type == ColumnType.STRING
+            is_fixed = column.is_fixed_length
             return (value.ljust(column.size, b"\0") if is_fixed else value) if isinstance(value, bytes) else None
     return _stored_text(value, column) if isinstance(value, str) else None
 
@@ -235,13 +235,13 @@ def _stored_number(value: Value, column: Column) -> Value:
         rounded = _rounded(number, column.scale)
         return rounded if abs(rounded) < 10 ** (column.size - column.scale) else None
     if column.kind is ValueKind.FLOAT:
-        return _FLOAT.unpack(_FLOAT.pack(float(number)))[0] if column.type == ColumnType.FLOAT else float(number)
+        return _FLOAT.unpack(_FLOAT.pack(float(number)))[0] if column.is_single_precision else float(number)
     whole = int(_rounded(number, 0))
     if column.kind is ValueKind.BIT:
         return whole if 0 <= whole < 1 << column.size else None
     if column.kind is ValueKind.YEAR:
         return whole if whole == 0 or 1901 <= whole <= 2155 else None
-    bits = 8 * INTEGER_SIZES[ColumnType(column.type)]
+    bits = 8 * (kind_of(column).fixed_size(column) or 0)
     low, high = (0, 1 << bits) if column.is_unsigned else (-(1 << bits - 1), 1 << bits - 1)
     return whole if low <= whole < high else None
 

@@ -18,7 +18,7 @@ def altered_partitions(text: str | None, clause: AlterPartitions) -> str | None:
         return None if clause.verb == "REMOVE" else text
     if clause.verb == "ADD" and text.endswith(")") and clause.text.startswith("(") and clause.text.endswith(")"):
         return f"{text[:-1]}, {clause.text[1:-1].strip()})"  # there may be thousands before
-    head, partitions = _split(text)
+    head, partitions = split_partitions(text)
     cursor = Cursor(tokens(clause.text))
     if not partitions:
         return _counted(head, clause.verb, cursor)
@@ -28,19 +28,19 @@ def altered_partitions(text: str | None, clause: AlterPartitions) -> str | None:
         return _joined(head, [*partitions, *added])
     if clause.verb == "DROP":
         names = {part[0].text.lower() for part in parts_of(cursor.rest()) if part}
-        return _joined(head, [one for one in partitions if _name(one) not in names])
+        return _joined(head, [one for one in partitions if partition_name(one) not in names])
     if clause.verb == "REORGANIZE":
         names = set()
         while not cursor.is_at_end and not cursor.takes_words("INTO"):
             names.add(cursor.take().text.lower())
         new = [written(part).strip() for part in parts_of(cursor.bracketed())]
-        first = next((number for number, one in enumerate(partitions) if _name(one) in names), len(partitions))
-        kept = [one for one in partitions if _name(one) not in names]
+        first = next((number for number, one in enumerate(partitions) if partition_name(one) in names), len(partitions))
+        kept = [one for one in partitions if partition_name(one) not in names]
         return _joined(head, [*kept[:first], *new, *kept[first:]])
     return text
 
 
-def _split(text: str) -> tuple[list[Token], list[str]]:
+def split_partitions(text: str) -> tuple[list[Token], list[str]]:
     """What stands before the list of partitions, and the partitions."""
     found = list(tokens(text))
     depth = 0
@@ -52,7 +52,8 @@ def _split(text: str) -> tuple[list[Token], list[str]]:
     return found, []
 
 
-def _name(partition: str) -> str:
+def partition_name(partition: str) -> str:
+    """Its name in lower case, of a definition that begins with PARTITION."""
     cursor = Cursor(tokens(partition))
     cursor.takes_words("PARTITION")
     return (cursor.name() or "").lower()

@@ -10,7 +10,7 @@ from ibbmaster.api.group import Group, Row
 from ibbmaster.errors import PositionError
 from ibbmaster.event.gtid_event import GtidFlag, decode_gtid_event
 from ibbmaster.event.query import decode_query
-from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.event.rows.encoding import RowMetadata
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
@@ -77,7 +77,7 @@ def _marked(schema: TableSchema, row: Row | None) -> dict[str, Any] | None:
 def _marked_value(column: Column, value: Any) -> Any:
     if column.kind is ValueKind.BIT and isinstance(value, int):
         return BitValue(value)
-    if column.type == ColumnType.STRING and isinstance(value, bytes):
+    if column.is_fixed_length and isinstance(value, bytes):
         return PaddedBytes(value)
     if column.kind is ValueKind.TEXT and column.charset is not None and isinstance(value, str):
         return EncodedText(value, column.charset)

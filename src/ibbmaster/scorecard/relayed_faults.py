@@ -25,7 +25,7 @@ from ibbmaster.recorder.relay import Send
 from ibbmaster.server.observing import ConnectionStep
 from ibbmaster.server.registry import Registry
 from ibbmaster.streaming.block import Block, plain_block
-from ibbmaster.streaming.stage import Stage
+from ibbmaster.streaming.stage import Stage, made_stage
 from ibbmaster.testkit.witness import Witness
 from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.capability import Capability
@@ -126,7 +126,7 @@ class FaultedConnection:
                 if isinstance(command, BinlogDump):
                     self.session.dump_server_id = command.server_id
                     await self._reach(ConnectionStep.DUMPING, command, _ANSWER)
-                    self._stage = self._witness.stage(self.session)
+                    self._stage = made_stage(self._witness.stages, self.session)
         return True
 
     async def _reach(self, step: ConnectionStep, command: AnyCommand | None, number: int) -> bool:

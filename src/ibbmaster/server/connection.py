@@ -37,6 +37,7 @@ from ibbmaster.server.sending import Sender
 from ibbmaster.server.working import Workers, watching
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
+from ibbmaster.streaming.stage import made_stage
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.connection import (
@@ -133,7 +134,6 @@ class _Connection:
         self._memory = SessionMemory(primary.memory)
         self._idle = trio.CancelScope()  # of the conversation
         self._is_reading = False  # a command of which a part is here
-        self._is_working = False  # a thread does something for it, whether or not somebody waits for that
         self._dialog = Dialog(
             primary.facts,
             connection_id=session.connection_id,
@@ -167,8 +167,6 @@ class _Connection:
 
     def close(self) -> None:
         """Give back what the session has kept."""
-        if not self._is_working:
-            self._dialog.close()
         self._memory.close()
 
     async def flush(self) -> None:
@@ -407,9 +405,7 @@ class _Connection:
         try:
             async with watching(functools.partial(work.break_off, BreakReason.LEFT), session.socket):
                 while True:
-                    self._is_working = True
                     piece = await workers.run(work, session.user, next, pieces, None)
-                    self._is_working = False
                     if piece is None:
                         return
                     await self._sender.send(piece)
@@ -460,8 +456,7 @@ class _Connection:
         """Send until the dump is finished or the client has left."""
         primary = self._primary
         lost: Exception | None = None
-        make_stage = primary.options.stage
-        stage = None if make_stage is None else make_stage(self._session)
+        stage = made_stage(primary.options.stages, self._session)
         with primary.follower.reading(), contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)

@@ -1,4 +1,4 @@
-"""One dump: blocks from the source, through a stage if there is one, to the socket.
+"""One dump: blocks from the source, through its stages if there are any, to the socket.
 
 Blocks that are in memory, or whose pages are, are made on the event loop: that takes less
 than a hop to a thread. What may have to wait for a disk is read and framed in a worker

@@ -32,7 +32,7 @@ class PrimaryOptions:
     base: Path | None = None  # a dump that the log goes on from
     name_case: NameCase | None = None  # lower_case_table_names of the server that wrote the log; None: what that says
     row_event_max: int | None = None  # bytes of one, put together and unpacked, in SELECT; None: what a log can have
-    stage: Callable[[Session], Stage] | None = None  # what the bytes of each dump go through
+    stages: tuple[Callable[[Session], Stage | None], ...] = ()  # what the bytes of each dump go through, in this order
     has_kernels: bool = True  # compiled kernels are loaded, in a thread
     observer: Observer | None = None  # who is asked at each step of a connection
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from ibbmaster.dialogue.log_tables import AnyQuery, InformationEngine, LogSnapshot, TableQuery
+from ibbmaster.dialogue.log_tables import AnyQuery, LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import ConfigurationError, IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from ibbmaster.schema.base_dump import BaseRows, BaseSchema
     from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
     from ibbmaster.schema.history import SchemaHistory
-    from ibbmaster.schema.model import SchemaPlace
+    from ibbmaster.schema.model import SchemaPlace, TableVersion
     from ibbmaster.schema.name_case import NameCase
-    from ibbmaster.sql.select import TableReader
+    from ibbmaster.sql.select import FoundRows, TableReader
 
 LOOKS_MAX = 100  # for a moment in which the log does not grow
 PIECE_SIZE = 1 << 20  # characters of a dump that are read at a time
@@ -136,9 +136,11 @@ class PrimaryTables:
     def _query_run(self, query: AnyQuery) -> QueryRun:
         from ibbmaster.query.engine import QueryRun
 
-        self._timeline(query.snapshot.end)
-        reader = self._reader()
-        return QueryRun(query, lambda table, column_ids: reader.rows_of(query.snapshot, table, column_ids))
+        def rows_of(table: TableVersion, column_ids: Sequence[int]) -> FoundRows:
+            self._timeline(query.snapshot.end)
+            return self._reader().rows_of(query.snapshot, table, column_ids)
+
+        return QueryRun(query, rows_of)
 
     def _timeline(self, end: LogPosition) -> _Timeline:
         """The versions of tables, up to a position at least."""
@@ -192,11 +194,6 @@ class PrimaryTables:
                     self._engine, timeline, base=base, large=large_rows(self._row_event_max)
                 )
             return self._table_reader
-
-    def information_engine(self) -> InformationEngine:
-        from ibbmaster.sql.information import SqliteEngine
-
-        return SqliteEngine()
 
 
 def _pieces(file: TextIO) -> Iterator[str]:

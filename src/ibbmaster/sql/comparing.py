@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from ibbmaster.dialogue.refusal import not_supported
-from ibbmaster.event.rows.column import ColumnType, ValueKind
+from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.stored import StoredColumn, is_padded
@@ -62,11 +61,8 @@ def comparable(column: StoredColumn, *, is_key: bool, time_zone_s: int) -> Compa
 
 
 def _numbers(column: StoredColumn) -> Comparable:
-    if column.column.type == ColumnType.FLOAT:
-        unpack = struct.Struct("<f").unpack
-        return Comparable(lambda data: unpack(data)[0], _constant_real)
     read = kind_of(column.column).convert(column.column)
-    return Comparable(read, _constant_real if column.column.type == ColumnType.DOUBLE else _constant_number)
+    return Comparable(read, _constant_real if column.column.kind is ValueKind.FLOAT else _constant_number)
 
 
 def _texts(column: StoredColumn, *, is_key: bool) -> Comparable:

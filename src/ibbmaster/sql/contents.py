@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.schema.indexing import row_key
@@ -20,6 +21,7 @@ from ibbmaster.sql.stored import (
     StoredLayout,
     StoredLayouts,
     is_padded,
+    own_columns,
     sort_key,
     value_key,
 )
@@ -63,6 +65,12 @@ class KeyPlan:
         return found
 
 
+class RowWatch(Protocol):
+    """What wants to know of every row that a table with a key gets."""
+
+    def note(self, layout: StoredLayout, keys: Sequence[bytes], rows: Sequence[StoredRow]) -> None: ...
+
+
 @dataclass(slots=True)
 class TableContents:
     """The rows of one table from the statement on that made it, through its versions and names.
@@ -73,6 +81,8 @@ class TableContents:
         layouts: of all images that are kept, by number.
         unknown, unknown_columns: what is not known any more.
         used: numbers of the layouts that its rows have.
+        references: what is told of new rows, by the name of the foreign key that it is for.
+        scanned: how many rows were looked through for foreign keys.
     """
 
     kept: KeptRows
@@ -82,6 +92,8 @@ class TableContents:
     unknown: UnknownRows | None = None
     unknown_columns: dict[int, UnknownRows] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
+    references: dict[str, RowWatch] = field(default_factory=dict)
+    scanned: int = 0
     _plans: dict[int, KeyPlan | None] = field(default_factory=dict)
     _computed: dict[int, list[ColumnExpression]] = field(default_factory=dict)
 
@@ -132,8 +144,11 @@ class TableContents:
         plan = self.key_plan(layout)
         if plan is None:
             self.kept.add(self.number, [self._digest(layout, *row) for row in rows], places)
-        elif not self.kept.insert(self.number, [plan.key(*row) for row in rows], places):
-            raise InexactRowsError("an INSERT of a key that is there already")
+        else:
+            keys = [plan.key(*row) for row in rows]
+            if not self.kept.insert(self.number, keys, places):
+                raise InexactRowsError("an INSERT of a key that is there already")
+            self._note(layout, keys, rows)
 
     def delete(self, layout: StoredLayout, rows: Sequence[StoredRow]) -> None:
         """Remove rows, given as images that have at least the key.
@@ -169,9 +184,14 @@ class TableContents:
             places = self.kept.rows.append(layout.number, (image for image, _ in after))
             if not self.kept.move(self.number, keys, places):
                 raise InexactRowsError("an UPDATE of a row that is not there")
+            self._note(layout, keys, after)
             return
         for before, new in pairs:
             self._update_one(layout, before, new)
+
+    def _note(self, layout: StoredLayout, keys: Sequence[bytes], rows: Sequence[StoredRow]) -> None:
+        for notes in self.references.values():
+            notes.note(layout, keys, rows)
 
     def _update_one(self, layout: StoredLayout, before: StoredRow, after: StoredRow) -> None:
         if self.key_plan(layout) is None and self._is_current(layout, *before) and self._is_current(layout, *after):
@@ -325,6 +345,30 @@ class TableContents:
         columns = zip(layout.columns, state, strict=True)
         self.insert(layout, [layout.row([stored_value(one.column, one.type, value) for one, value in columns])])
 
+    # All rows at once -------------------------------------------------------------------------
+
+    def values_at(self, place: int) -> list[bytes | None]:
+        """The stored values of a row, or of one that was there, in the columns that the table has now.
+
+        Raises:
+            InexactRowsError: a value of a column that was added is not known.
+        """
+        layout_no, image = self.kept.rows.read(place)
+        return self.values_in(self.layouts.add(own_columns(self.table)), self.layouts[layout_no], image)
+
+    def remove(self, places: Sequence[int]) -> None:
+        """Remove the rows that are there."""
+        layout = self.layouts.add(own_columns(self.table))
+        for start in range(0, len(places), REWRITTEN_AT_A_TIME):
+            some = places[start : start + REWRITTEN_AT_A_TIME]
+            self.delete(layout, [layout.row(self.values_at(place)) for place in some])
+
+    def clear(self) -> None:
+        """There is no row any more."""
+        self.kept.drop(self.number)
+        self.used.clear()
+        self.unknown_columns.clear()
+
     # Changes of the table ---------------------------------------------------------------------
 
     def alter(self, table: TableVersion) -> dict[int, str]:
@@ -336,19 +380,23 @@ class TableContents:
             InexactRowsError: the rows, or their keys, cannot be made of what is kept.
         """
         old, self.table = self.table, table
+        self.references.clear()
         self._plans.clear()
         self._computed.clear()
         known = {column.id: column for column in table.columns}
         changing = RowConversion(old, table, lambda column: first_value(known[column.id], column))
         if not self.has_rows:
+            self.unknown_columns.clear()
             return {}
-        if _key_types(old) != _key_types(table) or changing.retyped() or any(map(self.has_null, changing.filled)):
+        is_filled = any(map(self.has_null, changing.filled))
+        if changing.computed or _key_types(old) != _key_types(table) or changing.retyped() or is_filled:
             self._rewrite(changing)
         return changing.unknown
 
     def _rewrite(self, changing: RowConversion) -> None:
         """Images and keys of all rows anew, as the table is now."""
         layout = self.layouts.add(changing.columns)
+        wanted = [one for one in self._computed_of(layout) if one.column.id in changing.computed]
         places = [place for _, place in self.kept.all_rows(self.number)]
         self.kept.drop(self.number)
         self.used.clear()
@@ -356,8 +404,14 @@ class TableContents:
             rows = []
             for place in places[start : start + REWRITTEN_AT_A_TIME]:
                 layout_no, old = self.kept.rows.read(place)
-                rows.append(layout.row(changing.values(self.layouts[layout_no], old)))
+                values = changing.values(self.layouts[layout_no], old)
+                unknown = self.unknown_columns.keys() | changing.unknown.keys()
+                for column in compute(wanted, layout, values, unknown - changing.computed.keys()):
+                    changing.unknown.setdefault(column.id, changing.computed[column.id])
+                rows.append(layout.row(values))
             self.insert(layout, rows)
+        for column_id in changing.computed.keys() - changing.unknown.keys():
+            self.unknown_columns.pop(column_id, None)
         lost = self._key_columns() & changing.unknown.keys()
         if lost:
             raise InexactRowsError(changing.unknown[min(lost)])

@@ -8,12 +8,12 @@ from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
-from ibbmaster.event.rows.changes import ChangeKind
+from ibbmaster.event.rows.changes import KINDS, ChangeKind
 from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
 from ibbmaster.event.statement.savepoint import SavepointStep, savepoint_step
-from ibbmaster.event.table_map import TABLE_ID_SIZE
+from ibbmaster.event.table_map import FLAG_NO_FOREIGN_KEY_CHECKS, TABLE_ID_SIZE, decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import group_events, table_name, xid_text
@@ -32,22 +32,33 @@ from ibbmaster.rows.certainty import (
     StatementFold,
     engine_of,
 )
-from ibbmaster.rows.effects import LOST, WrittenTables, effects_of
+from ibbmaster.rows.effects import LOST, PartitionStep, WrittenTables, effects_of
 from ibbmaster.rows.walk import walk
+from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
+from ibbmaster.sql.cascades import (
+    CASCADING,
+    Children,
+    ForeignChange,
+    cascade,
+    doubt_below,
+    parent_changes,
+    referred_columns,
+)
 from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
 from ibbmaster.sql.kept_rows import KeptRows
+from ibbmaster.sql.partitions import move_rows
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import tokens
 from ibbmaster.work import check_wanted
 
+INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKind.INSERT)
 GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
-CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 UNTRANSACTIONAL = frozenset(("MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM"))
 
 
@@ -93,6 +104,8 @@ class RowFold:
         self._versions: dict[tuple[str, str], TableVersion | None] = {}
         self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until the next statement that may change it
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
+        self._followed: dict[tuple[str, str], Children] = {}  # of those, the children whose rows are kept
+        self._moved: tuple[SchemaPlace, PartitionStep] | None = None
         self._gtid = ""
         self._place = SchemaPlace(start, 0)
         self._base = base
@@ -213,7 +226,7 @@ class RowFold:
             sizes = {number: self.kept.size(number) for number in self.tables}
             largest = max(sizes, key=lambda number: sizes[number])
             reason = f"they take {sizes[largest]} bytes, which is too much: all rows may take {self._bytes_max}"
-            self._doubt(self.tables[largest], reason)
+            self.doubt(self.tables[largest], reason)
             self.kept.compact()
 
     def _apply(self, events: Iterable[bytes], start: LogPosition) -> None:
@@ -261,9 +274,9 @@ class RowFold:
             if contents is None:
                 continue
             if not is_known:
-                self._doubt(contents, f"ROLLBACK TO {step.name}, which is no savepoint of its group")
+                self.doubt(contents, f"ROLLBACK TO {step.name}, which is no savepoint of its group")
             elif count > number and engine_of(contents.table) in UNTRANSACTIONAL:
-                self._doubt(contents, "a ROLLBACK, which its engine does not know")
+                self.doubt(contents, "a ROLLBACK, which its engine does not know")
 
     def _complete_xa(self, xid: str, verb: str) -> None:
         """XA COMMIT makes that happen what was prepared; its events are read where they are."""
@@ -293,13 +306,22 @@ class RowFold:
     def _new_map(self, event: bytes) -> MappedTable | None:
         database, _, name = table_name(event).partition(".")
         table = self._version(database, name)
-        if table is None or table.kind is TableKind.VIEW or not self._is_followed(table):
+        if table is None:
+            for child, _ in self._followed_children(database, name):  # of a parent that nothing is known of
+                reached = self._contents(child)
+                if reached.unknown is None and reached.has_rows:
+                    reason = f"its foreign key to {database}.{name}, whose columns are not known, may change rows"
+                    self.doubt(reached, reason)
+                    doubt_below(self, child)
+            return None
+        if table.kind is TableKind.VIEW or not self._is_followed(table):
             return None
         contents = self._contents(table)
         try:
             layout = self.layouts.add(mapped_columns(decode_table_schema(event), table))
         except (EventError, ValueError) as error:
-            self._doubt(contents, str(error))
+            self.doubt(contents, str(error))
+            doubt_below(self, table)
             return None
         return MappedTable(contents, layout, self._large)
 
@@ -319,7 +341,7 @@ class RowFold:
         """The tables from this one on whose foreign keys change rows of a table that is kept; none if that is so."""
         found: frozenset[int] = frozenset()
         passed |= {table.generation}
-        for child, _ in self._children_of(table):
+        for child, _ in self._children_named(table.database, table.name):
             if self.keeps(child):
                 found |= {table.generation}
             elif child.generation not in passed and (more := self._leading_to_wanted(child, passed)):
@@ -355,57 +377,68 @@ class RowFold:
             contents.unknown = None
             contents.unknown_columns.clear()
         elif (reason := self._statements.engine_reason(contents.table)) is not None:
-            self._doubt(contents, reason)
+            self.doubt(contents, reason)
 
     def _change(self, mapped: MappedTable, event: bytes) -> None:
         """Apply a row event."""
         contents = mapped.contents
         if contents.table.kind is TableKind.SEQUENCE:
             contents.unknown = None  # an event has all of its state, if its image is whole
+        changes = self._changes_of_parent(mapped, event)
         if contents.unknown is not None or not self._statements.keeps_rows(contents.table):
             self._take_all(self._statements.merged(contents.table, "its rows are changed", self._place))
-            return
-        children = self._children_of(contents.table)
-        names = {name.lower() for _, key in children if key.on_update in CASCADING for name in key.parent_columns}
-        columns = mapped.layout.columns
-        watched = (
-            [place for place, column in enumerate(columns) if column.column.name.lower() in names] if names else ()
-        )
-        try:
-            kind, changed = mapped.change(event, self._gtid, watched)
-        except InexactRowsError as error:
-            self._doubt(contents, str(error))
-            return
-        if children and kind is not ChangeKind.INSERT:
-            self._cascade(contents.table, kind, {columns[place].column.name.lower() for place in changed})
+        else:
+            try:
+                mapped.change(event, self._gtid)
+            except InexactRowsError as error:
+                self.doubt(contents, str(error))
+        if changes:
+            cascade(self, contents.table, changes, self._gtid)
 
-    def _children_of(self, table: TableVersion) -> list[tuple[TableVersion, ForeignConstraint]]:
+    def _changes_of_parent(self, mapped: MappedTable, event: bytes) -> list[ForeignChange]:
+        """What a row event does to rows that foreign keys refer to."""
+        table = mapped.contents.table
+        if event[TYPE_OFFSET] in INSERTS or not (children := self.children_of(table)):
+            return []
+        if decode_rows_header(event).flags & FLAG_NO_FOREIGN_KEY_CHECKS:
+            return []  # then a server leaves the children as they are
+        try:
+            return list(parent_changes(mapped, event, referred_columns(children)))
+        except InexactRowsError:
+            doubt_below(self, table)
+            return []
+
+    def children_of(self, table: TableVersion) -> Children:
         """The tables whose foreign keys to a table change rows of theirs, and these keys."""
+        return self._followed_children(table.database, table.name)
+
+    def _followed_children(self, database: str, name: str) -> Children:
+        """Those whose rows are kept.
+
+        Raises:
+            MissingTablesError: rows of others must be kept, too.
+        """
+        found = self._followed.get((database, name))
+        if found is None:
+            found = [one for one in self._children_named(database, name) if self._is_followed(one[0])]
+            self._followed[database, name] = found
+        return found
+
+    def _children_named(self, database: str, name: str) -> Children:
         if self._children is None:
             self._children = {}
+            self._followed.clear()
             for child in self._timeline.at(self._place).tables.values():
                 if not isinstance(child, TableVersion):
                     continue
                 for key in child.foreign_keys:
                     if CASCADING & {key.on_delete, key.on_update}:
                         self._children.setdefault((key.parent_database, key.parent_table), []).append((child, key))
-        return self._children.get((table.database, table.name), [])
+        return self._children.get((database, name), [])
 
-    def _cascade(self, table: TableVersion, kind: ChangeKind, changed: set[str]) -> None:
-        """Rows of a parent are gone, or columns of it changed: what foreign keys do to its children is in no event."""
-        for child, key in self._children_of(table):
-            if not self.keeps(child):
-                continue
-            columns = {name.lower() for name in key.parent_columns}
-            if kind is ChangeKind.DELETE:
-                is_reached = key.on_delete in CASCADING
-            else:
-                is_reached = key.on_update in CASCADING and bool(changed & columns)
-            reached = self._contents(child) if is_reached else None
-            if reached is not None and reached.unknown is None and reached.has_rows:
-                self._doubt(reached, f"its foreign key to {table.full_name} deletes or changes rows without an event")
-                self._cascade(child, ChangeKind.DELETE, set())
-                self._cascade(child, ChangeKind.UPDATE, {column.name.lower() for column in child.columns})
+    def contents_now(self, table: TableVersion) -> TableContents:
+        """The rows of a table as it is at the event that is read."""
+        return self._contents(table)
 
     # Statements -------------------------------------------------------------------------------
 
@@ -415,6 +448,7 @@ class RowFold:
             self._versions.clear()
             self._mapped.clear()
             self._children = None
+            self._followed.clear()
         for effect in effects:
             self._take_all(self._statements.take(effect, self._place))
 
@@ -427,10 +461,44 @@ class RowFold:
                     self._complete.add(table.generation)
                 case Altered(table=table) if table.generation in self.tables:
                     self._contents(table)  # what that does to its rows must be seen before the next one comes
+                case Doubted(step=PartitionStep() as step) if self._moves(step):
+                    pass
                 case Doubted(table=table) if self.keeps(table):
                     contents = self._contents(table)
                     if outcome.adds or contents.has_rows:
-                        self._doubt(contents, outcome.reason)
+                        self.doubt(contents, outcome.reason)
+
+    def _moves(self, step: PartitionStep) -> bool:
+        """Whether rows of partitions went, or went elsewhere, as the statement has it that is read.
+
+        Raises:
+            MissingTablesError: rows of one more table must be kept.
+        """
+        if self._moved == (self._place, step):
+            return True  # as the other table was told of
+        before, after = (find(step.table, self._place) for find in (self._statements.before, self._statements.after))
+        if before is None or after is None:
+            return False
+        find = self._statements.after if step.is_split else self._statements.before
+        other = None if step.other is None else find(step.other, self._place)
+        if step.other is not None and other is None:
+            return False
+        involved = [one for one in (after, other) if one is not None]
+        if not any(map(self.keeps, involved)):
+            return True
+        if missing := frozenset(one.generation for one in involved if not self.keeps(one)):
+            raise MissingTablesError(missing)
+        if step.is_split and other is not None:
+            self._complete.add(other.generation)
+        contents = [self._contents(one) for one in involved]
+        if any(one.unknown is not None for one in contents):
+            return False
+        try:
+            move_rows(step, contents, before, after)
+        except (InexactRowsError, NotUnderstoodError, EventError, ValueError):
+            return False
+        self._moved = (self._place, step)
+        return True
 
     def _forget(self, number: int) -> None:
         self.tables.pop(number, None)
@@ -450,7 +518,7 @@ class RowFold:
         if contents.unknown is None and contents.has_rows:
             own = {column.id: column for column in own_columns(table)}
             for column in table.columns:
-                if column.id in old or column.period is not None:
+                if column.id in old or column.period is not None or column.expression is not None:
                     continue
                 try:
                     first_value(column, own[column.id])
@@ -460,11 +528,11 @@ class RowFold:
             for column_id, reason in contents.alter(table).items():
                 contents.unknown_columns.setdefault(column_id, UnknownRows(gtid, reason))
         except (InexactRowsError, EventError, ValueError) as error:
-            self._doubt(contents, f"ALTER TABLE: {error}")
+            self.doubt(contents, f"ALTER TABLE: {error}")
 
     # Doubts -----------------------------------------------------------------------------------
 
-    def _doubt(self, contents: TableContents, reason: str) -> None:
+    def doubt(self, contents: TableContents, reason: str) -> None:
         """From here on the rows of a table are not known; those that are kept are of no use."""
         if contents.unknown is None:
             contents.unknown = UnknownRows(self._gtid, reason)

@@ -26,14 +26,14 @@ class KeptRows:
 
     def __init__(self, rows: RowFile, database: sqlite3.Connection | None = None) -> None:
         self.rows = rows
-        self._database = _temporary() if database is None else database
+        self._database = temporary_database() if database is None else database
         weakref.finalize(self, self._database.close)  # its file goes where nobody asks for the rows any more
         self._tables = self._names()
         self._all_places: tuple[int, array[int]] | None = None  # of the table that was read as a whole last
 
     def fork(self) -> KeptRows:
         """The same rows, to go on from by themselves."""
-        database = _temporary()
+        database = temporary_database()
         self._database.backup(database)
         return KeptRows(self.rows, database)
 
@@ -231,7 +231,7 @@ class KeptRows:
         return self._database.execute(f"SELECT key, place FROM r{number} ORDER BY key")
 
 
-def _temporary() -> sqlite3.Connection:
+def temporary_database() -> sqlite3.Connection:
     """A database in memory as far as that goes, and in a file that goes with it."""
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")

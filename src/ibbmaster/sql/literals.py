@@ -6,7 +6,7 @@ from decimal import Decimal, InvalidOperation
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.charset import decode_text
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.event.rows.kinds.kind import DeclaredType
 from ibbmaster.event.rows.kinds.net import INET4_SIZE, UUID_SIZE
 from ibbmaster.event.rows.kinds.registry import BY_WORD
@@ -25,22 +25,21 @@ def stored_value(column: Column, kind: SqlType, value: Value) -> bytes | None:
     """
     if value is None:
         return None
-    if column.type in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED):
+    if column.is_compressed:
         data = _text(column, value) if column.kind is ValueKind.TEXT else _bytes(value)
         return b"\0" + data if data else b""  # not compressed, which takes a byte to say
-    match column.type:
-        case ColumnType.ENUM:
+    if column.has_old_format:
+        raise ValueError("columns in the format of before 10.1 take no constants here")
+    match column.kind:
+        case ValueKind.ENUM:
             return _enum_number(kind, value).to_bytes(column.size, "little")
-        case ColumnType.SET:
+        case ValueKind.SET:
             return _set_bits(kind, value).to_bytes(column.size, "little")
-        case ColumnType.BIT:
+        case ValueKind.BIT:
             number = int(value) if isinstance(value, int | float | Decimal) else int.from_bytes(_bytes(value), "big")
             return _bounded(number, column.size).to_bytes((column.size + 7) // 8, "big")
-        case ColumnType.GEOMETRY:
+        case ValueKind.GEOMETRY:
             return _bytes(value)
-        case ColumnType.TIME | ColumnType.DATETIME | ColumnType.TIMESTAMP:
-            raise ValueError("columns in the format of before 10.1 take no constants here")
-    match column.kind:
         case ValueKind.UUID:
             return _uuid(value)
         case ValueKind.INET4 | ValueKind.INET6:
@@ -49,11 +48,11 @@ def stored_value(column: Column, kind: SqlType, value: Value) -> bytes | None:
             return _text(column, value)
         case ValueKind.BINARY | ValueKind.VECTOR:
             data = _bytes(value)
-            return data.rstrip(b"\0") if column.type == ColumnType.STRING else data
-    if column.type in (ColumnType.DATE, ColumnType.NEWDATE, ColumnType.DATETIME2):
-        return _moment(column, value)
-    if column.type == ColumnType.TIMESTAMP2 and _is_zero(value):
-        return bytes(4 + FRACTION_SIZES[column.scale])
+            return data.rstrip(b"\0") if column.is_fixed_length else data
+        case ValueKind.DATE | ValueKind.DATETIME:
+            return _moment(column, value)
+        case ValueKind.TIMESTAMP if _is_zero(value):
+            return bytes(4 + FRACTION_SIZES[column.scale])
     return _encoded(column, kind, value)
 
 
@@ -103,7 +102,7 @@ def _moment(column: Column, value: Value) -> bytes:
     year, month, day, hour, minute, second, microsecond = moment
     if month > 12 or day > 31 or hour > 23 or minute > 59 or second > 59:
         raise ValueError(f"{value!r} is no date and time")
-    if column.type != ColumnType.DATETIME2:
+    if column.kind is ValueKind.DATE:
         if hour or minute or second or microsecond:
             raise ValueError(f"{value!r} is no date")
         return (year << 9 | month << 5 | day).to_bytes(3, "little")
@@ -156,7 +155,7 @@ def _text(column: Column, value: Value) -> bytes:
         data = encoded(str(value), charset)
         if decode_text(data, charset) != str(value):
             raise ValueError(f"{value!r} cannot be said in {charset}")
-    return data.rstrip(b" ") if column.type == ColumnType.STRING else data
+    return data.rstrip(b" ") if column.is_fixed_length else data
 
 
 def _uuid(value: Value) -> bytes:

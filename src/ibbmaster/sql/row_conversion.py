@@ -88,6 +88,7 @@ class RowConversion:
 
     Attributes:
         unknown: columns whose values cannot be told, by their ids, and why.
+        computed: generated columns whose values are to be computed anew, by their ids, and why; they are NULL here.
         filled: columns that cannot be NULL any more, by their ids.
     """
 
@@ -95,6 +96,7 @@ class RowConversion:
         self._first_value = first_value
         self.columns = own_columns(new)
         self.unknown: dict[int, str] = {}
+        self.computed: dict[int, str] = {}
         self._names = {column.id: column.name for column in new.columns}
         self._old = {column.id: column for column in own_columns(old)}
         nullable = {column.id for column in old.columns if column.is_nullable}
@@ -113,13 +115,15 @@ class RowConversion:
         marks = {f"`#{column.id}`" for column in self.retyped()}
         for column in new.columns:
             before = known.get(column.id)
-            if column.expression is None or before is None:
+            if column.expression is None:
                 continue
             made = _by_ids(column, new)
-            if made != _by_ids(before, old):
-                self.unknown[column.id] = f"the expression of column {column.name} changes"
+            if before is None:
+                self.computed[column.id] = f"ADD COLUMN: column {column.name} has a value that the server has filled in"
+            elif made != _by_ids(before, old):
+                self.computed[column.id] = f"the expression of column {column.name} changes"
             elif any(mark in made for mark in marks):
-                self.unknown[column.id] = f"what column {column.name} is made of changes"
+                self.computed[column.id] = f"what column {column.name} is made of changes"
 
     def values(self, stored: StoredLayout, image: bytes) -> list[bytes | None]:
         """The stored values of a row in the columns of the new version; NULL where they are not known."""
@@ -130,7 +134,7 @@ class RowConversion:
         found: list[bytes | None] = []
         for column, (place, restore) in zip(self.columns, steps, strict=True):
             value = None
-            if column.id not in self.unknown:
+            if column.id not in self.unknown and column.id not in self.computed:
                 try:
                     value = self._value(column, None if place is None else old[place], place, restore)
                 except ValueError as error:
@@ -147,7 +151,7 @@ class RowConversion:
 
     def _step(self, stored: StoredLayout, column: StoredColumn) -> tuple[int | None, Restore | None]:
         place = stored.places.get(column.id)
-        if place is None or column.id in self.unknown:
+        if place is None or column.id in self.unknown or column.id in self.computed:
             return place, None
         kept = stored.columns[place]
         own = self._old[column.id]

@@ -34,8 +34,8 @@ class MappedTable:
     large: LargeRows = ALL_ROWS
     _plans: dict[bytes, _Plan] = field(default_factory=dict)
 
-    def change(self, event: bytes, gtid: str, watched: Collection[int] = ()) -> tuple[ChangeKind, set[int]]:
-        """Apply a row event; returns what it does, and which of the columns at `watched` places an update changes.
+    def change(self, event: bytes, gtid: str) -> None:
+        """Apply a row event.
 
         Raises:
             EventError: the event is damaged.
@@ -50,7 +50,8 @@ class MappedTable:
         first = self._plan(header.columns_present)
         if kind is ChangeKind.UPDATE:
             second = self._plan(header.columns_after)
-            return kind, self._update(first, second, data, offset, gtid, watched)
+            self._update(first, second, data, offset, gtid)
+            return
         for rows in self._portions(first, data, offset):
             if kind is ChangeKind.DELETE:
                 self.contents.delete(self.layout, rows)
@@ -58,7 +59,24 @@ class MappedTable:
             if len(first.places) < len(self.layout.columns):
                 rows = [self._filled(first, gtid, *row) for row in rows]
             self.contents.insert(self.layout, rows)
-        return kind, set()
+
+    def images(self, event: bytes) -> Iterator[tuple[StoredRow, Collection[int], StoredRow | None, Collection[int]]]:
+        """Each row of an event as it was, and as an UPDATE leaves it, and which places of the two have values.
+
+        Raises:
+            EventError: the event is damaged.
+        """
+        header = decode_rows_header(event)
+        data, offset = rows_of(event, header, self.large)
+        is_update = KINDS[EventType(event[TYPE_OFFSET])] is ChangeKind.UPDATE
+        first = self._plan(header.columns_present)
+        second = self._plan(header.columns_after) if is_update else first
+        while offset < len(data):
+            before, offset = self._row(first, data, offset)
+            after = None
+            if is_update:
+                after, offset = self._row(second, data, offset)
+            yield before, first.places, after, second.places
 
     def _plan(self, present: bytes) -> _Plan:
         plan = self._plans.get(present)
@@ -103,10 +121,7 @@ class MappedTable:
         self.contents.complete(self.layout, values, set(range(len(values))) - set(plan.places), gtid)
         return self.layout.row(values)
 
-    def _update(
-        self, first: _Plan, second: _Plan, data: bytes, offset: int, gtid: str, watched: Collection[int]
-    ) -> set[int]:
-        changed: set[int] = set()
+    def _update(self, first: _Plan, second: _Plan, data: bytes, offset: int, gtid: str) -> None:
         is_whole = len(second.places) == len(self.layout.columns)
         before_rows: list[StoredRow] = []
         after_rows: list[StoredRow] = []
@@ -122,14 +137,8 @@ class MappedTable:
                     before_rows, after_rows, portion = [], [], offset
             else:  # which may depend on the row before it
                 self.contents.update(self.layout, [before], [self._merged(first, second, before, after, gtid)])
-            for place in watched:
-                if place in second.places and (
-                    place not in first.places or _value(before, place) != _value(after, place)
-                ):
-                    changed.add(place)
         if is_whole:
             self.contents.update(self.layout, before_rows, after_rows)
-        return changed
 
     def _merged(self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str) -> StoredRow:
         """The whole image after an update that tells only some columns."""
@@ -142,12 +151,6 @@ class MappedTable:
             values[place] = told[place]
         self.contents.compute_updated(self.layout, values, second.places, gtid)
         return self.layout.row(values)
-
-
-def _value(row: StoredRow, place: int) -> bytes | None:
-    image, spans = row
-    span = spans[place]
-    return None if span is None else image[span[0] : span[1]]
 
 
 def values_of(image: bytes, spans: Sequence[Span]) -> list[bytes | None]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from ibbmaster.codec import lenenc
-from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.schema.model import TableColumn
 from ibbmaster.sql.contents import first_value
 from ibbmaster.sql.local_values import Change
@@ -97,7 +97,7 @@ class RowValues:
             return lambda data: self._encoded(column, change(text(data)))
         if not self.is_binary:
             return lambda data: lenenc.encode_bytes(text(data))
-        if stored.column.type in (ColumnType.FLOAT, ColumnType.DOUBLE) and stored.type.word == column.column.type.word:
+        if stored.column.kind is ValueKind.FLOAT and stored.type.word == column.column.type.word:
             return bytes
         return lambda data: encode_binary_value(kind, text(data))
 

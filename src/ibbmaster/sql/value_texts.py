@@ -1,15 +1,14 @@
-"""Values of rows as the text protocol has them, from their stored bytes. The reference of `kernel.row_texts`."""
+"""Values of rows as the text protocol has them, from their stored bytes. The reference of `kernel.row_values`."""
 
 from __future__ import annotations
 
 import functools
-import struct
 from collections.abc import Callable
 from decimal import Decimal
 from typing import NamedTuple
 
 from ibbmaster.event.rows.charset import CODECS, decode_text
-from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.schema.model import SqlType
 from ibbmaster.sqltext.moment import civil_date
@@ -25,7 +24,6 @@ SINGLE_BYTE = frozenset(name for name, codec in CODECS.items() if codec is not N
         *("utf8mb3", "utf8mb4"),
     )
 )
-_FLOATS = {ColumnType.FLOAT: struct.Struct("<f"), ColumnType.DOUBLE: struct.Struct("<d")}
 _DAY_S = 86400
 _ZERO_TIME = "0000-00-00 00:00:00"
 
@@ -43,21 +41,21 @@ def text_of(column: Column, kind: SqlType, shown: TextSettings) -> Text:
     Raises:
         ValueError: values of this type cannot be read at all.
     """
-    match column.type:
-        case ColumnType.TINY | ColumnType.SHORT | ColumnType.INT24 | ColumnType.LONG | ColumnType.LONGLONG:
+    match column.kind:
+        case ValueKind.INTEGER:
             return _integer(is_signed=not column.is_unsigned, width=_zeros(kind, kind.length or 0))
-        case ColumnType.YEAR:
+        case ValueKind.YEAR:
             return _short_year if kind.length == 2 else _year
-        case ColumnType.FLOAT | ColumnType.DOUBLE:
+        case ValueKind.FLOAT:
             return _floating(column, kind)
-        case ColumnType.NEWDECIMAL:
+        case ValueKind.DECIMAL:
             return _decimal(column, kind)
-        case ColumnType.BIT:
+        case ValueKind.BIT:
             size = bit_bytes(kind)
             return lambda data: data.rjust(size, b"\0")
-        case ColumnType.TIMESTAMP | ColumnType.TIMESTAMP2:
+        case ValueKind.TIMESTAMP:
             return _timestamp(column, kind, shown.time_zone_s)
-        case ColumnType.ENUM | ColumnType.SET:
+        case ValueKind.ENUM | ValueKind.SET:
             return _label(column, kind, shown)
     read = kind_of(column).convert(column)
     match column.kind:
@@ -121,12 +119,13 @@ def _decimal(column: Column, kind: SqlType) -> Text:
 
 
 def _floating(column: Column, kind: SqlType) -> Text:
-    (layout, scale) = _FLOATS[ColumnType(column.type)], kind.scale
+    read, scale = kind_of(column).convert(column), kind.scale
     is_short = kind.word == "float"
     width = _zeros(kind, kind.length or (12 if is_short else 22))
 
     def text(data: bytes) -> bytes:
-        (value,) = layout.unpack(data)
+        value = read(data)
+        assert isinstance(value, float)
         plain = (
             floating_text(value, digits=FLOAT_DIGITS if is_short else None) if scale is None else _fixed(value, scale)
         )
@@ -188,7 +187,7 @@ def _with_digits(text: Text, stored: int, wanted: int) -> Text:
 
 def _timestamp(column: Column, kind: SqlType, time_zone_s: int) -> Text:
     read = kind_of(column).convert(column)
-    byte_order = "little" if column.type == ColumnType.TIMESTAMP and not column.scale else "big"
+    byte_order = "little" if column.has_old_format and not column.scale else "big"
 
     def text(data: bytes) -> bytes:
         plain = str(read(data))
@@ -207,7 +206,7 @@ def _label(column: Column, kind: SqlType, shown: TextSettings) -> Text:
     charset = wanted_charset(kind, shown.charset) or "utf8mb4"
     charset = "utf8mb4" if kind.charset == "binary" else charset  # of bytes nobody knows letters: as they were written
     labels = [encoded(label, charset) for label in kind.labels]
-    if column.type == ColumnType.ENUM:
+    if column.kind is ValueKind.ENUM:
         known = (b"", *labels)
 
         def label(data: bytes) -> bytes:
@@ -237,7 +236,7 @@ def is_copied(stored: str | None, wanted: str | None) -> bool:
 def _converted(column: Column, wanted: str | None) -> Text:
     """Text of a column in another character set."""
     stored = column.charset or "utf8mb4"
-    is_packed = column.type in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
+    is_packed = column.is_compressed
     if is_packed:
         read = kind_of(column).convert(column)
         return lambda data: encoded(str(read(data)), stored if wanted in (None, "binary") else wanted)

@@ -101,7 +101,7 @@ class FixturePrimary:
         self._mishaps = Mishaps(self, self.faults.set_down)
         self.faults.attach(self._mishaps)
         self.witness = Witness(self.clock, self.faults)
-        primary = replace(checked.primary, has_kernels=False, observer=self.witness, stage=self.witness.stage)
+        primary = replace(checked.primary, has_kernels=False, observer=self.witness, stages=self.witness.stages)
         if certificate is not None:
             primary = replace(primary, certificate=certificate)
         self._authority_file: Path | None = None

@@ -207,10 +207,14 @@ class Witness:
         if self.faults is not None:
             self.faults.left(session)
 
-    def stage(self, session: Session) -> Stage:
-        """What notes each block of a dump, behind the faults."""
-        inner = None if self.faults is None else self.faults.stage(session)
-        return _SentStage(self._seen[session], inner, self._changed)
+    @property
+    def stages(self) -> tuple[Callable[[Session], Stage | None], ...]:
+        """Makers of what each dump goes through: the faults, and then what notes what they have sent."""
+        return self._fault_stage, lambda session: _SentStage(self._seen[session], self._changed)
+
+    def _fault_stage(self, session: Session) -> Stage | None:
+        stage = None if self.faults is None else self.faults.stage(session)
+        return None if stage is None else _WholeStage(stage)
 
     def _note(self, step: ConnectionStep, session: Session, command: AnyCommand | None) -> None:
         if step is ConnectionStep.ACCEPTED:
@@ -285,14 +289,31 @@ class Witness:
         return lines if found or not others else f"no connection of {replica!r}, but {lines}"
 
 
+class _WholeStage:
+    """A stage that sees every event, also while it could do without."""
+
+    only_counts = False
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+
+    def note_border(self) -> None:
+        """The stage is not asked whether it could rest: its places count all events, planned or not."""
+
+    async def pass_on(self, block: Block, send: Send) -> None:
+        await self._stage.pass_on(block, send)
+
+    def note_sent(self, size: int) -> None:
+        raise AssertionError("a pump has sent past a stage that reads")
+
+
 class _SentStage:
     """Reads what is sent to one replica, event by event, as it comes out of the faults."""
 
     only_counts = False
 
-    def __init__(self, seen: SeenConnection, inner: Stage | None, changed: threading.Condition) -> None:
+    def __init__(self, seen: SeenConnection, changed: threading.Condition) -> None:
         self._seen = seen
-        self._inner = inner
         self._changed = changed
         self._unread = bytearray()
         self._payload = bytearray()
@@ -300,21 +321,14 @@ class _SentStage:
         self._boundary: GroupBoundary | None = None
 
     def note_border(self) -> None:
-        """Every event is noted, and counted by the faults, too, planned or not."""
+        """Every event is noted."""
 
     async def pass_on(self, block: Block, send: Send) -> None:
-        """Send a block as the faults let it, and note what went out."""
-
-        async def noted(sent: Block) -> None:
-            await send(sent)
-            with self._changed:
-                self._read(sent.data())
-                self._changed.notify_all()
-
-        if self._inner is None:
-            await noted(block)
-        else:
-            await self._inner.pass_on(block, noted)
+        """Send a block, and note what went out."""
+        await send(block)
+        with self._changed:
+            self._read(block.data())
+            self._changed.notify_all()
 
     def note_sent(self, size: int) -> None:
         raise AssertionError("a pump has sent past a stage that reads")

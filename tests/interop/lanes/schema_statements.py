@@ -206,6 +206,77 @@ DESCRIBED = (
     "SELECT 1, a FROM r1.bits WHERE a = 1",
     "SELECT COUNT(*), MAX(a) FROM r1.bits",
 )
+#: Queries of tables that every server has: told by their expressions.
+TOLD_BY_EXPRESSIONS = (
+    "SELECT b.a, c.column_name FROM r1.bits b JOIN information_schema.columns c ON c.table_schema = 'r1' AND "
+    "c.table_name = 'bits' AND c.ordinal_position = b.a",
+    "SELECT * FROM information_schema.key_column_usage WHERE referenced_table_name IS NOT NULL",
+    "SELECT 1 UNION ALL SELECT 'a'",
+    "SELECT CASE DATA_TYPE WHEN 'int' THEN 4 WHEN 'bigint' THEN -5 END AS t, CASE WHEN 1 THEN NULL ELSE NULL "
+    "END FROM information_schema.columns WHERE table_name='p'",
+    "SELECT CAST('a' AS CHAR CHARACTER SET utf8) COLLATE utf8_bin FROM information_schema.tables LIMIT 1",
+    "SELECT CHARSET(table_name), COLLATION(table_name) FROM information_schema.tables LIMIT 1",
+    "SELECT COALESCE(character_maximum_length, numeric_precision, 0), IFNULL(numeric_scale, -1), "
+    "NULLIF(ordinal_position, 1) FROM information_schema.columns WHERE table_name = 't1'",
+    "SELECT CONCAT('ALTER TABLE ', table_schema, '.', table_name, ' ENGINE=InnoDB;') FROM "
+    "information_schema.tables WHERE engine='MyISAM'",
+    "SELECT COUNT(*) AS c FROM information_schema.tables WHERE table_schema = 'r1' AND table_type = 'BASE "
+    "TABLE' AND table_name = 'T1'",
+    "SELECT COUNT(*), MAX(ordinal_position), MIN(column_name), SUM(numeric_precision), AVG(numeric_scale) "
+    "FROM information_schema.columns WHERE table_schema='r1'",
+    "SELECT DATE(NOW()) = CURDATE() FROM information_schema.tables LIMIT 1",
+    "SELECT DEFAULT_CHARACTER_SET_NAME, DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE "
+    "SCHEMA_NAME = 'r1'",
+    "SELECT DISTINCT data_type FROM information_schema.columns WHERE table_schema='r1' ORDER BY data_type",
+    "SELECT EXISTS(SELECT 1 FROM information_schema.tables WHERE table_name = 't1') AS found",
+    "SELECT IF(character_maximum_length > 10, character_maximum_length, NULL) FROM information_schema.columns "
+    "WHERE table_name = 't1'",
+    "SELECT IS_NULLABLE = 'YES' AS nullable, COLUMN_KEY = 'PRI' pk, NOT IS_NULLABLE = 'NO' FROM "
+    "information_schema.columns WHERE table_name='p'",
+    "SELECT MAX(table_name), MIN(table_name) FROM information_schema.tables WHERE table_schema='r1'",
+    "SELECT ROUND(1.5 * ordinal_position, 1), ordinal_position | 1, ~ordinal_position & 255 FROM "
+    "information_schema.columns WHERE table_name='p'",
+    "SELECT SCHEMA_NAME AS `Database` FROM INFORMATION_SCHEMA.SCHEMATA ORDER BY SCHEMA_NAME",
+    "SELECT TABLE_NAME FROM information_schema.TABLES WHERE (TABLE_SCHEMA, TABLE_NAME) IN (('r1','t1'),('r1','p'))",
+    "SELECT TABLE_NAME, GREATEST(ordinal_position, 2), LEAST(character_octet_length, 2147483647) FROM "
+    "information_schema.columns WHERE table_name='la'",
+    "SELECT `TABLE_SCHEMA`, `TABLE_NAME`, `TABLE_TYPE` FROM `information_schema`.`TABLES` WHERE "
+    "`TABLE_SCHEMA` LIKE 'r%' AND `TABLE_TYPE` LIKE '%' ORDER BY TABLE_TYPE, TABLE_SCHEMA",
+    "SELECT a.table_name FROM information_schema.tables a RIGHT JOIN information_schema.columns b ON "
+    "a.table_name = b.table_name AND a.table_schema = b.table_schema WHERE b.table_schema = 'r1' AND "
+    "a.table_name IS NULL",
+    "SELECT c.table_name, c.column_name, k.constraint_name FROM information_schema.columns c LEFT JOIN "
+    "information_schema.key_column_usage k USING (table_schema, table_name, column_name) WHERE c.table_schema "
+    "= 'r1' ORDER BY 1, c.ordinal_position",
+    "SELECT character_set_name, default_collate_name FROM information_schema.character_sets WHERE maxlen > 3",
+    "SELECT collation_name FROM information_schema.collations WHERE is_default = 'Yes' AND character_set_name "
+    "= 'utf8mb4'",
+    "SELECT column_default IS NULL, column_default <=> NULL, column_default FROM information_schema.columns "
+    "WHERE table_name='p'",
+    "SELECT column_name FROM information_schema.columns WHERE table_schema='r1' AND table_name='t1' AND extra "
+    "LIKE '%auto_increment%'",
+    "SELECT column_name, CASE WHEN data_type IN ('int','bigint') THEN 'number' WHEN data_type LIKE '%char%' "
+    "THEN 'text' ELSE data_type END FROM information_schema.columns WHERE table_name='t1'",
+    "SELECT count(*) FROM information_schema.columns a, information_schema.columns b WHERE a.column_name = "
+    "b.column_name AND a.table_schema = 'r1' AND b.table_schema = 'r1'",
+    "SELECT domain_id, MAX(seq_no) FROM mysql.gtid_slave_pos GROUP BY domain_id",
+    "SELECT engine, support, savepoints FROM information_schema.engines ORDER BY engine",
+    "SELECT ordinal_position - 1, ordinal_position * 2, ordinal_position / 2, ordinal_position % 2, "
+    "-ordinal_position FROM information_schema.columns WHERE table_name='p'",
+    "SELECT partition_name FROM information_schema.partitions WHERE table_name='pa' AND partition_name IS NOT NULL",
+    "SELECT rc.constraint_name, rc.update_rule, rc.delete_rule FROM "
+    "information_schema.referential_constraints rc JOIN information_schema.key_column_usage k ON "
+    "rc.constraint_name = k.constraint_name AND rc.constraint_schema = k.constraint_schema",
+    "SELECT routine_name FROM information_schema.routines WHERE routine_schema = 'r1' AND routine_type='PROCEDURE'",
+    "SELECT table_name FROM information_schema.tables WHERE BINARY table_name = 'T1'",
+    "SELECT table_name FROM information_schema.tables WHERE FIND_IN_SET(table_name, 'k1,k2')",
+    "SELECT table_name FROM information_schema.tables WHERE table_name LIKE CONCAT('%', 'k1', '%') AND "
+    "table_schema = SCHEMA()",
+    "SELECT table_name n FROM information_schema.tables HAVING n = 't1'",
+    "SELECT table_name, index_name, non_unique FROM information_schema.statistics WHERE table_schema='r1' "
+    "GROUP BY 1, 2 HAVING COUNT(*) > 1",
+    "SELECT trigger_name, event_manipulation FROM information_schema.triggers WHERE trigger_schema = DATABASE()",
+)
 #: The same of what has no table: texts are sent in utf8mb4.
 DESCRIBED_IN_UTF8MB4 = (
     "SELECT VERSION(), DATABASE(), NULL, 1",

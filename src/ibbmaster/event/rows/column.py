@@ -85,6 +85,31 @@ class Column:
     is_declared: bool = False  # by the user, beyond what the event says
 
     @property
+    def is_fixed_length(self) -> bool:
+        """Whether it is CHAR or BINARY, or stored as these: what fills its values up is not stored."""
+        return self.type == ColumnType.STRING
+
+    @property
+    def is_blob(self) -> bool:
+        """Whether it is a BLOB or TEXT: its `size` is of the length before a value."""
+        return self.type in (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED)
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether a byte before each value says how it is compressed."""
+        return self.type in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
+
+    @property
+    def is_single_precision(self) -> bool:
+        """Whether it is a FLOAT, of four bytes."""
+        return self.type == ColumnType.FLOAT
+
+    @property
+    def has_old_format(self) -> bool:
+        """Whether it has a clock, stored as before MariaDB 10.1."""
+        return self.type in (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
+
+    @property
     def type_name(self) -> str:
         """The type for people."""
         name = ColumnType(self.type).name if self.type in ColumnType.__members__.values() else f"type {self.type}"

@@ -1,0 +1,229 @@
+"""Rows that the log tells after random migrations: those of a real server, or refused with a reason.
+
+`--ddl-steps=5000` is a longer campaign; a failure prints the seed, and `--interop-seed` brings it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lanes.answers import SESSIONS, OurTables, RawClient
+from lanes.described import places_by_gtid
+from lanes.migrations import DATABASE, Migrations
+
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
+from ibbmaster.testkit.mariadb_server import RealPrimary
+
+KEYS = """
+CREATE TABLE p (id INT PRIMARY KEY, a INT NOT NULL, b CHAR(9) NOT NULL, u INT UNSIGNED NOT NULL, UNIQUE (a, u),
+    UNIQUE (b)) CHARSET latin1;
+CREATE TABLE two (id INT PRIMARY KEY, a INT, u INT UNSIGNED,
+    FOREIGN KEY (a, u) REFERENCES p (a, u) ON DELETE SET NULL ON UPDATE CASCADE);
+CREATE TABLE word (id INT PRIMARY KEY, b CHAR(9), made VARCHAR(20) AS (CONCAT(b, '!')) VIRTUAL,
+    FOREIGN KEY (b) REFERENCES p (b) ON DELETE CASCADE ON UPDATE CASCADE) CHARSET latin1;
+CREATE TABLE loose (b CHAR(9),
+    FOREIGN KEY (b) REFERENCES p (b) ON DELETE CASCADE ON UPDATE SET NULL) CHARSET latin1;
+CREATE TABLE tree (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES tree (id) ON DELETE CASCADE);
+CREATE TABLE leaf (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES tree (id) ON DELETE SET NULL);
+CREATE TABLE still (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE NO ACTION);
+INSERT INTO p VALUES (1, 10, 'one', 5), (2, 20, 'two ', 5), (3, 30, 'three', 6), (4, 40, 'four', 7);
+INSERT INTO two VALUES (1, 10, 5), (2, 20, 5), (3, NULL, 5), (4, 30, 6), (5, 30, 6);
+INSERT INTO word (id, b) VALUES (1, 'ONE'), (2, 'one'), (3, 'Two'), (4, NULL), (5, 'three');
+INSERT INTO loose VALUES ('ONE'), ('ONE'), ('two'), (NULL), ('four');
+INSERT INTO tree VALUES (1, NULL), (2, 1), (3, 2), (4, 2), (5, NULL), (6, 5), (7, 7);
+INSERT INTO leaf VALUES (1, 3), (2, 6), (3, NULL), (4, 7);
+INSERT INTO still VALUES (1, 4);
+UPDATE p SET a = a + 10, b = UPPER(b) WHERE id < 3 ORDER BY id DESC;
+SET binlog_row_image = MINIMAL;
+UPDATE p SET a = a + 1 WHERE id = 3;
+UPDATE p SET b = 'Drei' WHERE id = 3;
+ALTER TABLE two MODIFY id BIGINT FIRST, ADD COLUMN late INT DEFAULT 3;
+BEGIN;
+SAVEPOINT s;
+DELETE FROM p WHERE id = 2;
+ROLLBACK TO s;
+DELETE FROM p WHERE id = 1;
+COMMIT;
+DELETE FROM tree WHERE id IN (1, 7);
+SET foreign_key_checks = 0;
+DELETE FROM tree WHERE id = 5;
+SET foreign_key_checks = 1;
+REPLACE INTO p VALUES (3, 31, 'x', 6);
+"""
+PARTITIONS = """
+CREATE TABLE lh (a INT, b INT) PARTITION BY LINEAR HASH (a + b) PARTITIONS 5;
+CREATE TABLE lc (a INT, d DATE) PARTITION BY LIST COLUMNS (d) (PARTITION P1 VALUES IN ('2024-01-01', NULL),
+    PARTITION p2 VALUES IN ('2024-02-01', '2024-03-01'), PARTITION rest DEFAULT);
+CREATE TABLE rc (a INT, d DATETIME, PRIMARY KEY (a, d)) PARTITION BY RANGE COLUMNS (a, d) (
+    PARTITION p1 VALUES LESS THAN (5, '2024-01-01'), PARTITION p2 VALUES LESS THAN (5, MAXVALUE),
+    PARTITION p3 VALUES LESS THAN (MAXVALUE, MAXVALUE));
+CREATE TABLE ru (a BIGINT UNSIGNED, n INT) PARTITION BY RANGE (a DIV 3) SUBPARTITION BY HASH (n) SUBPARTITIONS 2 (
+    PARTITION p1 VALUES LESS THAN (2), PARTITION p2 VALUES LESS THAN (6148914691236517200),
+    PARTITION p3 VALUES LESS THAN MAXVALUE);
+CREATE TABLE ln (a INT, t VARCHAR(9)) PARTITION BY LIST (MOD(a, 3) * -1) (PARTITION z VALUES IN (0, NULL),
+    PARTITION m VALUES IN (-1, -2), PARTITION p VALUES IN (1, 2));
+CREATE TABLE ym (d DATE NOT NULL) PARTITION BY RANGE (YEAR(d) * 100 + MONTH(d)) (PARTITION a VALUES LESS THAN (202402),
+    PARTITION b VALUES LESS THAN (202500));
+CREATE TABLE hd (d DATE) PARTITION BY HASH (TO_DAYS(d)) PARTITIONS 3;
+CREATE TABLE alone (a INT, t VARCHAR(9)) ;
+CREATE TABLE sv (a INT) WITH SYSTEM VERSIONING PARTITION BY SYSTEM_TIME LIMIT 1 (PARTITION p0 HISTORY,
+    PARTITION p1 HISTORY, PARTITION pn CURRENT);
+INSERT INTO lh VALUES (1, 1), (2, 5), (NULL, 3), (-7, 2), (100, 11), (3, 0);
+INSERT INTO lc VALUES (1, '2024-01-01'), (2, NULL), (3, '2024-02-01'), (4, '2025-01-01');
+INSERT INTO rc VALUES (4, '2030-01-01'), (5, '2023-01-01'), (5, '2024-01-01'), (6, '2020-01-01');
+INSERT INTO ru VALUES (1, 1), (7, 2), (18446744073709551615, 3), (NULL, 1);
+INSERT INTO ln VALUES (0, 'x'), (NULL, 'y'), (4, 'z'), (-4, 'u'), (5, 'v');
+INSERT INTO ym VALUES ('2024-01-31'), ('2024-02-01');
+INSERT INTO hd VALUES ('2024-01-31'), ('2024-02-01'), ('2024-02-02'), (NULL), ('2023-02-01');
+INSERT INTO alone VALUES (1, 'one'), (2, 'two');
+INSERT INTO sv VALUES (1), (2);
+UPDATE sv SET a = a + 5;
+ALTER TABLE sv DROP PARTITION p0;
+ALTER TABLE lh TRUNCATE PARTITION p1, p4;
+ALTER TABLE lc TRUNCATE PARTITION p1;
+ALTER TABLE rc DROP PARTITION P2;
+ALTER TABLE ru TRUNCATE PARTITION p3, p1;
+ALTER TABLE ln EXCHANGE PARTITION m WITH TABLE alone;
+ALTER TABLE ln ADD COLUMN late INT DEFAULT 8;
+ALTER TABLE ln TRUNCATE PARTITION p;
+ALTER TABLE ym CONVERT PARTITION b TO TABLE ya;
+ALTER TABLE ym CONVERT TABLE ya TO PARTITION c VALUES LESS THAN (202600);
+ALTER TABLE hd TRUNCATE PARTITION p2;
+ALTER TABLE lh TRUNCATE PARTITION ALL;
+INSERT INTO lh VALUES (1, 1)
+"""
+LOOKS = 10  # at how many positions every table is asked for
+REFUSED_MAX = 0.1  # of a short campaign; a long one has less than a half of it
+
+
+def campaign_of(server: RealPrimary, rng: random.Random, steps: int, watch_log: Callable) -> Migrations:
+    campaign = Migrations(server, rng)
+    watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
+    looks = {*rng.sample(range(steps), min(steps, LOOKS)), steps - 1}
+    for number in range(steps):
+        campaign.step()
+        if number in looks:
+            campaign.look()
+    campaign.close()
+    return campaign
+
+
+def run(server: RealPrimary, *statements: str) -> None:
+    """Run statements on a connection of their own."""
+    with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def compared(server: RealPrimary, directory: Path) -> dict[str, str]:
+    """Every table that is known is that of the server, asked for alone; why others are refused."""
+    log = binlog_of(server, directory / "classic")
+    client = RawClient.of_root(server.socket, SESSIONS[0])
+    refused = {}
+    ours = OurTables(log)
+    for table in ours.base_tables(ours.snapshot()):
+        sql = f"SELECT * FROM {table.full_name}"
+        try:
+            found = OurTables(log).answer(sql)
+        except RefusedError as error:
+            refused[table.name] = re.sub(r"^the rows of .*? since GTID [-0-9]+: ", "", error.err.text)
+        else:
+            assert sorted(found.rows) == sorted(client.text(sql).rows), table.name
+    client.close()
+    return refused
+
+
+def binlog_of(server: RealPrimary, target: Path) -> ClassicBinlog:
+    server.sql("FLUSH BINARY LOGS")
+    target.mkdir()
+    names = [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]
+    for name in names:
+        shutil.copy(server.data / name, target / name)
+    return ClassicBinlog([target / name for name in names])
+
+
+@pytest.mark.parametrize("version", MARIADB_VERSIONS)
+def test_rows_after_random_migrations_are_those_of_the_server_and_few_are_refused(
+    request: pytest.FixtureRequest,
+    seed: int,
+    tmp_path: Path,
+    new_server: Callable[..., RealPrimary],
+    watch_log: Callable,
+    version: str,
+) -> None:
+    rng = random.Random(f"{seed} {version}")
+    server = new_server(version, "--binlog-format=ROW")
+    campaign = campaign_of(server, rng, 3 * request.config.getoption("--ddl-steps"), watch_log)
+    log = binlog_of(server, tmp_path / "classic")
+    places, ours = places_by_gtid(log), OurTables(log)
+    asked, wrong = 0, []
+    refused: Counter[str] = Counter()
+    for gtid, tables in campaign.looks:
+        snapshot = ours.snapshot(places[gtid].position)
+        for name, rows in tables.items():
+            asked += 1
+            try:
+                found = ours.answer(f"SELECT * FROM {DATABASE}.`{name}`", snapshot=snapshot)
+            except RefusedError as error:
+                refused[f"{name}: {re.sub(r'^the rows of .*? since GTID [-0-9]+: ', '', error.err.text)}"] += 1
+                continue
+            if sorted(found.rows) != rows:
+                wrong.append((gtid, name, sorted(found.rows), rows))
+    reasons = "; ".join(f"{count} {reason}" for reason, count in refused.most_common())
+    line = f"{version}: {asked} tables asked, {sum(refused.values())} refused, {len(wrong)} wrong; {reasons}"
+    watch_log("answers", lambda: line)
+    print(line)
+    assert not wrong
+    assert sum(refused.values()) <= REFUSED_MAX * asked
+
+
+@pytest.mark.parametrize("version", MARIADB_VERSIONS)
+def test_foreign_keys_change_rows_of_children_as_a_server_does(
+    tmp_path: Path, new_server: Callable[..., RealPrimary], version: str
+) -> None:
+    server = new_server(version, "--binlog-format=ROW")
+    run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, KEYS.split(";\n")))
+
+    assert compared(server, tmp_path) == {}
+
+
+@pytest.mark.parametrize("version", MARIADB_VERSIONS)
+def test_rows_of_partitions_go_and_come_as_a_server_moves_them(
+    tmp_path: Path, new_server: Callable[..., RealPrimary], version: str
+) -> None:
+    server = new_server(version, "--binlog-format=ROW")
+    run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, PARTITIONS.split(";\n")))
+
+    assert compared(server, tmp_path) == {}
+
+
+@pytest.mark.parametrize("version", MARIADB_VERSIONS)
+def test_children_are_refused_whose_parents_are_not_known(
+    tmp_path: Path, new_server: Callable[..., RealPrimary], version: str
+) -> None:
+    server = new_server(version, "--binlog-format=ROW")
+    child = "INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES {} (id) ON DELETE CASCADE"
+    run(
+        server, "CREATE DATABASE m", "USE m", "CREATE TABLE old (id INT PRIMARY KEY)", "INSERT INTO old VALUES (1), (2)"
+    )
+    server.sql("RESET MASTER")
+    run(
+        server,
+        *("CREATE DATABASE IF NOT EXISTS m", "USE m"),
+        f"CREATE TABLE c (id {child.format('old')})",
+        f"CREATE TABLE g (id {child.format('c')})",
+        *("INSERT INTO c VALUES (1, 1), (2, 2)", "INSERT INTO g VALUES (1, 1)", "DELETE FROM old WHERE id = 1"),
+    )
+
+    reason = "its foreign key to m.old, whose columns are not known, may change rows"
+    below = "its foreign key to m.c deletes or changes rows without an event"
+    assert compared(server, tmp_path) == {"c": reason, "g": below}
