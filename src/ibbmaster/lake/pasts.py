@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ibbmaster.lake.statements import Logged
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import Doubted, StatementFold, union_of
-from ibbmaster.rows.effects import DatabaseGone, Effect, Emptied, EventsLost, Unknown, WrittenTables
+from ibbmaster.rows.effects import DatabaseGone, Effect, Emptied, Unknown, WrittenTables
 from ibbmaster.rows.shape import changed_columns, version_shape
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.clause import FullName
@@ -119,13 +119,13 @@ class _Telling:
     def _versions(self) -> Iterator[TableVersion]:
         """Those of the last generation."""
         known = {
-            version.since: version
+            one.since: one
             for called in self._names
-            for version in self._history.versions(*called.name)
-            if isinstance(version, TableVersion)
-            and (called.since is None or (version.since is not None and called.since <= version.since))
-            and (self._end is None or version.since is None or version.since < self._end)
-            and version.generation == _generation(self._past.state)
+            for one in self._history.versions(*called.name)
+            if isinstance(one, TableVersion)
+            and (called.since is None or (one.since is not None and called.since <= one.since))
+            and (self._end is None or one.since is None or one.since < self._end)
+            and one.generation == _generation(self._past.state)
         }
         yield from (known[since] for since in sorted(known, key=_group))
 
@@ -146,6 +146,9 @@ class _Telling:
         is_cut = _generation(before) != _generation(after)
         reasons = list(self._reasons(one))
         for effect in one.effects:
+            if self._fold.reaches_all(effect):
+                reasons.append(effect.reason)
+                continue
             outcomes = [outcome for outcome in self._fold.take(effect, place) if isinstance(outcome, Doubted)]
             reasons += [outcome.reason for outcome in outcomes if outcome.table.generation in generations]
             for called in () if generations else self._called(place):
@@ -184,9 +187,7 @@ class _Telling:
 
 def _reasons_by_name(effect: Effect, key: Callable[[str, str], FullName], called: TableName) -> Iterator[str]:
     """Why the rows of a table are not known of which only the name is."""
-    if isinstance(effect, EventsLost) or (isinstance(effect, WrittenTables) and effect.tables is None):
-        yield effect.reason
-    elif isinstance(effect, WrittenTables | Unknown):
+    if isinstance(effect, WrittenTables | Unknown):
         tables = effect.tables if isinstance(effect, WrittenTables) else (effect.table,)
         if called in [key(*table) for table in tables or ()]:
             yield effect.reason

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from ibbmaster.rows.effects import (
     BLACKHOLE,
@@ -96,11 +96,9 @@ class StatementFold:
     def take(self, effect: Effect, place: SchemaPlace) -> Iterator[Outcome]:
         """What an effect of the statement at a place comes to."""
         match effect:
-            case WrittenTables(tables=None) | EventsLost():
+            case WrittenTables() | EventsLost() if self.reaches_all(effect):
                 yield from self.everywhere(effect.reason, place)
             case WrittenTables(tables=tables):
-                if self._has_programs:
-                    yield from self.everywhere(effect.reason, place)
                 for table in tables or ():
                     yield from self.doubted(table, effect.reason, place, adds=effect.adds)
             case Unknown():
@@ -124,6 +122,12 @@ class StatementFold:
                 after = self.after(table, place)
                 if after is not None:
                     yield Altered(after)
+
+    def reaches_all(self, effect: Effect) -> TypeGuard[WrittenTables | EventsLost]:
+        """Whether it may have changed rows of any table."""
+        return isinstance(effect, EventsLost) or (
+            isinstance(effect, WrittenTables) and (effect.tables is None or self._has_programs)
+        )
 
     def keeps_rows(self, table: TableVersion) -> bool:
         """Whether its engine is one that has rows at all."""
