@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import resource
 import shutil
 import sys
 import threading
@@ -18,6 +20,7 @@ from ibbmaster.disk.local import RealDisk
 
 pytest_plugins = ["tests.built_logs"]  # logs in memory, for the folders that read them
 
+DATA_MAX = 8 << 30  # bytes of one process: a test that takes more fails where it does, and not the machine
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 # `lanes` (real servers and clients) is no test and no part of the package; pytest imports each test file by itself.
@@ -107,8 +110,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--rewrite", action="store_true", help="paste real output into documents, and draw their pictures")
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: four tests in ten wait for disks, Java or other servers."""
+    return len(os.sched_getaffinity(0)) + 1
+
+
 def pytest_configure(config: pytest.Config) -> None:
     options = config.option
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    resource.setrlimit(
+        resource.RLIMIT_DATA, (DATA_MAX if hard == resource.RLIM_INFINITY else min(DATA_MAX, hard), hard)
+    )
     if options.seed == "new":  # before processes are started: all have the same
         options.seed = str(random.SystemRandom().randrange(2**32))
     if options.interop_seed is None:
@@ -124,6 +137,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("java"))  # one session of Spark, whatever -n says
         elif "simulation" in item.path.parts:
             item.add_marker(pytest.mark.slow)
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """What must be done one after the other comes first, then what takes long: no core idles at the end."""
+    if item.get_closest_marker("xdist_group") is not None:
+        return 0
+    return 1 if item.get_closest_marker("slow") is not None else 2
 
 
 @pytest.hookimpl(wrapper=True)

@@ -76,7 +76,13 @@ def poll(reader, clock, *, seconds):
         assert reader.next_group() is None
 
 
-@pytest.mark.parametrize("open_log", [lambda disk: BinlogWriter(disk), lambda disk: BinlogStore(disk, StoreOptions())])
+@pytest.mark.parametrize(
+    "open_log",
+    [
+        lambda disk: BinlogWriter(disk, max_file_bytes=1 << 20),
+        lambda disk: BinlogStore(disk, StoreOptions(max_file_bytes=1 << 20)),
+    ],
+)
 def test_no_writer_goes_on_in_a_file_with_a_blank_page_in_its_middle(torn_log, open_log):
     before = {name: bytes(data) for name, data in torn_log.disk.files.items()}
     with pytest.raises(FormatError, match="nothing was written here, but binlog-000000"):

@@ -121,7 +121,7 @@ def test_a_group_fed_twice_is_told_apart_from_another_one_of_its_gtid(store, fir
 
 
 def test_a_group_that_is_not_durable_yet_is_known_again():
-    with BinlogStore(MemoryDisk(), StoreOptions(durability=Durability.LATER)) as store:
+    with BinlogStore(MemoryDisk(), StoreOptions(max_file_bytes=1 << 20, durability=Durability.LATER)) as store:
         write(store, "0-1-1")
         with pytest.raises(DuplicateGtidError):
             write(store, "0-1-1")
@@ -175,7 +175,7 @@ def test_a_large_group_that_is_refused_holds_no_file(store):
 
 
 def test_a_lenient_store_takes_what_comes():
-    with BinlogStore(MemoryDisk(), StoreOptions(gtid_strict=False)) as store:
+    with BinlogStore(MemoryDisk(), StoreOptions(max_file_bytes=1 << 20, gtid_strict=False)) as store:
         for text in ("0-1-1", "0-1-2", "0-1-2", "0-1-1", "0-1-5"):
             write(store, text)
         assert logged(store) == ["0-1-1", "0-1-2", "0-1-2", "0-1-1", "0-1-5"]

@@ -11,6 +11,8 @@ from ibbmaster.ibb.appender import PageChange
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 
+ALLOCATED_MAX = 128 << 20  # bytes of a file
+
 
 class MemoryFiles(ABC):
     """What disks in memory have in common: all of their files is there to be read."""
@@ -78,6 +80,7 @@ class MemoryDisk(MemoryFiles):
         pass
 
     def allocate(self, name: str, size: int) -> None:
+        assert size <= ALLOCATED_MAX, f"{name} would take {size} bytes of memory: give the log a smaller max_file_bytes"
         file = self._file(name)
         file.extend(bytes(max(size - len(file), 0)))
 

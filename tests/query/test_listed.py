@@ -7,7 +7,7 @@ import pytest
 from ibbmaster.dialogue.log_tables import AnyQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_table
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.query import aggregates, engine
+from ibbmaster.query import collecting, engine
 from ibbmaster.query.engine import QueryRun
 from ibbmaster.sqltext.token import SqlError, tokenize
 from ibbmaster.wire.response import ColumnDefinition, FieldType
@@ -195,7 +195,7 @@ def test_a_query_that_takes_too_long_is_ended(ask, monkeypatch, sql):
 )
 def test_a_statement_keeps_little_in_memory(ask, monkeypatch, sql, limit, code):
     if limit is not None:
-        monkeypatch.setattr(aggregates, limit, 6000)
+        monkeypatch.setattr(collecting, limit, 6000)
     with pytest.raises(RefusedError) as caught:
         ask(sql)
     assert caught.value.err.code == code

@@ -155,7 +155,12 @@ def test_every_reader_of_a_damaged_log_gives_all_or_an_error(written, dumped, mo
     whole, behind = read(sound, sound.start_of_file()), GtidPosition.parse(f"0-1-{BEHIND}")
     numbers = list(range(1, GROUPS + 1))
     assert len(whole) == GROUPS
-    open_to_write = (lambda disk: BinlogStore(disk, OPTIONS)) if has_redo else BinlogWriter
+    file_bytes = OPTIONS.max_file_bytes
+    open_to_write = (
+        (lambda disk: BinlogStore(disk, OPTIONS))
+        if has_redo
+        else lambda disk: BinlogWriter(disk, max_file_bytes=file_bytes)
+    )
     seed = random.randrange(2**32)
     for number in range(request.config.getoption("--holes")):
         rng = random.Random(seed + number)

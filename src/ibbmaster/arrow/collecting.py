@@ -224,7 +224,7 @@ class IbbBatches(GroupBatches):
             self._boundary.check()
 
     def _collect(self, position: LogPosition, inside: tuple[int, int]) -> tuple[LogPosition, tuple[int, int]] | None:
-        """Collect from a position on; returns the one behind, None if nothing was passed."""
+        """Collect from a position on; returns the one after, None if nothing was passed."""
         file_no, page_no = position.file_no, position.page_no
         if file_no != self._range.file_no or position.offset <= PAGE_SIZE or self._is_full:
             return None
@@ -241,11 +241,11 @@ class IbbBatches(GroupBatches):
             return None
         inside = int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE])
         passed = last_gtids(self._groups[before : state[Field.GROUPS]])
-        self._reader.pass_over(behind, passed, is_inside_record=inside[0] >= 0)
+        self._reader.continue_at(behind, passed, is_inside_record=inside[0] >= 0)
         self._boundary.log(passed)
         first = before
         while first < state[Field.GROUPS] and self._groups[first, GroupColumn.FILE_OFFSET] < self._range.start_offset:
-            first += 1  # the range begins behind them
+            first += 1  # the range begins after them
         if first > before:
             kept = int(state[Field.GROUPS]) - first
             self._groups[before : before + kept] = self._groups[first : first + kept].copy()

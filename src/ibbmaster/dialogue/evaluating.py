@@ -95,7 +95,7 @@ class Evaluator:
         self._made_size = 0  # of the long values of a row
 
     def begin_row(self) -> None:
-        """What was computed before is not kept: values of so much memory may be made again."""
+        """What was computed before is not kept: the limit on memory for values starts anew."""
         self._made_size = 0
 
     def begin_statement(self) -> None:
@@ -297,7 +297,7 @@ class Evaluator:
                 return self._gtid_position(file_name, offset)
             case "master_gtid_wait", _:
                 return -1
-        return None  # current_role, and what has nothing to tell here
+        return None  # current_role, and what has no value here
 
     def _local_us(self, is_utc: bool) -> int:
         return self.now_us + (0 if is_utc else self.settings.time_zone_s * 10**6)

@@ -68,7 +68,7 @@ def _type(column: ColumnDefinition) -> SqlType:
 
 
 class MadeRows:
-    """Rows that are made each time they are read, so that nobody keeps those of a large schema."""
+    """Rows that are made each time they are read, so that those of a large schema are not kept."""
 
     def __init__(self, make: Callable[[], Iterable[RowValues]]) -> None:
         self._make = make
@@ -100,7 +100,7 @@ class AboutTables:
         return self._made[table]
 
     def refused(self) -> tuple[UnknownTable, ...]:
-        """The tables that have no rows in COLUMNS because nobody knows what they would be."""
+        """The tables that have no rows in COLUMNS because they are not known."""
         return tuple(table for table in self.schema.all_tables() if isinstance(table, UnknownTable))
 
     def _schemata(self) -> Iterator[RowValues]:

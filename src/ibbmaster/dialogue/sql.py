@@ -53,7 +53,6 @@ from ibbmaster.sqltext.token import PLACEHOLDER, SqlError, SqlTokens, TokenKind,
 _NOT_SUPPORTED = words(
     "PREPARE EXECUTE DEALLOCATE XA SIGNAL RESIGNAL GET CHECK CHECKSUM VALUES WITH EXPLAIN DESC DESCRIBE"
 )
-_SET_OPERATIONS = words("UNION EXCEPT INTERSECT")
 _OTHER_SHOWN = words(
     "EXPLAIN ANALYZE PROFILE RELAYLOG SLAVE REPLICA USER_STATISTICS INDEX_STATISTICS CLIENT_STATISTICS "
     "TABLE_STATISTICS LOCALES PLUGINS USER SERVER"
@@ -139,7 +138,7 @@ class _Parser(ShowParser):
         except SqlError:
             failed = self._index
             self._index, self._depth, self._steps = start, 0, 0
-            unread = self._unread()
+            unread = self._unread(failed)
             if unread is None:
                 self._index = failed
                 raise
@@ -194,8 +193,11 @@ class _Parser(ShowParser):
         token = self._token()
         return self._take_text() if token is not None and token.kind is TokenKind.TEXT else self._take_name()
 
-    def _unread(self) -> Unread | None:
-        """A statement of a kind that reads tables, by the tables it names; None if it names none."""
+    def _unread(self, failed: int) -> Unread | None:
+        """A query that is not understood, or another statement by the tables it names; None if it names none.
+
+        `failed` is the place of the token that was not understood.
+        """
         token = self._token()
         if token is None or token.word not in _UNREAD_VERBS | _NOT_SUPPORTED:
             return None
@@ -211,8 +213,8 @@ class _Parser(ShowParser):
         verb = token.word
         if verb in ("SELECT", "WITH", "("):
             source = self._source(start)
-            is_other = any(each.word in _SET_OPERATIONS | {"WITH"} for each in tokens)
-            return Unread(verb, source.tables, source) if not balance and (source.tables or is_other) else None
+            is_cut_off = failed == self._index and not source.tables
+            return None if balance or is_cut_off else Unread(verb, source.tables, source)
         tables = (handled_table(tokens),) if verb == "HANDLER" and len(tokens) > 1 else named_tables(tokens)
         return Unread(verb, tables) if not balance and (tables or verb in _NOT_SUPPORTED) else None
 
@@ -269,7 +271,8 @@ class _Parser(ShowParser):
             having=having,
             order_by=order_by,
             limit=limit,
-            source=self._source(start) if has_tables or self._has_subquery else None,
+            source=self._source(start),
+            has_tables=has_tables or self._has_subquery,
         )
 
     def _select_item(self) -> SelectItem:
@@ -293,7 +296,7 @@ class _Parser(ShowParser):
         return SelectItem(expression, name)
 
     def _tables(self) -> tuple[tuple[TableName | Subquery, ...], bool]:
-        """What stands behind FROM, and whether conditions join it."""
+        """What stands after FROM, and whether conditions join it."""
         tables: list[TableName | Subquery] = []
         is_joined = False
         while True:

@@ -40,7 +40,7 @@ class Order:
 class Select:
     """SELECT; `limit` is rows to leave out and rows to give. `is_joined`: several tables, joined by conditions.
 
-    `source` is what it was read from, if it names tables.
+    `source` is what it was read from; `has_tables`: it has FROM, or a query in brackets.
     """
 
     items: tuple[SelectItem, ...]
@@ -53,6 +53,7 @@ class Select:
     order_by: tuple[Order, ...] = ()
     limit: tuple[int, int | None] | None = None
     source: QuerySource | None = field(default=None, compare=False)
+    has_tables: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Whether compiled kernels can be had, and when they are ready.
+"""Whether compiled kernels are available, and when they are ready.
 
 Compiling takes seconds of a CPU and is done by another process, once on a machine; the code is
 kept in a cache and loaded from there, which takes some 0.3 s. Until then callers take the
@@ -49,7 +49,7 @@ def kernels(*sets: KernelSet) -> Kernels | None:
 
 
 def load(*sets: KernelSet, progress: Heard = lambda done, total: None, is_nice: bool = False) -> Kernels | None:
-    """Load some kernels now, or all; another process compiles them first if need be. None if they cannot be had."""
+    """Load some kernels now, or all; another process compiles them first if need be. None if they are unavailable."""
     global _ready, _has_failed
     wanted = set(sets or KernelSet)
     with _lock:
@@ -200,7 +200,7 @@ def _load_from(cache: KernelCache, sets: Collection[KernelSet]) -> Kernels:
 
 @contextlib.contextmanager
 def _cache_for(sets: Collection[KernelSet]) -> Iterator[KernelCache]:
-    """The user's cache if nobody else can write it and it has these kernels or can be written, else one for now."""
+    """The user's cache if no other user can write it and it has these kernels or can be written, else one for now."""
     directory, doubt = find_directory(), None
     if directory is not None:
         cache = KernelCache(directory / cache_key())

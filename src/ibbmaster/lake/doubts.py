@@ -16,7 +16,6 @@ from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.lake.pasts import START, Doubt, Past
 from ibbmaster.lake.text import array_of, named, struct_of, text_literal
 from ibbmaster.rows.shape import TableShape
-from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.reading import named_in
 
@@ -32,7 +31,6 @@ def find_doubts(
     options: ReadOptions,
     changes: DataFrame,
     past: Past,
-    history: SchemaHistory,
     shape: TableShape,
     keys: Sequence[str],
     *,
@@ -51,7 +49,7 @@ def find_doubts(
         reason = "the log does not begin with its CREATE TABLE; give a base"
         doubts.append(Doubt(START, start, reason))
     if begun is not None:
-        doubts += _cascaded(session, options, past, history)
+        doubts += _cascaded(session, options, past)
     return sorted(set(doubts))
 
 
@@ -117,17 +115,9 @@ def _conditions(past: Past, shape: TableShape, keys: Sequence[str], options: Rea
                 )
 
 
-def _cascaded(session: SparkSession, options: ReadOptions, past: Past, history: SchemaHistory) -> Iterator[Doubt]:
+def _cascaded(session: SparkSession, options: ReadOptions, past: Past) -> Iterator[Doubt]:
     """Changes of parents whose foreign keys may have changed rows without an event, also in several steps."""
-    waiting, passed = list(past.parents), set(past.parents)
-    while waiting:
-        parent = waiting.pop()
-        for version in history.versions(*parent):
-            if isinstance(version, TableVersion):
-                more = Past(versions=[version]).parents - passed
-                waiting += more
-                passed |= more
-    for database, name in sorted(passed):
+    for database, name in sorted(past.ancestors):
         table = f"{database}.{name}"
         frame = _rows_of(session, options, table, "_file_no,_offset,_gtid,_change_type")
         first = (

@@ -49,12 +49,14 @@ class Past:
         state: what it is there; None if no statement tells.
         versions: those that its rows had since it was emptied last.
         cuts: where it was emptied, in the order of the log.
+        ancestors: the tables whose changes may change rows of it by foreign keys.
         doubts, past_doubts: about rows that are there, and about rows that are gone.
     """
 
     state: KnownTable | None = None
     versions: list[TableVersion] = field(default_factory=list)
     cuts: list[Truncation] = field(default_factory=list)
+    ancestors: set[TableName] = field(default_factory=set)
     doubts: list[Doubt] = field(default_factory=list)
     past_doubts: list[Doubt] = field(default_factory=list)
 
@@ -68,15 +70,18 @@ class Past:
         """Whether the log has it from its beginning."""
         return bool(self.cuts) or (isinstance(self.state, TableVersion) and self.state.is_created_in_log)
 
-    @property
-    def parents(self) -> set[TableName]:
-        """The tables whose changes may change rows of it by foreign keys."""
-        return {
-            (key.parent_database, key.parent_table)
-            for version in self.versions
-            for key in version.foreign_keys
-            if CASCADING & {key.on_delete, key.on_update}
-        }
+
+def ancestors_of(history: SchemaHistory, names: Iterable[TableName]) -> set[TableName]:
+    """The tables whose changes may ever have changed rows of others by foreign keys, also in several steps."""
+    waiting, found = list(names), set[TableName]()
+    while waiting:
+        for version in history.versions(*waiting.pop()):
+            for key in version.foreign_keys if isinstance(version, TableVersion) else ():
+                parent = history.case.table_key(key.parent_database, key.parent_table)
+                if CASCADING & {key.on_delete, key.on_update} and parent not in found:
+                    found.add(parent)
+                    waiting.append(parent)
+    return found
 
 
 def past_of(history: SchemaHistory, name: TableName, end: SchemaPlace | None, statements: Iterable[Logged]) -> Past:
@@ -92,7 +97,7 @@ class _Telling:
         self._fold = StatementFold(history)
         self._prepared: set[str] = set()
         self._temporary: set[TableName] = set()
-        self._past = Past()
+        self._past = Past(ancestors=ancestors_of(history, (one.name for one in self._names)))
 
     def told(self, statements: Iterable[Logged]) -> Past:
         for one in statements:
@@ -149,6 +154,11 @@ class _Telling:
             if self._fold.reaches_all(effect):
                 reasons.append(effect.reason)
                 continue
+            reasons += (
+                f"its foreign key to {'.'.join(parent)} deletes or changes rows without an event"
+                for parent in self._past.ancestors
+                if list(_reasons_by_name(effect, self._history.case.table_key, parent))
+            )
             outcomes = [outcome for outcome in self._fold.take(effect, place) if isinstance(outcome, Doubted)]
             reasons += [outcome.reason for outcome in outcomes if outcome.table.generation in generations]
             for called in () if generations else self._called(place):

@@ -76,7 +76,7 @@ def snapshot(
         history = history_of(options, log)
         end = None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
         past = past_of(history, parse_table_name(table), None if end is None else SchemaPlace(end, 0), statements)
-        doubts = find_doubts(session, options, changes, past, history, shape, keys, with_history=with_history)
+        doubts = find_doubts(session, options, changes, past, shape, keys, with_history=with_history)
         is_place = end is None or len(log.state().position().values()) == 1  # a position of several may be no place
         if doubts and is_place and not with_history and _is_of(past.state, shape):
             place = log.end() if end is None else end

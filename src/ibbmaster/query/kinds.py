@@ -77,6 +77,7 @@ class Type:
     is_blob: bool = False
     is_truth: bool = False  # whether it is the result of a comparison
     fraction: int = -1  # digits behind the point that are computed with, where these are more than those shown
+    hidden: int = -1  # such digits of a column of a result, which are there no more
     charset: str | None = None  # of a column's texts, where they can hold only its letters
 
     @property
@@ -259,7 +260,7 @@ def of_all(kinds: Sequence[Type]) -> Type:
     is_nullable = any(kind.is_nullable for kind in kinds)
     if not known:
         return NULL
-    if len(known) < len(kinds) and any(kind.kind is Kind.INT and kind.is_unsigned for kind in known):
+    if known != list(kinds[: len(known)]) and any(kind.kind is Kind.INT and kind.is_unsigned for kind in known):
         raise not_supported("NULL beside whole numbers without a sign")
     if len(known) == 1 and known[0].kind is not Kind.BIT:
         return _widened(known[0].computed(is_nullable=is_nullable))

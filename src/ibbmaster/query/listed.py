@@ -12,8 +12,9 @@ from ibbmaster.dialogue.conversion import integer_of, text_of
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.query import kinds, values
+from ibbmaster.query.comparing import cached
 from ibbmaster.query.kinds import EXACT_NAMES, Kind, Type
-from ibbmaster.query.scalars import Slot, cached
+from ibbmaster.query.scalars import Slot
 from ibbmaster.query.weights import key_of
 from ibbmaster.schema.collations import sent_collation_number
 from ibbmaster.wire.response import ColumnDefinition, FieldType

@@ -129,6 +129,11 @@ class StatementFold:
             isinstance(effect, WrittenTables) and (effect.tables is None or self._has_programs)
         )
 
+    @property
+    def has_programs(self) -> bool:
+        """Whether a statement may run others, that no log tells: in a trigger or a function."""
+        return self._has_programs
+
     def keeps_rows(self, table: TableVersion) -> bool:
         """Whether its engine is one that has rows at all."""
         return engine_of(table) != BLACKHOLE or table.generation in self._substituted

@@ -101,7 +101,7 @@ def expression_text(written: str) -> str:
 
 
 def default_expression_text(written: str) -> str:
-    """An expression as SHOW CREATE TABLE prints it behind DEFAULT: in brackets, but a call."""
+    """An expression as SHOW CREATE TABLE prints it after DEFAULT: in brackets, but a call."""
     found = _printed(_without_brackets(written.strip()))
     return f"({found.text})" if found.needs_brackets else found.text
 

@@ -59,7 +59,7 @@ log = logging.getLogger(__name__)
 
 RECEIVE_SIZE = 16 * 1024
 LOGIN_TIMEOUT_S = 10.0  # MariaDB's connect_timeout, for the whole login
-RESERVED_PART = 10  # one of so many connections is kept for other accounts
+RESERVED_PART = 10  # one of this number of connections is kept for other accounts
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
 READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command of which a part is here
 NONCE_SIZE = 32  # of the ed25519 plugin
@@ -69,8 +69,8 @@ Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What a connection has around it, shared by all of one primary."""
+class PrimaryParts:
+    """The parts of a primary that all its connections share."""
 
     engine: LogEngine
     options: PrimaryOptions
@@ -84,8 +84,8 @@ class Surroundings:
     guard: LoginGuard
 
 
-async def serve_connection(stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
-    """Talk to one client until one of us is done; what it breaks is logged, and harms nobody else."""
+async def serve_connection(stream: trio.SocketStream, session: Session, primary: PrimaryParts) -> None:
+    """Talk to one client until one of us is done; what it breaks is logged, and harms no other connection."""
     connection = _Connection(stream, session, primary)
     try:
         await connection.run()
@@ -107,7 +107,7 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
 
 
 async def refuse_connection(stream: trio.SocketStream) -> None:
-    """Tell one client too many so, and close."""
+    """Refuse one client too many, and close."""
     with trio.move_on_after(1):
         await stream.send_all(frame_packets(encode_err(TOO_MANY_CONNECTIONS), 0)[0])
     await trio.aclose_forcefully(stream)
@@ -116,7 +116,7 @@ async def refuse_connection(stream: trio.SocketStream) -> None:
 class _Connection:
     """Moves bytes between a socket and the state machines that know what they mean."""
 
-    def __init__(self, stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
+    def __init__(self, stream: trio.SocketStream, session: Session, primary: PrimaryParts) -> None:
         self.stream: Stream = stream
         self._sender = Sender(stream)
         self._session = session
@@ -229,7 +229,7 @@ class _Connection:
         await self._sender.send(frame_packets(encode_err(answer), sequence)[0])
 
     async def _is_one_too_many(self, user: str) -> bool:
-        """Whether an account has all the places that are not kept for others; then the client is told so."""
+        """Whether an account has all the places that are not kept for others; then the client gets an error."""
         options = self._primary.options
         if not options.other_accounts:
             return False
@@ -352,7 +352,7 @@ class _Connection:
                 if answers is None:
                     await self._work(functools.partial(dialog.answers, sql))
                     return
-                responses = tuple(answer for answer in answers if not isinstance(answer, Kill))  # none is light
+                responses = tuple(answer for answer in answers if not isinstance(answer, Kill))  # none is a KILL
             case commands.InitDb(database=database):
                 await self._work(functools.partial(dialog.use, database))
                 return
@@ -535,7 +535,7 @@ class _Connection:
         return engine.stored_groups(plan, request.file_position)
 
     def _opening_timestamp(self, plan: ReadPlan) -> int:
-        """In seconds since 1970; where nothing is logged behind a place, when this primary started."""
+        """In seconds since 1970; where nothing is logged after a place, when this primary started."""
         primary = self._primary
         if primary.options.profile.opening_timestamp is OpeningTimestamp.ZERO:
             return 0

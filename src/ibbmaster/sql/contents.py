@@ -371,8 +371,10 @@ class TableContents:
 
     # Changes of the table ---------------------------------------------------------------------
 
-    def alter(self, table: TableVersion) -> dict[int, str]:
+    def alter(self, table: TableVersion, time_zone_s: int | None = None) -> dict[int, str]:
         """The table has another version now; its rows keep their images, or get new ones if these are right no more.
+
+        `time_zone_s` is the session's, in seconds east of UTC, if it is known.
 
         Returns the columns whose values are not known any more, by their ids, and why.
 
@@ -384,7 +386,7 @@ class TableContents:
         self._plans.clear()
         self._computed.clear()
         known = {column.id: column for column in table.columns}
-        changing = RowConversion(old, table, lambda column: first_value(known[column.id], column))
+        changing = RowConversion(old, table, lambda column: first_value(known[column.id], column), time_zone_s)
         if not self.has_rows:
             self.unknown_columns.clear()
             return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
@@ -32,9 +32,10 @@ from ibbmaster.rows.certainty import (
     StatementFold,
     engine_of,
 )
+from ibbmaster.rows.confined import columns_touched, confined_update
 from ibbmaster.rows.effects import LOST, PartitionStep, WrittenTables, effects_of
 from ibbmaster.rows.walk import walk
-from ibbmaster.schema.clause import NotUnderstoodError
+from ibbmaster.schema.clause import FullName, NotUnderstoodError
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
@@ -50,6 +51,7 @@ from ibbmaster.sql.cascades import (
 from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.partitions import move_rows
+from ibbmaster.sql.row_conversion import time_zone_of
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
 from ibbmaster.sqltext.cursor import Cursor
@@ -57,6 +59,7 @@ from ibbmaster.sqltext.token import tokens
 from ibbmaster.work import check_wanted
 
 INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKind.INSERT)
+NO_FOREIGN_KEY_CHECKS = 1 << 26  # of the flags of a session
 GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
 UNTRANSACTIONAL = frozenset(("MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM"))
@@ -106,6 +109,7 @@ class RowFold:
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
         self._followed: dict[tuple[str, str], Children] = {}  # of those, the children whose rows are kept
         self._moved: tuple[SchemaPlace, PartitionStep] | None = None
+        self._time_zone_s: int | None = None  # of the session, where the statement that is read depends on it
         self._gtid = ""
         self._place = SchemaPlace(start, 0)
         self._base = base
@@ -307,12 +311,7 @@ class RowFold:
         database, _, name = table_name(event).partition(".")
         table = self._version(database, name)
         if table is None:
-            for child, _ in self._followed_children(database, name):  # of a parent that nothing is known of
-                reached = self._contents(child)
-                if reached.unknown is None and reached.has_rows:
-                    reason = f"its foreign key to {database}.{name}, whose columns are not known, may change rows"
-                    self.doubt(reached, reason)
-                    doubt_below(self, child)
+            self._doubt_children(database, name, ", whose columns are not known, may change rows")
             return None
         if table.kind is TableKind.VIEW or not self._is_followed(table):
             return None
@@ -449,8 +448,49 @@ class RowFold:
             self._mapped.clear()
             self._children = None
             self._followed.clear()
+        self._time_zone_s = time_zone_of(statement)
         for effect in effects:
+            if isinstance(effect, WrittenTables) and effect.tables is not None:
+                self._write(effect.tables, effect, statement)
+            else:
+                self._take_all(self._statements.take(effect, self._place))
+        self._time_zone_s = None
+
+    def _write(self, tables: Sequence[FullName], effect: WrittenTables, statement: LoggedStatement) -> None:
+        """A change of rows in statement format: of some columns, or of everything in a table; and of its children."""
+        if not self._is_confined(statement):
             self._take_all(self._statements.take(effect, self._place))
+            if _changes_parents(effect, statement):
+                for name in tables:
+                    parent = self._statements.before(name, self._place)
+                    self._doubt_children(*(name if parent is None else (parent.database, parent.name)))
+
+    def _is_confined(self, statement: LoggedStatement) -> bool:
+        """Whether a statement has changed some columns alone: then these are what is not known any more."""
+        found = None if self._statements.has_programs else confined_update(statement)
+        table = None if found is None else self._statements.before(found[0], self._place)
+        if found is None or table is None or not self._statements.keeps_rows(table):
+            return False
+        touched = columns_touched(table, found[1])
+        if touched is None or self._statements.engine_reason(table) is not None:
+            return False
+        names = {column.name.lower() for column in table.columns if column.id in touched}
+        if names & referred_columns(self.children_of(table)):
+            return False
+        if self.keeps(table):
+            contents = self._contents(table)
+            reason = UnknownRows(self._gtid, "in statement format: UPDATE")
+            if contents.has_rows:
+                contents.unknown_columns = {**dict.fromkeys(touched, reason), **contents.unknown_columns}
+        return True
+
+    def _doubt_children(self, database: str, name: str, why: str = " deletes or changes rows without an event") -> None:
+        """Nobody knows what a parent's foreign keys have done to the rows of its children."""
+        for child, _ in self._followed_children(database, name):
+            contents = self._contents(child)
+            if contents.unknown is None and contents.has_rows:
+                self.doubt(contents, f"its foreign key to {database}.{name}{why}")
+            doubt_below(self, child)
 
     def _take_all(self, outcomes: Iterable[Outcome]) -> None:
         for outcome in outcomes:
@@ -525,7 +565,7 @@ class RowFold:
                 except InexactRowsError as error:
                     contents.unknown_columns[column.id] = UnknownRows(gtid, f"ADD COLUMN: {error}")
         try:
-            for column_id, reason in contents.alter(table).items():
+            for column_id, reason in contents.alter(table, self._time_zone_s).items():
                 contents.unknown_columns.setdefault(column_id, UnknownRows(gtid, reason))
         except (InexactRowsError, EventError, ValueError) as error:
             self.doubt(contents, f"ALTER TABLE: {error}")
@@ -540,6 +580,14 @@ class RowFold:
 
     def _doubt_all(self, reason: str) -> None:
         self._take_all(self._statements.everywhere(reason, self._place))
+
+
+def _changes_parents(effect: WrittenTables, statement: LoggedStatement) -> bool:
+    """Whether rows that were there may be gone, or have other values, and the server looks at foreign keys."""
+    if (statement.flags or 0) & NO_FOREIGN_KEY_CHECKS:
+        return False
+    words = statement.text.upper()
+    return effect.verb not in ("INSERT", "LOAD DATA") or "DUPLICATE" in words or "REPLACE" in words
 
 
 def _first_state(table: TableVersion) -> list[int]:

@@ -33,7 +33,7 @@ BARE_FUNCTIONS = frozenset(
         "utc_timestamp",
     ]
 )
-#: Functions that are others, which nobody has, where a space stands before the bracket; but with IGNORE_SPACE.
+#: Functions that are others, which do not exist, where a space precedes the bracket; but with IGNORE_SPACE.
 SPACELESS = words(
     "adddate bit_and bit_or bit_xor cast count curdate curtime date_add date_sub extract group_concat json_arrayagg "
     "json_objectagg max mid min now position session_user std stddev stddev_pop stddev_samp subdate substr substring "
@@ -415,7 +415,7 @@ class ExpressionParser(ABC):
         return self._list(self._expression)
 
     def _type(self) -> str:
-        """The first word of a type; what stands behind it up to the bracket that ends the call is skipped."""
+        """The first word of a type; what stands after it up to the bracket that ends the call is skipped."""
         kind = self._take_word()
         while not (self.is_at_end or self._peek(")")):
             self._index += 1
@@ -542,7 +542,7 @@ class ExpressionParser(ABC):
             self._index += 1
 
     def _skip_brackets(self) -> None:
-        """Up to behind the bracket that ends the one just read."""
+        """Up to after the bracket that ends the one just read."""
         open_count = 1
         while open_count:
             if self.is_at_end or self._peek(";"):

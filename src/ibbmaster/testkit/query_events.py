@@ -63,7 +63,7 @@ OBJECT_WITHIN = 24  # words, of a statement that says what it creates
 
 
 class QueryOptions(TypedDict, total=False):
-    """What the text of a statement does not tell.
+    """What the text of a statement does not say.
 
     `number`: what DDL is called by that is done whole or not at all. `alter`: which part it is of
     an ALTER of two phases.

@@ -147,7 +147,7 @@ class RowBlocks(Protocol):
     row_count: int
 
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
-        """The packets of more rows and the number behind the last, the first being `sequence`; None at the end.
+        """The packets of more rows and the number after the last, the first being `sequence`; None at the end.
 
         An error ends the answer in place of the last EOF.
         """
