@@ -141,7 +141,7 @@ class Dialog:
         self._tables = SessionTables(self._facts, self._evaluator, self._position, lambda: self._held)
         self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values, self._tables.schema)
         self._tables.catalog = self._catalog
-        self._querying = Querying(self._evaluator, self._tables.rows, version_number(self._facts))
+        self._querying = Querying(self._evaluator, self._computed, version_number(self._facts))
         self._evaluator.subquery = self._querying.value
         self._prepared: PreparedStatements | None = None
         self._is_binary = False  # the rows of a prepared statement are wanted
@@ -399,6 +399,9 @@ class Dialog:
             case Administration():
                 raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         return self._ok()
+
+    def _computed(self, query: Unread) -> Relation:
+        return self._tables.computed(query, is_binary=False)
 
     def _without_tables(self, select: Select) -> Relation:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ibbmaster.dialogue.statement import Show, TableName
 from ibbmaster.schema.collations import find_charset
-from ibbmaster.sqltext.expression import ExpressionParser
+from ibbmaster.sqltext.expression_parser import ExpressionParser
 from ibbmaster.sqltext.literals import UINT64_MAX
 from ibbmaster.sqltext.token import TokenKind
 

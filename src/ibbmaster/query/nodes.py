@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.query.tree import Aggregate, Cast, Node, OrderKey, Window
-from ibbmaster.sqltext.expression import (
-    BARE_FUNCTIONS,
-    SPACELESS,
-    Call,
-    ColumnName,
-    ExpressionParser,
-    Literal,
-    Operation,
-    Star,
-)
+from ibbmaster.sqltext.expression import Call, ColumnName, Literal, Operation, Star
+from ibbmaster.sqltext.expression_parser import BARE_FUNCTIONS, SPACELESS, ExpressionParser
 from ibbmaster.sqltext.operators import PREDICATE
 from ibbmaster.sqltext.sql_mode import IGNORE_SPACE
 from ibbmaster.sqltext.token import TokenKind, words

@@ -18,12 +18,8 @@ from ibbmaster.query.tree import (
     Source,
     WithQuery,
 )
-from ibbmaster.sqltext.expression import (
-    RESERVED,
-    ColumnName,
-    Literal,
-    Star,
-)
+from ibbmaster.sqltext.expression import ColumnName, Literal, Star
+from ibbmaster.sqltext.expression_parser import RESERVED
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, TokenKind, words
 
 _OPTIONS = words(

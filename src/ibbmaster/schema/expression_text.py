@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ibbmaster.sqltext.expression import Expression, ExpressionParser, Literal
+from ibbmaster.sqltext.expression import Expression, Literal
+from ibbmaster.sqltext.expression_parser import ExpressionParser
 from ibbmaster.sqltext.operators import PREDICATE
 from ibbmaster.sqltext.printing import ExpressionText, UnknownTextError, printed
 from ibbmaster.sqltext.sql_mode import HIGH_NOT_PRECEDENCE, IGNORE_SPACE, ORACLE, PIPES_AS_CONCAT
