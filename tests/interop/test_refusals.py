@@ -107,7 +107,7 @@ ALTER TABLE lh TRUNCATE PARTITION ALL;
 INSERT INTO lh VALUES (1, 1)
 """
 LOOKS = 10  # at how many positions every table is asked for
-REFUSED_MAX = 0.1  # of a short campaign; a long one has less than a half of it
+REFUSED_MAX = 0.05
 
 
 def campaign_of(server: RealPrimary, rng: random.Random, steps: int, watch_log: Callable) -> Migrations:
