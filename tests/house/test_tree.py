@@ -80,6 +80,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "sql/test_folding.py": ("sql/contents.py", "sql/row_conversion.py", "sql/row_events.py"),
     "schema/test_describing.py": ("schema/system_tables.py",),
     # A session is one state: where it is, and what it can name there.
+    "server/test_dumping.py": ("server/dump_opening.py",),
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),

@@ -11,10 +11,9 @@ from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
 from ibbmaster.schema import describing
 from ibbmaster.schema.model import SqlType, TableColumn, TableKind, TableVersion, UnknownTable
-from ibbmaster.wire.response import ColumnDefinition, FieldType
+from ibbmaster.wire.response import ColumnDefinition, ColumnFlag, FieldType
 from ibbmaster.work import check_wanted
 
-UNSIGNED, NOT_NULL = 0x20, 0x01
 CHARSET, COLLATION = "utf8mb3", "utf8mb3_general_ci"
 LETTER_SIZE = 4  # bytes of a letter in the lengths of columns
 _WORDS = {
@@ -36,7 +35,7 @@ def information_table(name: str) -> TableVersion:
             id=no,
             name=column.name,
             type=_type(column),
-            is_nullable=not column.flags & NOT_NULL,
+            is_nullable=not column.flags & ColumnFlag.NOT_NULL,
         )
         for no, column in enumerate(information_columns(name))
     ]
@@ -64,7 +63,7 @@ def _type(column: ColumnDefinition) -> SqlType:
     word = _WORDS[FieldType(column.column_type)]
     scale = column.decimals if word == "decimal" else None
     length = None if word in ("float", "double") else column.length
-    return SqlType(word=word, length=length, scale=scale, is_unsigned=bool(column.flags & UNSIGNED))
+    return SqlType(word=word, length=length, scale=scale, is_unsigned=bool(column.flags & ColumnFlag.UNSIGNED))
 
 
 class MadeRows:

@@ -119,9 +119,7 @@ def _count(node: Aggregate, emitter: Emitter) -> Slot:
 def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, is_stable: bool) -> Slot:
 
     kind = scalar.type
-    if kind.kind in (Kind.OPAQUE, Kind.BIT):
-        raise not_supported(f"{name.upper()} of such values")
-    if kind.kind is Kind.NULL or (kind.kind is Kind.FLOAT and kind.column is None):
+    if kind.kind in (Kind.OPAQUE, Kind.BIT, Kind.NULL) or (kind.kind is Kind.FLOAT and kind.column is None):
         raise not_supported(f"{name.upper()} of such values")
     sql = emit_scalar(scalar, slots, emitter.registry)
     field = kind.field

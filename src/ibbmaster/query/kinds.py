@@ -10,14 +10,14 @@ from typing import Any
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.schema.model import SqlType
-from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
+from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, ColumnFlag, FieldType
 
 PRECISION_MAX, SCALE_MAX = 65, 38
 VARIABLE_MAX = 65_535  # bytes of the longest text that is no BLOB
 LENGTH_MAX = (1 << 32) - 1
 FLOATING = 31  # decimals of numbers without a fixed scale
 NOT_FIXED = 39
-UNSIGNED, BINARY, NOT_NULL = 0x20, 0x80, 0x01
+UNSIGNED, BINARY, NOT_NULL = ColumnFlag.UNSIGNED, ColumnFlag.BINARY, ColumnFlag.NOT_NULL
 INT_DIGITS_MAX = 9  # that an INT has for certain
 
 

@@ -19,7 +19,7 @@ from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
 from ibbmaster.sql.conditions import Condition, RowConditions
 from ibbmaster.sql.contents import TableContents
-from ibbmaster.sql.definitions import ColumnFlag, column_definition
+from ibbmaster.sql.definitions import column_definition
 from ibbmaster.sql.kept_rows import EVERYTHING, Interval
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
 from ibbmaster.sql.literals import stored_value
@@ -30,7 +30,7 @@ from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns, sort_k
 from ibbmaster.sql.value_texts import TextSettings
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.wire.response import COLLATION_DEFAULT, BlockResultSet, ColumnDefinition, Err, ResultSet
+from ibbmaster.wire.response import COLLATION_DEFAULT, BlockResultSet, ColumnDefinition, ColumnFlag, Err, ResultSet
 
 SQLSTATE = "HY000"
 UNKNOWN_ROWS = 1105
