@@ -11,9 +11,10 @@ import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lanes.answers import SESSIONS, OurTables, RawClient
@@ -106,8 +107,32 @@ ALTER TABLE hd TRUNCATE PARTITION p2;
 ALTER TABLE lh TRUNCATE PARTITION ALL;
 INSERT INTO lh VALUES (1, 1)
 """
+SYSTEM = ("mysql", "information_schema", "performance_schema", "sys", "test")
 LOOKS = 10  # at how many positions every table is asked for
-REFUSED_MAX = 0.1  # of a short campaign; a long one has less than a half of it
+REFUSED_MAX = 0.05
+
+
+@pytest.fixture(scope="module", params=MARIADB_VERSIONS)
+def running_server(
+    request: pytest.FixtureRequest,
+    template_of: Callable[[str], Any],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+) -> Iterator[RealPrimary]:
+    directory = servers_directory / f"f{next(server_numbers)}"
+    with RealPrimary(template_of(request.param), directory, [], "--binlog-format=ROW") as server:
+        yield server
+
+
+@pytest.fixture
+def server(running_server: RealPrimary) -> RealPrimary:
+    """Without tables of the tests before, and with a log that begins here."""
+    for (name,) in running_server.sql("SELECT schema_name FROM information_schema.schemata"):
+        if name not in SYSTEM:
+            running_server.sql(f"DROP DATABASE `{name}`")
+    running_server.sql("SET GLOBAL binlog_row_metadata = NO_LOG")
+    running_server.sql("RESET MASTER")
+    return running_server
 
 
 def campaign_of(server: RealPrimary, rng: random.Random, steps: int, watch_log: Callable) -> Migrations:
@@ -156,17 +181,14 @@ def binlog_of(server: RealPrimary, target: Path) -> ClassicBinlog:
     return ClassicBinlog([target / name for name in names])
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
 def test_rows_after_random_migrations_are_those_of_the_server_and_few_are_refused(
     request: pytest.FixtureRequest,
     seed: int,
     tmp_path: Path,
-    new_server: Callable[..., RealPrimary],
+    server: RealPrimary,
     watch_log: Callable,
-    version: str,
 ) -> None:
-    rng = random.Random(f"{seed} {version}")
-    server = new_server(version, "--binlog-format=ROW")
+    rng = random.Random(f"{seed} {server.programs.version}")
     campaign = campaign_of(server, rng, 3 * request.config.getoption("--ddl-steps"), watch_log)
     log = binlog_of(server, tmp_path / "classic")
     places, ours = places_by_gtid(log), OurTables(log)
@@ -184,28 +206,21 @@ def test_rows_after_random_migrations_are_those_of_the_server_and_few_are_refuse
             if sorted(found.rows) != rows:
                 wrong.append((gtid, name, sorted(found.rows), rows))
     reasons = "; ".join(f"{count} {reason}" for reason, count in refused.most_common())
-    line = f"{version}: {asked} tables asked, {sum(refused.values())} refused, {len(wrong)} wrong; {reasons}"
+    counts = f"{asked} tables asked, {sum(refused.values())} refused, {len(wrong)} wrong"
+    line = f"{server.programs.version}: {counts}; {reasons}"
     watch_log("answers", lambda: line)
     print(line)
     assert not wrong
     assert sum(refused.values()) <= REFUSED_MAX * asked
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
-def test_foreign_keys_change_rows_of_children_as_a_server_does(
-    tmp_path: Path, new_server: Callable[..., RealPrimary], version: str
-) -> None:
-    server = new_server(version, "--binlog-format=ROW")
+def test_foreign_keys_change_rows_of_children_as_a_server_does(tmp_path: Path, server: RealPrimary) -> None:
     run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, KEYS.split(";\n")))
 
     assert compared(server, tmp_path) == {}
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
-def test_rows_of_partitions_go_and_come_as_a_server_moves_them(
-    tmp_path: Path, new_server: Callable[..., RealPrimary], version: str
-) -> None:
-    server = new_server(version, "--binlog-format=ROW")
+def test_rows_of_partitions_go_and_come_as_a_server_moves_them(tmp_path: Path, server: RealPrimary) -> None:
     run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, PARTITIONS.split(";\n")))
 
     assert compared(server, tmp_path) == {}
@@ -266,11 +281,7 @@ OF_STATEMENTS = {
 }
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
-def test_an_update_in_statement_format_costs_the_columns_that_it_sets(
-    tmp_path: Path, new_server: Callable[..., RealPrimary], version: str
-) -> None:
-    server = new_server(version, "--binlog-format=ROW")
+def test_an_update_in_statement_format_costs_the_columns_that_it_sets(tmp_path: Path, server: RealPrimary) -> None:
     run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, STATEMENTS.split(";\n")))
     client = RawClient.of_root(server.socket, SESSIONS[0])
     ours = OurTables(binlog_of(server, tmp_path / "classic"))
@@ -287,11 +298,10 @@ def test_an_update_in_statement_format_costs_the_columns_that_it_sets(
     assert compared(server, tmp_path / "later")["c"] == below
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
 def test_merging_by_the_key_loses_no_update_where_images_are_completed(
-    tmp_path: Path, new_server: Callable[..., RealPrimary], monkeypatch: pytest.MonkeyPatch, version: str
+    tmp_path: Path, server: RealPrimary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = new_server(version, "--binlog-format=ROW", "--binlog-row-metadata=FULL")
+    server.sql("SET GLOBAL binlog_row_metadata = FULL")
     for image in ("FULL", "MINIMAL", "NOBLOB"):
         database = f"d{image.lower()}"
         statements = IMAGES.format(image=image).split(";\n")
@@ -323,11 +333,7 @@ def test_merging_by_the_key_loses_no_update_where_images_are_completed(
             assert found == {tuple(row) for row in expected}, (image, names)
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
-def test_children_are_refused_whose_parents_are_not_known(
-    tmp_path: Path, new_server: Callable[..., RealPrimary], version: str
-) -> None:
-    server = new_server(version, "--binlog-format=ROW")
+def test_children_are_refused_whose_parents_are_not_known(tmp_path: Path, server: RealPrimary) -> None:
     child = "INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES {} (id) ON DELETE CASCADE"
     run(
         server, "CREATE DATABASE m", "USE m", "CREATE TABLE old (id INT PRIMARY KEY)", "INSERT INTO old VALUES (1), (2)"

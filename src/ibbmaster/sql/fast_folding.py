@@ -40,11 +40,12 @@ from ibbmaster.kernel.fields import (
 from ibbmaster.log.group_content import xid_text
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import MERGED, engine_of
+from ibbmaster.rows.effects import LOST
 from ibbmaster.rows.walk import TABLE_ID, unmapped
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableKind
 from ibbmaster.sql.fast_kept_rows import FastKeptRows
-from ibbmaster.sql.folding import OLD_LOADS, NotPlainError, RowFold
+from ibbmaster.sql.folding import NotPlainError, RowFold
 from ibbmaster.sql.kept_rows import KeptRows, WrongChangeError
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.row_file import HEAD
@@ -61,7 +62,7 @@ NAME_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # in a TABLE_MAP: what says whi
 
 def _other_types() -> Any:
     found = np.zeros(256, dtype=np.uint8)
-    found[[*STATEMENT_TYPES, *OLD_LOADS, EventType.INCIDENT]] = 1
+    found[[*STATEMENT_TYPES, *LOST]] = 1
     return found
 
 
