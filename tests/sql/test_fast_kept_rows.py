@@ -47,6 +47,6 @@ def test_what_contradicts_the_rows_is_told_at_last_and_nothing_is_undone(kept: F
     kept.insert(1, [b"a"], [2])
 
     with pytest.raises(WrongChangeError):
-        kept.settle()
+        kept.conclude()
     with pytest.raises(WrongChangeError):
         kept.undo("s")

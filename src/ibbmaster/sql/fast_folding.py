@@ -93,7 +93,7 @@ class FastRowFold(RowFold):
                         if len(batch.groups):
                             changes.take(batch, self.position, end)
             changes.finish()
-            self.kept.settle()
+            self.kept.conclude()
         except (IbbMasterError, WrongChangeError) as error:
             raise NotPlainError from error
 
@@ -326,7 +326,7 @@ class _Changes:
         self._pass(number)
 
     def _pass(self, number: int) -> None:
-        """Go on behind an event that may have changed what is known of tables."""
+        """Go on after an event that may have changed what is known of tables."""
         self._state[ChangeField.EVENT], self._state[ChangeField.OFFSET] = number + 1, 0
         if self._fold.has_forgotten and self._state[ChangeField.OPEN]:
             raise NotPlainError

@@ -20,7 +20,7 @@ SORTED_BYTES_MAX = 128 << 20  # of keys and places in memory; tables with more a
 
 
 class FastKeptRows(KeptRows):
-    """As `KeptRows`, but what changes contradict is seen late: by `settle`, or whoever asks for rows.
+    """As `KeptRows`, but what changes contradict is seen late: by `conclude`, or whoever asks for rows.
 
     There is no way back to a savepoint.
     """
@@ -39,7 +39,7 @@ class FastKeptRows(KeptRows):
 
     def fork(self) -> FastKeptRows:
         """As `KeptRows.fork`."""
-        self.settle()
+        self.conclude()
         other = FastKeptRows(self.rows, self._copied_database(), dict(self._sorted))
         other._lasts = dict(self._lasts)
         return other
@@ -77,7 +77,7 @@ class FastKeptRows(KeptRows):
                 self._change_in_file(number, changes)
 
     def append(self, number: int, places: Any) -> None:
-        """Add rows without a key behind all others."""
+        """Add rows without a key after all others."""
         if not self.is_sorted(number):
             self.add(number, [self.digest_of[number](place) for place in places.tolist()], places.tolist())
             return
@@ -91,18 +91,18 @@ class FastKeptRows(KeptRows):
         self._waiting.setdefault(number, []).append(changes)
         count = self._counts[number] = self._counts.get(number, 0) + len(changes.keys)
         if count >= max(WAITING_MAX, len(self._sorted.get(number, ()))):
-            self._settle(number)
+            self._conclude(number)
 
-    def settle(self) -> None:
+    def conclude(self) -> None:
         """Have nothing wait.
 
         Raises:
             WrongChangeError: changes contradict each other.
         """
         for number in list(self._waiting):
-            self._settle(number)
+            self._conclude(number)
 
-    def _settle(self, number: int) -> SortedRows:
+    def _conclude(self, number: int) -> SortedRows:
         waiting = self._waiting.pop(number, None)
         found = self._sorted.get(number) or SortedRows()
         if waiting:
@@ -137,7 +137,7 @@ class FastKeptRows(KeptRows):
         """Keep a table as the reference does, from now on."""
         if not self.is_sorted(number):
             return
-        found = self._settle(number)
+        found = self._conclude(number)
         if not self.is_sorted(number):
             return
         keys, places = found.key_bytes(), found.places.tolist()
@@ -162,11 +162,11 @@ class FastKeptRows(KeptRows):
 
     def has(self, number: int) -> bool:
         """As `KeptRows.has`."""
-        return bool(len(self._settle(number))) if self._has_arrays(number) else super().has(number)
+        return bool(len(self._conclude(number))) if self._has_arrays(number) else super().has(number)
 
     def count(self, number: int) -> int:
         """As `KeptRows.count`."""
-        return len(self._settle(number)) if self._has_arrays(number) else super().count(number)
+        return len(self._conclude(number)) if self._has_arrays(number) else super().count(number)
 
     def numbers(self) -> list[int]:
         """As `KeptRows.numbers`."""
@@ -227,7 +227,7 @@ class FastKeptRows(KeptRows):
 
     def all_places(self, number: int) -> array[int]:
         """As `KeptRows.all_places`."""
-        return self._settle(number).all_places() if self._has_arrays(number) else super().all_places(number)
+        return self._conclude(number).all_places() if self._has_arrays(number) else super().all_places(number)
 
     def places(
         self, number: int, interval: Interval = EVERYTHING, *, is_descending: bool = False, limit: int | None = None
@@ -235,7 +235,7 @@ class FastKeptRows(KeptRows):
         """As `KeptRows.places`."""
         if not self._has_arrays(number):
             return super().places(number, interval, is_descending=is_descending, limit=limit)
-        found = self._settle(number)
+        found = self._conclude(number)
         places = found.places[found.rows_in(interval)]
         return iter((places[::-1] if is_descending else places)[:limit].tolist())
 
@@ -243,7 +243,7 @@ class FastKeptRows(KeptRows):
         """As `KeptRows.count_in`."""
         if not self._has_arrays(number):
             return super().count_in(number, interval)
-        found = self._settle(number)
+        found = self._conclude(number)
         rows = found.rows_in(interval)
         return int(max(rows.stop - rows.start, 0))
 
@@ -251,7 +251,7 @@ class FastKeptRows(KeptRows):
         if not self._has_arrays(number):
             super()._copy(number, rows)
             return
-        found = self._settle(number)
+        found = self._conclude(number)
         places = [self._copied(place, rows) for place in found.places.tolist()]
         self._sorted[number] = SortedRows(found.keys, np.array(places, dtype=np.int64))
 
@@ -259,5 +259,5 @@ class FastKeptRows(KeptRows):
         """As `KeptRows.all_rows`."""
         if not self._has_arrays(number):
             return super().all_rows(number)
-        found = self._settle(number)
+        found = self._conclude(number)
         return zip(found.key_bytes(), found.places.tolist(), strict=True)

@@ -177,7 +177,7 @@ class RowFold:
         """The rows of a table as it is at `position`, if they are kept."""
         self._versions.clear()
         found = self._contents(table)
-        self.kept.settle()
+        self.kept.conclude()
         return found
 
     # The base ---------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class KeptRows:
         """Forget all of it."""
         self._database.close()
 
-    def settle(self) -> None:
+    def conclude(self) -> None:
         """See that changes do not contradict each other; here that is seen at once."""
 
     # Transactions -----------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class KeptRows:
     # Rows without a key -----------------------------------------------------------------------
 
     def add(self, number: int, digests: Sequence[bytes], places: Sequence[int]) -> None:
-        """Add rows behind all others."""
+        """Add rows after all others."""
         self._changes(number)
         self._make_digests(number)
         (last,) = self._database.execute(f"SELECT max(key) FROM r{number}").fetchone()

@@ -51,7 +51,7 @@ class RowFile:
         return places
 
     def append_block(self, rows: Buffer) -> int:
-        """Add rows that are as they are kept, each behind its head; returns where the first one is."""
+        """Add rows that are as they are kept, each after its head; returns where the first one is."""
         with self._lock:
             start = self._written + len(self._unwritten)
             self._unwritten += rows

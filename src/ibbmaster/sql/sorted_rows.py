@@ -14,7 +14,7 @@ from ibbmaster.sql.kept_rows import Interval, WrongChangeError
 
 NUMBER_SIZE = 8  # bytes of a key that is kept as a number
 END = (
-    b"\1"  # behind other keys, so that zeros at their end are theirs; no key begins another one, so it changes no order
+    b"\1"  # after other keys, so that zeros at their end are theirs; no key begins another one, so it changes no order
 )
 
 
