@@ -18,7 +18,7 @@ from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
 from ibbmaster.sql.conditions import Condition, RowConditions
-from ibbmaster.sql.contents import TableContents
+from ibbmaster.sql.contents import TableContents, UnknownRows
 from ibbmaster.sql.definitions import column_definition
 from ibbmaster.sql.kept_rows import EVERYTHING, Interval
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
@@ -38,6 +38,15 @@ ROWS_MAX = 1 << 62  # more than any table has
 OF_VALUES = ColumnFlag.UNSIGNED | ColumnFlag.ZEROFILL | ColumnFlag.BINARY | ColumnFlag.BLOB
 
 MakeCondition = Callable[[StoredLayout], Condition]
+
+
+class UnknownRowsError(RefusedError):
+    """The log does not tell the rows of a table; `unknown` says since when, and why."""
+
+    def __init__(self, table: TableVersion, unknown: UnknownRows) -> None:
+        text = f"the rows of {table.full_name} are not known since GTID {unknown.gtid}: {unknown.reason}"
+        super().__init__(UNKNOWN_ROWS, SQLSTATE, text)
+        self.unknown = unknown
 
 
 class Answer:
@@ -274,14 +283,13 @@ class Answer:
 def expect_known(contents: TableContents, table: TableVersion, column_ids: Sequence[int]) -> None:
     """
     Raises:
-        RefusedError: the rows of a table, or their values of these columns, are not known.
+        UnknownRowsError: the rows of a table, or their values of these columns, are not known.
     """
     unknown = contents.unknown
     for number in column_ids:
         unknown = unknown or contents.unknown_columns.get(number)
     if unknown is not None:
-        text = f"the rows of {table.full_name} are not known since GTID {unknown.gtid}: {unknown.reason}"
-        raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
+        raise UnknownRowsError(table, unknown)
 
 
 def _places(

@@ -33,7 +33,7 @@ from ibbmaster.rows.certainty import (
     engine_of,
 )
 from ibbmaster.rows.confined import columns_touched, confined_update
-from ibbmaster.rows.effects import PartitionStep, WrittenTables, effects_of
+from ibbmaster.rows.effects import LOST, PartitionStep, WrittenTables, effects_of
 from ibbmaster.rows.walk import walk
 from ibbmaster.schema.clause import FullName, NotUnderstoodError
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
@@ -62,7 +62,6 @@ INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKi
 NO_FOREIGN_KEY_CHECKS = 1 << 26  # of the flags of a session
 GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
-OLD_LOADS = (EventType.LOAD, EventType.NEW_LOAD)
 UNTRANSACTIONAL = frozenset(("MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM"))
 
 
@@ -248,9 +247,8 @@ class RowFold:
                 xid = xid_text(event)
             elif event_type in STATEMENT_TYPES:
                 self._state(decode_statement(event), xid, touched)
-            elif event_type in OLD_LOADS or event_type == EventType.INCIDENT:
-                reason = "an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA"
-                self._doubt_all(reason)
+            elif (lost := LOST.get(event_type)) is not None:
+                self._take_all(self._statements.take(lost, self._place))
 
     def _state(self, statement: LoggedStatement, xid: str | None, touched: dict[int, int]) -> None:
         """What a statement does, beyond the row events beside it."""
