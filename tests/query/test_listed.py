@@ -104,6 +104,17 @@ ANSWERS = {
         ["table_schema", "MAX(size)"],
         [("D", None), ("d", 10)],
     ),
+    "SELECT a.name, b.name FROM t a LEFT JOIN t b ON a.size = b.size AND b.name = 'a' WHERE a.table_schema = 'd'": (
+        ["name", "name"],
+        [("b", None), ("a", "a"), ("B", None)],
+    ),
+    "SELECT a.name FROM t a LEFT JOIN t b ON a.size = b.size WHERE b.name = CONCAT('A', '')": (["name"], [("a",)]),
+    "SELECT name FROM t WHERE name = 'a' OR name = 'c' AND table_schema = 'D'": (["name"], [("a",), ("c",)]),
+    "SELECT name FROM t WHERE name = 'a' AND name = 'c'": (["name"], []),
+    "SELECT (SELECT COUNT(*) FROM t b WHERE b.name = 'B' AND a.name = 'a') FROM t a WHERE a.name = 'a'": (
+        ["(SELECT COUNT(*) FROM t b WHERE b.name = 'B' AND a.name = 'a')"],
+        [(2,)],
+    ),
     "SELECT name, COUNT(*) FROM t GROUP BY size ORDER BY size DESC LIMIT 1": (["name", "COUNT(*)"], [("a", 1)]),
     "SELECT name FROM t WHERE name = 'ü\\'' OR name = CONCAT('a', '')": (["name"], [("a",)]),
 }

@@ -168,6 +168,12 @@ class QueryRun:
         source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
         return loaded.name, source
 
+    def restrict(self, slot: Slot, text: str) -> None:
+        """As `Tables` has it; tables of the log are read whole."""
+        table = self._listed.get(slot.table)
+        if table is not None:
+            table.restrict(slot, text)
+
     def _listed_source(self, table: NamedTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
         session = self._session
         loaded = ServerTable(

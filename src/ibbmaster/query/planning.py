@@ -29,6 +29,7 @@ from ibbmaster.query.sources import (
     make_outer,
     of_derived,
     renamed,
+    restrict_tables,
 )
 from ibbmaster.query.tree import (
     Aggregate,
@@ -168,7 +169,9 @@ class Planner:
         where_sql = []
         if where is not None:
             where_sql.append(self._emitter.condition(where))
-            equal += equalities(where)
+            pairs = equalities(where)
+            equal += pairs
+            restrict_tables(pairs, scope, self._emitter, self._tables)
         if is_grouped:
             is_stable = has_known_order(scope, where, block.source) and not any(map(sorts_groups, nodes))
             grouping = GroupPlan(

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.query.kinds import NOT_NULL, Type
+from ibbmaster.query.compiling import Emitter
+from ibbmaster.query.kinds import NOT_NULL, Kind, Type, joint_collation
 from ibbmaster.query.scalars import Slot
 from ibbmaster.query.tree import NamedTable
+from ibbmaster.sqltext.expression import Call, Literal
 
 TABLES_MAX = 61
 
@@ -77,6 +79,9 @@ class Tables(Protocol):
     def source(self, table: NamedTable, sql_alias: str) -> tuple[str, SourceTable]:
         """The name SQLite knows a table by, and its columns."""
 
+    def restrict(self, slot: Slot, text: str) -> None:
+        """Only rows in which a column compares equal to a text are wanted of its table."""
+
 
 @dataclass(slots=True)
 class KnownNames:
@@ -131,3 +136,15 @@ def is_called(table: SourceTable, name: tuple[str, ...]) -> bool:
     if table.alias != name[-1] and table.alias.lower() != name[-1].lower():
         return False
     return len(name) == 1 or table.database is None or table.database == name[0]
+
+
+def restrict_tables(pairs: list[tuple[Any, Any]], scope: KnownNames, emitter: Emitter, tables: Tables) -> None:
+    """Let tables know which texts their columns are equal to in every row that is wanted."""
+    for slot, other in (*pairs, *((right, left) for left, right in pairs)):
+        if not isinstance(slot, Slot) or slot.block != scope.block or not isinstance(other, Literal | Call):
+            continue
+        scalar, _ = emitter.scalar(other)
+        types = (slot.type, scalar.type)
+        is_text = all(kind.kind is Kind.TEXT for kind in types) and scalar.is_constant
+        if is_text and scalar.value is not None and joint_collation(types)[0] == slot.type.collation:
+            tables.restrict(slot, scalar.value)
