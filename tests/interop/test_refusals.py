@@ -350,3 +350,18 @@ def test_children_are_refused_whose_parents_are_not_known(tmp_path: Path, server
     reason = "its foreign key to m.old, whose columns are not known, may change rows"
     below = "its foreign key to m.c deletes or changes rows without an event"
     assert compared(server, tmp_path) == {"c": reason, "g": below}
+
+
+def test_spark_finds_updates_by_their_key_where_images_are_completed(
+    spark, server: RealPrimary, tmp_path: Path
+) -> None:
+    server.sql("SET GLOBAL binlog_row_metadata = FULL")
+    run(server, "CREATE DATABASE d", "USE d", *filter(str.strip, IMAGES.format(image="MINIMAL").split(";\n")))
+    binlog_of(server, tmp_path / "classic")
+    found = {}
+    for completes in ("false", "true"):
+        reader = spark.read.format("ibb").options(table="d.k", completeKeys=completes)
+        frame = reader.load(str(tmp_path / "classic"))
+        found[completes] = [row.id for row in frame.filter("_change_type = 'update_postimage' AND id < 10").collect()]
+
+    assert found == {"false": [], "true": [1, 2, 3, 1, 2]}
