@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import statistics
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -103,3 +104,60 @@ def compared(bench: Bench, count: int, primary: NetworkServer, ours: Contender) 
             target=Target(value=1.5, of="peer"),
             note=note,
         )
+
+
+SHAPES = {"1": 1, "10": 10, "1,000": 1000}  # rows of a transaction
+FILL = """CREATE PROCEDURE bench.fill() BEGIN DECLARE i INT DEFAULT 0; WHILE i < {count} DO
+INSERT INTO bench.m SELECT i + seq, CONCAT('customer number ', i + seq), seq * 1.37,
+'2024-01-01' + INTERVAL (i + seq) * 1000017 MICROSECOND, seq % 2, IF(seq % 3 = 0, NULL, CONCAT('n', seq))
+FROM bench.seq_1_to_{rows}; SET i = i + {rows}; END WHILE; END"""
+UNSAFE = ("--innodb-flush-log-at-trx-commit=0", "--sync-binlog=0")  # of the primary that writes the log
+
+
+@rows("select-first", is_further=True)
+def first_selection(bench: Bench) -> Iterator[Figure]:
+    """The first SELECT of a log that has inserted a million rows; the limit is mariadb-binlog, which reads it alone."""
+    count = int(bench.pick(ROWS, ROWS // 4))
+    programs = find_programs(bench.peer)
+    for shape, size in SHAPES.items():
+        with tempfile.TemporaryDirectory(dir=bench.base) as scratch:
+            directory = Path(scratch)
+            options = ("--log-bin=binlog", "--binlog-format=ROW", "--server-id=1", "--max-binlog-size=1G", *UNSAFE)
+            with NetworkServer(ServerTemplate.of_user(programs), directory / "r", *options) as primary:
+                with primary.connect().cursor() as cursor:
+                    cursor.execute("SET autocommit = 1")
+                    for statement in (*STATEMENTS[:2], FILL, "CALL bench.fill()", "FLUSH BINARY LOGS"):
+                        cursor.execute(statement.format(count=count, rows=size))
+                log = directory / "log"
+                log.mkdir()
+                file = Path(shutil.copy(primary.data / "binlog.000001", log))
+                theirs = pymysql.connect(host="127.0.0.1", port=primary.port or 0, user="root")
+                peer_s = statistics.median(drained_s(theirs) for _ in range(bench.repeats))
+            begun = time.perf_counter()
+            subprocess.run(
+                [*programs.command("mariadb-binlog"), "-v", str(file)], stdout=subprocess.DEVNULL, check=True
+            )
+            limit_s = time.perf_counter() - begun
+            firsts, laters, cpu = [], [], []
+            for _ in range(bench.repeats):
+                with ibbmaster(log) as ours:
+                    account = ours.account
+                    mine = pymysql.connect(
+                        host="127.0.0.1", port=account.port, user=account.user, password=account.password
+                    )
+                    seconds, cpu_s = with_cpu(mine, ours)
+                    firsts.append(count / seconds / 1e3)
+                    cpu.append(cpu_s)
+                    laters.append(count / drained_s(mine) / 1e3)
+            note = f"{statistics.median(cpu):.2f} s of CPU; a later one {statistics.median(laters):.0f}"
+            yield Figure(
+                name=f"first SELECT, {shape} row{'s' if size > 1 else ''} a transaction",
+                unit="thousand rows/s",
+                ours=statistics.median(firsts),
+                spread=spread(firsts),
+                peer=count / peer_s / 1e3,
+                limit=count / limit_s / 1e3,
+                limit_name="mariadb-binlog -v",
+                target=Target(value=1, of="limit"),
+                note=note,
+            )

@@ -106,7 +106,7 @@ async def serving(faults: Faults | None, log: str = "engine", **options: Any) ->
         if faults is not None:
             checked = dataclasses.replace(checked, stages=(faults.stage,), observer=faults)
         primary = Primary(opened.engine, checked)
-        primary._surroundings.facts.started_at = STARTED_AT  # a traditional stream opens with it
+        primary._parts.facts.started_at = STARTED_AT  # a traditional stream opens with it
         async with trio.open_nursery() as nursery:
             port = await nursery.start(primary.serve)
             yield port

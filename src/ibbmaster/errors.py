@@ -239,5 +239,5 @@ class ConfigurationError(IbbMasterError):
 
 
 def without_paths(text: str) -> str:
-    """The text of an error as somebody may read it who is not on this machine: of paths the last part is left."""
+    """The text of an error as it may be shown to clients on other machines: of paths the last part is left."""
     return _PATH.sub(lambda match: match[1], text)

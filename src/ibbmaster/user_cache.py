@@ -1,9 +1,9 @@
 """Where this user's caches are, and whether what lies in one can only be this user's own.
 
 Who reads a cache believes it: of kernels it even runs what is there. So a cache counts only where
-nobody but this user and root can have written it: each directory on the way, each link and each
+only this user and root can have written it: each directory on the way, each link and each
 file belongs to one of them, and no others may write there. A sticky directory, as /tmp is, may be
-on the way: in it nobody replaces what belongs to somebody else.
+on the way: in it a user cannot replace what belongs to another.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def make_directory(path: Path) -> None:
 
 
 def distrust(path: Path, *, owners: Collection[int] = ()) -> str | None:
-    """Why somebody else may have written what is at a path, or decided what is there; None if nobody else can.
+    """Why another user may have written what is at a path, or decided what is there; None if no other user can.
 
     `owners` are user ids that are trusted beside this user and root. What is not there yet is
     judged by the directories in which it would be made.

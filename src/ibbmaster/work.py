@@ -1,7 +1,7 @@
 """Work that others may break off: a statement that reads a whole log, or joins large tables.
 
-Whoever starts it runs it in a context that has a `Work`; whoever works long asks `check_wanted`
-now and then, at least a few times a second. Nobody in between has to know of it: code that runs without
+Its starter runs it in a context that has a `Work`; long work asks `check_wanted`
+now and then, at least a few times a second. Callers in between need not know of it: code that runs without
 a `Work` is never broken off.
 """
 
@@ -27,7 +27,7 @@ class BreakReason(enum.Enum):
 
 
 class BrokenOffError(Exception):
-    """Nobody wants the result any more. It is no IbbMasterError: whoever has a way around failures has none here."""
+    """The result is not wanted any more. It is not an IbbMasterError: code with a way around failures has none here."""
 
     def __init__(self, reason: BreakReason) -> None:
         super().__init__(reason)
@@ -115,7 +115,7 @@ def holding(lock: Lock) -> Iterator[None]:
 
 
 def limit_work(seconds: float) -> None:
-    """Let the work that runs here go on for so long, from now on; without a word if nobody breaks it off."""
+    """Let the work that runs here go on for so long, from now on; without a word unless it is broken off."""
     work = _current.get()
     if work is not None:
         work.limit(seconds)

@@ -13,11 +13,13 @@ import pytest
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.evaluating import Evaluator, Who
-from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
+from ibbmaster.dialogue.log_tables import AnyQuery, LogSnapshot, TableQuery
 from ibbmaster.dialogue.querying import Querying
-from ibbmaster.dialogue.refusal import RefusedError, not_supported
+from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_table
+from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_schema import SessionSchema, own_databases
 from ibbmaster.dialogue.settings import Settings
+from ibbmaster.dialogue.statement import Unread
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow, version_number
 from ibbmaster.dump.profile import PROFILES
@@ -145,15 +147,27 @@ def new_evaluator(new_facts: Callable[..., Facts]) -> Callable[..., Evaluator]:
     def make(profile: str = "classic-10.11", **facts: object) -> Evaluator:
         known = new_facts(profile, **facts)
         evaluator = Evaluator(known, Settings(known), UserVariables(), Who(connection_id=7, user="repl", host="::1"))
-        evaluator.subquery = Querying(evaluator, no_tables, version_number(known)).value
+        evaluator.subquery = Querying(evaluator, rows_of(evaluator), version_number(known)).value
         evaluator.begin_statement()
         return evaluator
 
     return make
 
 
-def no_tables(select):
-    raise not_supported("a query over tables")
+def rows_of(evaluator: Evaluator) -> Callable[[Unread], Relation]:
+    """What gives the rows of queries that name no table."""
+
+    def find(table):
+        raise unknown_table(table.database or "", table.name)
+
+    def compute(query):
+        asked = AnyQuery(
+            snapshot=None, tokens=query.source.tokens, find=find, evaluator=evaluator, text_charset="utf8mb4",
+            text_collation_id=45, is_binary=False, version=101119,
+        )  # fmt: skip
+        return QueryRun(asked, _no_rows).answer()
+
+    return compute
 
 
 @pytest.fixture

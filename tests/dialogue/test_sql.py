@@ -116,20 +116,17 @@ STATEMENTS = {
         limit=(2, 3),
     ),
     "SELECT 1 FROM DUAL LIMIT 1 OFFSET 2 FOR UPDATE": Select(items=(SelectItem(Literal(1), "1"),), limit=(2, 1)),
-    "SELECT 1 FROM a LEFT OUTER JOIN b USING (x)": Select(
-        items=(SelectItem(Literal(1), "1"),), tables=(TableName("a"), TableName("b")), is_joined=True
-    ),
-    "SELECT 1 FROM a, b x GROUP BY c HAVING 1 LOCK IN SHARE MODE": Select(
+    "SELECT 1 FROM a LEFT OUTER JOIN b USING (x)": Unread("SELECT", (TableName("a"), TableName("b"))),
+    "SELECT 1 FROM a, b": Unread("SELECT", (TableName("a"), TableName("b"))),
+    "SELECT 1 FROM b x GROUP BY c HAVING 1 LOCK IN SHARE MODE": Select(
         items=(SelectItem(Literal(1), "1"),),
-        tables=(TableName("a"), TableName("b", None, "x")),
+        tables=(TableName("b", None, "x"),),
         group_by=(ColumnName(("c",)),),
         having=Literal(1),
     ),
-    "(SELECT 1)": Select(items=(SelectItem(Literal(1), "1"),)),
-    "SELECT 1 FROM (SELECT 1) t": Select(
-        items=(SelectItem(Literal(1), "1"),),
-        tables=(Subquery(Select(items=(SelectItem(Literal(1), "1"),))),),
-    ),
+    "(SELECT 1)": Unread("(", ()),
+    "SELECT 1 FROM (SELECT 1) t": Unread("SELECT", ()),
+    "SET a = (SELECT b FROM c)": Set((Assignment(system("a"), Subquery(Unread("SELECT", (TableName("c"),)))),)),
     "SELECT a FROM t UNION SELECT b FROM x.u": Unread("SELECT", (TableName("t"), TableName("u", "x"))),
     "SELECT a FROM t1 WINDOW w AS (PARTITION BY b)": Unread("SELECT", (TableName("t1"),)),
     "WITH x AS (SELECT 1) SELECT 1 FROM t": Unread("WITH", (TableName("t"),)),

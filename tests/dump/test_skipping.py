@@ -11,7 +11,7 @@ import pytest
 
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.skipping import SEND, Skipping
+from ibbmaster.dump.skipping import SEND, GroupFilter
 from ibbmaster.dump.start import StartCheck, check_start
 from ibbmaster.event.control import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list
 from ibbmaster.event.types import EventFlag, EventType
@@ -31,12 +31,12 @@ HOLE = (
 )
 
 
-def skipping(position: str, *, start_state: str = "", until: str | None = None) -> Skipping:
+def skipping(position: str, *, start_state: str = "", until: str | None = None) -> GroupFilter:
     request = DumpRequest(replica_server_id=2, position=GtidPosition.parse(position))
     check = StartCheck(
         position=GtidPosition.parse(position), until=None if until is None else GtidPosition.parse(until)
     )
-    return Skipping(request, check, start_state=GtidState.parse(start_state), current_state=GtidState)
+    return GroupFilter(request, check, start_state=GtidState.parse(start_state), current_state=GtidState)
 
 
 def test_nothing_is_decided_once_every_domain_is_at_its_place() -> None:
@@ -81,7 +81,7 @@ def test_the_log_is_asked_once_about_a_domain_that_turns_up() -> None:
 
     request = DumpRequest(replica_server_id=2, position=GtidPosition.parse("9-1-3"))
     check = StartCheck(position=GtidPosition.parse("9-1-3"), unknown_domain_ids=frozenset({9}))
-    judge = Skipping(request, check, start_state=GtidState(), current_state=current_state)
+    judge = GroupFilter(request, check, start_state=GtidState(), current_state=current_state)
     assert [judge.judge(Gtid.parse(f"9-1-{number}")).is_wanted for number in (1, 2, 3, 4)] == [False] * 3 + [True]
     assert len(asked) == 1
 

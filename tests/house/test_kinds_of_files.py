@@ -13,7 +13,7 @@ MAKERS = {
     "arrow/collecting.py",  # kernels that read pages, or events
     "arrow/plan.py",
     "arrow/reaching.py",  # whether a worker sees the files
-    "server/connection.py",  # a profile that sends files needs some
+    "server/dump_opening.py",  # a profile that sends files needs some
     "server/listing.py",
     "server/primary.py",  # checksums as the files have them
     "spark/source.py",  # traditional files are not streamed

@@ -36,6 +36,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("kernel/group_begin.py", "kernel/memory.py", "kernel/numba_cache.py", "kernel/pump.py"),
         *("kernel/rows.py", "kernel/warm.py"),
     ),
+    "sql/test_fast_folding.py": ("kernel/row_changes.py",),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
@@ -69,14 +70,18 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     # A query goes through all of them, and what is right is what a real server says of the whole.
     "query/test_engine.py": (
-        *("query/aggregates.py", "query/compiling.py", "query/functions.py", "query/kinds.py", "query/moments.py"),
-        *("query/operators.py", "query/planning.py", "query/scalars.py", "query/tables.py", "query/tree.py"),
-        "query/values.py",
+        *("query/aggregates.py", "query/arithmetic.py", "query/casting.py", "query/collecting.py"),
+        *("query/comparing.py", "query/compiling.py", "query/emitting.py", "query/functions.py", "query/grouping.py"),
+        *("query/kinds.py", "query/moments.py", "query/names.py", "query/nodes.py", "query/number_functions.py"),
+        *("query/operators.py", "query/planning.py", "query/scalars.py", "query/session_functions.py"),
+        *("query/sets.py", "query/showing.py", "query/sources.py", "query/tables.py", "query/text_functions.py"),
+        *("query/tree.py", "query/values.py", "query/walking.py"),
     ),
     "sql/test_fast_rows.py": ("sql/answer_plan.py", "sql/row_writer.py", "kernel/row_values.py"),
     "sql/test_folding.py": ("sql/contents.py", "sql/row_conversion.py", "sql/row_events.py"),
     "schema/test_describing.py": ("schema/system_tables.py",),
     # A session is one state: where it is, and what it can name there.
+    "server/test_dumping.py": ("server/dump_opening.py",),
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),
@@ -89,6 +94,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
+    "lake/test_one_certainty.py": ("lake/folded.py",),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
     # Each way to read, over the same logs: what counts is that none of them has an answer of its own.

@@ -113,3 +113,39 @@ def _invariants(docstring: str) -> list[str]:
         elif (text or not bullets) and bullets:
             break
     return bullets
+
+
+#: How often prose and names have what no reader of English expects there; these numbers only get smaller.
+ODD_WORDS = {
+    r"\b[Ss]urroundings\b": 0,
+    r"\b[Mm]ishaps?\b": 0,
+    r"\bSkipping\(": 0,
+    r"\b_receive_with_care\b": 0,
+    r"\bpass(?:es|ed|ing)? over\b|\bpass_over\b": 8,
+    r"\bg(?:ive|iven|ives|iving|ave) back\b|\bgive_back\b": 0,
+    r"\bsettled?\b": 1,
+    r"\bXaState\.GONE\b": 0,
+    r"\blight(?:_statements| statements?)\b": 0,
+    r"\b(?:can|cannot|to) be had\b": 0,
+    r"\b[Ss]o (?:many|much)\b": 20,
+    r"\b(?:[Ss]omebody|[Ww]hoever|[Nn]obody|[Ee]verybody)\b": 40,
+    r"\b(?:[Tt]ells?|[Tt]old|[Tt]elling)\b": 230,
+    r"\b[Bb]ehind\b": 245,
+}
+#: Its own words are a journal's, in which consumers tell what they got.
+TOLD_BY_CONSUMERS = (ROOT / "protocol/guide/scorecard.md", PACKAGE / "scorecard")
+
+
+def prose() -> str:
+    """The modules, the documents and the README."""
+    paths = [*PACKAGE.rglob("*.py"), *(ROOT / "protocol").rglob("*.md"), ROOT / "README.md"]
+    kept = [path for path in paths if not any(own == path or own in path.parents for own in TOLD_BY_CONSUMERS)]
+    return "\n".join(path.read_text() for path in kept)
+
+
+def test_odd_words_get_fewer() -> None:
+    """Who meets this ceiling says who does what, with the usual verb: "reports" for "tells", "after" for "behind"."""
+    text = prose()
+    found = {pattern: len(re.findall(pattern, text)) for pattern in ODD_WORDS}
+
+    assert {pattern: count for pattern, count in found.items() if count > ODD_WORDS[pattern]} == {}

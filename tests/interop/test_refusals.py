@@ -6,20 +6,26 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import random
 import re
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lanes.answers import SESSIONS, OurTables, RawClient
 from lanes.described import places_by_gtid
 from lanes.migrations import DATABASE, Migrations
 
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.reading import read_task
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
@@ -101,8 +107,32 @@ ALTER TABLE hd TRUNCATE PARTITION p2;
 ALTER TABLE lh TRUNCATE PARTITION ALL;
 INSERT INTO lh VALUES (1, 1)
 """
+SYSTEM = ("mysql", "information_schema", "performance_schema", "sys", "test")
 LOOKS = 10  # at how many positions every table is asked for
-REFUSED_MAX = 0.1  # of a short campaign; a long one has less than a half of it
+REFUSED_MAX = 0.05
+
+
+@pytest.fixture(scope="module", params=MARIADB_VERSIONS)
+def running_server(
+    request: pytest.FixtureRequest,
+    template_of: Callable[[str], Any],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+) -> Iterator[RealPrimary]:
+    directory = servers_directory / f"f{next(server_numbers)}"
+    with RealPrimary(template_of(request.param), directory, [], "--binlog-format=ROW") as server:
+        yield server
+
+
+@pytest.fixture
+def server(running_server: RealPrimary) -> RealPrimary:
+    """Without tables of the tests before, and with a log that begins here."""
+    for (name,) in running_server.sql("SELECT schema_name FROM information_schema.schemata"):
+        if name not in SYSTEM:
+            running_server.sql(f"DROP DATABASE `{name}`")
+    running_server.sql("SET GLOBAL binlog_row_metadata = NO_LOG")
+    running_server.sql("RESET MASTER")
+    return running_server
 
 
 def campaign_of(server: RealPrimary, rng: random.Random, steps: int, watch_log: Callable) -> Migrations:
@@ -144,24 +174,21 @@ def compared(server: RealPrimary, directory: Path) -> dict[str, str]:
 
 def binlog_of(server: RealPrimary, target: Path) -> ClassicBinlog:
     server.sql("FLUSH BINARY LOGS")
-    target.mkdir()
+    target.mkdir(parents=True)
     names = [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]
     for name in names:
         shutil.copy(server.data / name, target / name)
     return ClassicBinlog([target / name for name in names])
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
 def test_rows_after_random_migrations_are_those_of_the_server_and_few_are_refused(
     request: pytest.FixtureRequest,
     seed: int,
     tmp_path: Path,
-    new_server: Callable[..., RealPrimary],
+    server: RealPrimary,
     watch_log: Callable,
-    version: str,
 ) -> None:
-    rng = random.Random(f"{seed} {version}")
-    server = new_server(version, "--binlog-format=ROW")
+    rng = random.Random(f"{seed} {server.programs.version}")
     campaign = campaign_of(server, rng, 3 * request.config.getoption("--ddl-steps"), watch_log)
     log = binlog_of(server, tmp_path / "classic")
     places, ours = places_by_gtid(log), OurTables(log)
@@ -179,38 +206,134 @@ def test_rows_after_random_migrations_are_those_of_the_server_and_few_are_refuse
             if sorted(found.rows) != rows:
                 wrong.append((gtid, name, sorted(found.rows), rows))
     reasons = "; ".join(f"{count} {reason}" for reason, count in refused.most_common())
-    line = f"{version}: {asked} tables asked, {sum(refused.values())} refused, {len(wrong)} wrong; {reasons}"
+    counts = f"{asked} tables asked, {sum(refused.values())} refused, {len(wrong)} wrong"
+    line = f"{server.programs.version}: {counts}; {reasons}"
     watch_log("answers", lambda: line)
     print(line)
     assert not wrong
     assert sum(refused.values()) <= REFUSED_MAX * asked
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
-def test_foreign_keys_change_rows_of_children_as_a_server_does(
-    tmp_path: Path, new_server: Callable[..., RealPrimary], version: str
-) -> None:
-    server = new_server(version, "--binlog-format=ROW")
+def test_foreign_keys_change_rows_of_children_as_a_server_does(tmp_path: Path, server: RealPrimary) -> None:
     run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, KEYS.split(";\n")))
 
     assert compared(server, tmp_path) == {}
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
-def test_rows_of_partitions_go_and_come_as_a_server_moves_them(
-    tmp_path: Path, new_server: Callable[..., RealPrimary], version: str
-) -> None:
-    server = new_server(version, "--binlog-format=ROW")
+def test_rows_of_partitions_go_and_come_as_a_server_moves_them(tmp_path: Path, server: RealPrimary) -> None:
     run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, PARTITIONS.split(";\n")))
 
     assert compared(server, tmp_path) == {}
 
 
-@pytest.mark.parametrize("version", MARIADB_VERSIONS)
-def test_children_are_refused_whose_parents_are_not_known(
-    tmp_path: Path, new_server: Callable[..., RealPrimary], version: str
+IMAGES = """
+CREATE TABLE k (id INT PRIMARY KEY, a VARCHAR(20), n DECIMAL(8,2), b BLOB, made INT AS (id + 1) STORED);
+CREATE TABLE w (id INT, a TEXT, made INT AS (id * 2) STORED);
+SET binlog_row_image = {image};
+INSERT INTO k (id, a, n, b) VALUES (1, 'one', 1.25, x'00ff'), (2, 'two', 2.5, NULL), (3, 'drei', 3, 'b');
+INSERT INTO w (id, a) VALUES (1, 'one'), (2, NULL);
+UPDATE k SET n = n + 1;
+UPDATE k SET id = id + 10 WHERE id = 3;
+UPDATE k SET a = NULL, b = 'blob' WHERE id < 3;
+UPDATE w SET a = 'x' WHERE id = 2;
+UPDATE w SET id = 7 WHERE id = 1;
+DELETE FROM k WHERE id = 2
+"""
+
+
+STATEMENTS = """
+CREATE TABLE p (id INT PRIMARY KEY, v INT, w INT);
+CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE);
+CREATE TABLE s (id INT PRIMARY KEY, a INT, b VARCHAR(20), m INT AS (a + 1) STORED, n INT AS (id + 1) STORED,
+    t TIMESTAMP DEFAULT '2024-01-01 00:00:00' ON UPDATE CURRENT_TIMESTAMP);
+CREATE TABLE nokey (a INT, b INT);
+CREATE TABLE again (id INT PRIMARY KEY, a INT);
+CREATE TABLE two (id INT PRIMARY KEY, a INT);
+INSERT INTO p VALUES (1, 1, 1), (2, 2, 2);
+INSERT INTO c VALUES (1, 1), (2, 2);
+INSERT INTO s (id, a, b) VALUES (1, 10, 'x'), (2, 20, 'y');
+INSERT INTO nokey VALUES (1, 1);
+INSERT INTO again VALUES (1, 1);
+INSERT INTO two VALUES (1, 1);
+SET binlog_format = STATEMENT;
+UPDATE p SET v = v + 1 WHERE id = 1;
+UPDATE LOW_PRIORITY s AS x SET x.a = (SELECT MAX(v) FROM p WHERE w > 0), `a` = a + 1 WHERE id IN (1, 2);
+UPDATE nokey SET b = 2;
+UPDATE again SET id = id + 1;
+UPDATE two, nokey SET two.a = 5 WHERE two.id = nokey.a;
+SET binlog_format = ROW;
+UPDATE s SET b = 'z' WHERE id = 2;
+INSERT INTO s (id, a, b) VALUES (3, 30, 'w');
+TRUNCATE again;
+INSERT INTO again VALUES (7, 7)
+"""
+OF_STATEMENTS = {
+    "SELECT id, w FROM m.p": None,
+    "SELECT id, b, n FROM m.s": None,
+    "SELECT * FROM m.again": None,
+    "SELECT * FROM m.c": None,
+    "SELECT v FROM m.p": "in statement format: UPDATE",
+    "SELECT a FROM m.s": "in statement format: UPDATE",
+    "SELECT m FROM m.s": "in statement format: UPDATE",
+    "SELECT t FROM m.s": "in statement format: UPDATE",
+    "SELECT a FROM m.nokey": "in statement format: UPDATE",
+    "SELECT id FROM m.two": "in statement format: UPDATE",
+}
+
+
+def test_an_update_in_statement_format_costs_the_columns_that_it_sets(tmp_path: Path, server: RealPrimary) -> None:
+    run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, STATEMENTS.split(";\n")))
+    client = RawClient.of_root(server.socket, SESSIONS[0])
+    ours = OurTables(binlog_of(server, tmp_path / "classic"))
+    for sql, reason in OF_STATEMENTS.items():
+        if reason is None:
+            assert sorted(ours.answer(sql).rows) == sorted(client.text(sql).rows), sql
+        else:
+            with pytest.raises(RefusedError, match=reason):
+                ours.answer(sql)
+    client.close()
+
+    run(server, "USE m", "SET binlog_format = STATEMENT", "DELETE FROM p WHERE id = 2")
+    below = "its foreign key to m.p deletes or changes rows without an event"
+    assert compared(server, tmp_path / "later")["c"] == below
+
+
+def test_merging_by_the_key_loses_no_update_where_images_are_completed(
+    tmp_path: Path, server: RealPrimary, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server = new_server(version, "--binlog-format=ROW")
+    server.sql("SET GLOBAL binlog_row_metadata = FULL")
+    for image in ("FULL", "MINIMAL", "NOBLOB"):
+        database = f"d{image.lower()}"
+        statements = IMAGES.format(image=image).split(";\n")
+        run(server, f"CREATE DATABASE {database}", f"USE {database}", *filter(str.strip, statements))
+    binlog_of(server, tmp_path / "classic")
+    read: dict[object, object] = {}
+    for kernels in ({}, {"ibbmaster.arrow.plan.load": lambda kernel_set: None}):
+        for name, value in kernels.items():
+            monkeypatch.setattr(name, value)
+        for image, names in itertools.product(("FULL", "MINIMAL", "NOBLOB"), (("id", "a", "n", "b"), ("id", "a"))):
+            table = f"d{image.lower()}.{'k' if 'b' in names else 'w'}"
+            options = parse_options({"path": str(tmp_path / "classic"), "table": table, "completeKeys": "true"})
+            fields = find_fields(replace(options, columns=("_change_type", "_absent", "made", *names)))
+            changes = [
+                row for task in plan_tasks(options, fields) for batch in read_task(task) for row in batch.to_pylist()
+            ]
+            assert read.setdefault((image, names), changes) == changes
+            merged: dict[int, dict[str, object]] = {}
+            for row in changes:
+                if row["_change_type"] in ("update_preimage", "delete"):
+                    was = merged.pop(row["id"])
+                    continue
+                assert "id" not in row["_absent"], (image, row)
+                assert row["made"] in (None, row["id"] + 1, row["id"] * 2)
+                known = {} if row["_change_type"] == "insert" else was
+                merged[row["id"]] = known | {name: row[name] for name in names if name not in row["_absent"]}
+            expected = server.sql(f"SELECT {', '.join(names)} FROM {table}")
+            found = {tuple(one.get(name) for name in names) for one in merged.values()}
+            assert found == {tuple(row) for row in expected}, (image, names)
+
+
+def test_children_are_refused_whose_parents_are_not_known(tmp_path: Path, server: RealPrimary) -> None:
     child = "INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES {} (id) ON DELETE CASCADE"
     run(
         server, "CREATE DATABASE m", "USE m", "CREATE TABLE old (id INT PRIMARY KEY)", "INSERT INTO old VALUES (1), (2)"
@@ -227,3 +350,18 @@ def test_children_are_refused_whose_parents_are_not_known(
     reason = "its foreign key to m.old, whose columns are not known, may change rows"
     below = "its foreign key to m.c deletes or changes rows without an event"
     assert compared(server, tmp_path) == {"c": reason, "g": below}
+
+
+def test_spark_finds_updates_by_their_key_where_images_are_completed(
+    spark, server: RealPrimary, tmp_path: Path
+) -> None:
+    server.sql("SET GLOBAL binlog_row_metadata = FULL")
+    run(server, "CREATE DATABASE d", "USE d", *filter(str.strip, IMAGES.format(image="MINIMAL").split(";\n")))
+    binlog_of(server, tmp_path / "classic")
+    found = {}
+    for completes in ("false", "true"):
+        reader = spark.read.format("ibb").options(table="d.k", completeKeys=completes)
+        frame = reader.load(str(tmp_path / "classic"))
+        found[completes] = [row.id for row in frame.filter("_change_type = 'update_postimage' AND id < 10").collect()]
+
+    assert found == {"false": [], "true": [1, 2, 3, 1, 2]}

@@ -65,7 +65,7 @@ def test_growth_is_told_once(engine):
     assert not engine.wait_for_growth(0)
 
 
-def test_groups_in_order_are_settled_by_the_last(engine):
+def test_groups_in_order_are_made_durable_by_the_last(engine):
     tickets = [
         engine.write_direct_ordered(gtid(number), make_gtid_event(gtid(number)), [make_event(160, 1, b"")])
         for number in (1, 2, 3)

@@ -69,6 +69,7 @@ READ_SAMPLES = {  # a value that is not what holds without the option
     "schema": "CREATE TABLE a.b (c int)",
     "schemaMode": "asWritten",
     "zeroDates": "text",
+    "completeKeys": "true",
     "onUndecodable": "binary",
     "lowerCaseTableNames": "1",
     "maxRowEventBytes": "64m",
@@ -171,6 +172,7 @@ def test_tables_are_created_unless_the_rows_have_their_groups():
         ("zeroDates", [one.value for one in ZeroDates]),
         ("onUndecodable", [one.value for one in Undecodable]),
         ("failOnDataLoss", ["true", "false"]),
+        ("completeKeys", ["true", "false"]),
         ("tls", ["true", "false"]),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from ibbmaster.dialogue.log_tables import AnyQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_table
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.query import aggregates, engine
+from ibbmaster.query import collecting, engine
 from ibbmaster.query.engine import QueryRun
 from ibbmaster.sqltext.token import SqlError, tokenize
 from ibbmaster.wire.response import ColumnDefinition, FieldType
@@ -104,6 +104,17 @@ ANSWERS = {
         ["table_schema", "MAX(size)"],
         [("D", None), ("d", 10)],
     ),
+    "SELECT a.name, b.name FROM t a LEFT JOIN t b ON a.size = b.size AND b.name = 'a' WHERE a.table_schema = 'd'": (
+        ["name", "name"],
+        [("b", None), ("a", "a"), ("B", None)],
+    ),
+    "SELECT a.name FROM t a LEFT JOIN t b ON a.size = b.size WHERE b.name = CONCAT('A', '')": (["name"], [("a",)]),
+    "SELECT name FROM t WHERE name = 'a' OR name = 'c' AND table_schema = 'D'": (["name"], [("a",), ("c",)]),
+    "SELECT name FROM t WHERE name = 'a' AND name = 'c'": (["name"], []),
+    "SELECT (SELECT COUNT(*) FROM t b WHERE b.name = 'B' AND a.name = 'a') FROM t a WHERE a.name = 'a'": (
+        ["(SELECT COUNT(*) FROM t b WHERE b.name = 'B' AND a.name = 'a')"],
+        [(2,)],
+    ),
     "SELECT name, COUNT(*) FROM t GROUP BY size ORDER BY size DESC LIMIT 1": (["name", "COUNT(*)"], [("a", 1)]),
     "SELECT name FROM t WHERE name = 'ü\\'' OR name = CONCAT('a', '')": (["name"], [("a",)]),
 }
@@ -195,7 +206,7 @@ def test_a_query_that_takes_too_long_is_ended(ask, monkeypatch, sql):
 )
 def test_a_statement_keeps_little_in_memory(ask, monkeypatch, sql, limit, code):
     if limit is not None:
-        monkeypatch.setattr(aggregates, limit, 6000)
+        monkeypatch.setattr(collecting, limit, 6000)
     with pytest.raises(RefusedError) as caught:
         ask(sql)
     assert caught.value.err.code == code

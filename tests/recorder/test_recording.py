@@ -62,7 +62,7 @@ def write(primary, count=5):
 
 def set_started(primary):
     """A traditional stream opens with the time at which its primary was started."""
-    primary._running._primary._surroundings.facts.started_at = STARTED_AT
+    primary._running._primary._parts.facts.started_at = STARTED_AT
 
 
 def heard(port, **how):
@@ -382,15 +382,15 @@ def test_what_comes_behind_a_consumers_end_changes_nothing(leave, tmp_path, monk
         assert made.problem == ""
 
 
-@pytest.mark.parametrize(("mishap", "action"), [("crash", "crash"), ("stop", "restart")])
-def test_a_primary_that_was_away_is_away_again(mishap, action, tmp_path):
+@pytest.mark.parametrize(("incident", "action"), [("crash", "crash"), ("stop", "restart")])
+def test_a_primary_that_was_away_is_away_again(incident, action, tmp_path):
     with FixturePrimary(server_id=3) as primary:
         write(primary)
         with recording(primary.port, tmp_path / "r") as recorder:
             listener = threading.Thread(target=heard, args=(recorder.port,), kwargs={"until": ALL}, daemon=True)
             listener.start()
             wait_until(lambda: recorder.recording.group_count == 7)
-            getattr(primary._mishaps, mishap)()
+            getattr(primary._incidents, incident)()
             listener.join(TIMEOUT_S)
             assert heard(recorder.port).data == b"gone"
             primary.start()

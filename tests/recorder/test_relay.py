@@ -12,7 +12,7 @@ import trio
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.recorder.relay import Relay
-from ibbmaster.testkit.mishap import BY_RESET
+from ibbmaster.testkit.incident import BY_RESET
 from tests.recorded import relaying
 
 TIMEOUT_S = 60.0

@@ -72,5 +72,5 @@ def test_rows_of_a_table_in_other_letters_are_refused_while_nothing_is_known(fol
     assert "d.Three" in table.reason
     assert isinstance(folded.table_at("d", "Three"), TableVersion)
     assert folded.table_at("d", "four") is None
-    folded.settle()
+    folded.fix_case()
     assert folded.table_at("d", "three") is None

@@ -642,7 +642,7 @@ async def test_a_dump_that_is_over_leaves_nothing_behind_also_without_the_collec
             while not Counter(left_behind()) <= before:
                 await trio.sleep(0.01)
         assert Counter(left_behind()) <= before
-        assert not primary._surroundings.shared_blocks._cache._readers
+        assert not primary._parts.shared_blocks._cache._readers
         assert not store._readers
 
 

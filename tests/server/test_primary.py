@@ -172,7 +172,7 @@ async def test_a_stream_opens_with_the_time_its_profile_wants(serving, archive, 
 
     started_at = 0
     async with serving(archive, profile=profile) as (primary, port):
-        started_at = primary._surroundings.facts.started_at
+        started_at = primary._parts.facts.started_at
         described, first_group = await trio.to_thread.run_sync(first_times, port, "")
         assert first_group
         assert described == (first_group if has_time else 0)

@@ -95,6 +95,10 @@ def test_a_dropped_table_has_no_rows(kept: KeptRows) -> None:
 
 
 def test_whatever_happens_to_rows_every_question_about_them_has_the_answer_of_a_model(kept: KeptRows) -> None:
+    compare_with_a_model(kept)
+
+
+def compare_with_a_model(kept: KeptRows, *, undoes: bool = True) -> None:
     """The model is one dictionary for each table; questions come between the changes, and may be kept answers."""
     tables: dict[int, dict[bytes, int]] = {1: {}, 2: {}}
     undone: list[dict[int, dict[bytes, int]]] = []
@@ -117,7 +121,7 @@ def test_whatever_happens_to_rows_every_question_about_them_has_the_answer_of_a_
             case "drop" if random.random() < 0.1:
                 kept.drop(number)
                 rows.clear()
-            case "savepoint" if not undone:
+            case "savepoint" if undoes and not undone:
                 kept.savepoint("s")
                 undone.append({one: dict(other) for one, other in tables.items()})
             case "undo" if undone:
@@ -132,4 +136,5 @@ def test_whatever_happens_to_rows_every_question_about_them_has_the_answer_of_a_
                 between = [rows[key] for key in sorted(rows) if first <= key < end]
                 assert list(kept.places(number, (first, end))) == between
                 assert (kept.count(number), kept.count_in(number, (first, end))) == (len(rows), len(between))
-                assert [kept.place(number, key) for key in some] == [rows[key] for key in some]
+                if undoes or random.random() < 0.01:  # else it would soon be in a file
+                    assert [kept.place(number, key) for key in some] == [rows[key] for key in some]

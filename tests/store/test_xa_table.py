@@ -25,7 +25,7 @@ def test_an_entry_changes_its_state_until_it_is_gone():
     assert (len(table), table.oldest_file_no, table.prepared(a.xid)) == (2, 3, a)
     table.apply(replace(b, state=XaState.ROLLED_BACK))
     assert (table.entries(XaState.PREPARED), len(table.snapshot())) == ([a], 2)
-    table.apply(replace(b, state=XaState.GONE))
+    table.apply(replace(b, state=XaState.FINISHED))
     assert (list(table), table.get(b.xid), table.oldest_file_no) == ([a], None, 5)
     assert XaTable().oldest_file_no is None
 

@@ -655,10 +655,10 @@ def test_heartbeats_fall_silent():
         assert types.count(EventType.HEARTBEAT) == 2
 
 
-def test_every_action_has_a_test_here_or_among_the_mishaps():
+def test_every_action_has_a_test_here_or_among_the_incidents():
     tests = "".join(
         (pathlib.Path(__file__).parent / name).read_text()
-        for name in ("test_fault_stage.py", "test_mishap.py", "test_malformed.py")
+        for name in ("test_fault_stage.py", "test_incident.py", "test_malformed.py")
     )
     assert [word for word in ACTIONS if f'"{word}"' not in tests and f'action="{word}"' not in tests] == []
 

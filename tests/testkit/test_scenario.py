@@ -81,7 +81,7 @@ def test_the_same_scenario_gives_the_same_bytes():
 
 def set_started(primary):
     """Traditional streams say when their server started."""
-    primary._running._primary._surroundings.facts.started_at = 1_800_000_000
+    primary._running._primary._parts.facts.started_at = 1_800_000_000
 
 
 @pytest.mark.parametrize("log", ["engine", "classic"])

@@ -31,7 +31,7 @@ Row = dict[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class UndecodableValue:
-    """Stands in a row for a value that cannot be read; whoever takes it for a text or for bytes gets the error.
+    """Stands in a row for a value that cannot be read; code that uses it as text or bytes gets the error.
 
     Attributes:
         error: names table, column, type, reason and group.
@@ -77,7 +77,7 @@ class Event:
 
     @property
     def body(self) -> memoryview:
-        """What is behind the header."""
+        """What follows the header."""
         return memoryview(self.data)[EVENT_HEADER_SIZE:]
 
     def describe(self) -> str:
@@ -121,7 +121,7 @@ def _undecodable(table: TableSchema, column: Column, value: RawValue, gtid: Gtid
 
 
 class RowShapes:
-    """Gives rows in the shape that their table has at some place; `find_version` tells it, by database and table."""
+    """Gives rows in the shape that their table has at some place; `find_version` gives it, by database and table."""
 
     def __init__(self, find_version: Callable[[str, str], TableState | None]) -> None:
         self._find_version = find_version
@@ -179,7 +179,7 @@ class Group:
     Attributes:
         gtid: its name.
         start: where it begins, the first byte of its commit record.
-        end: behind that record.
+        end: after that record.
         timestamp: when it was committed, in seconds since 1970.
     """
 
@@ -235,7 +235,7 @@ class Group:
 
         Raises:
             EventError: as `events`, or a row event belongs to no table.
-            UndecodableError: a column is of a type of which nobody knows how long its values are.
+            UndecodableError: a column is of a type whose values have no known length.
         """
         try:
             for decoder, change in self._rows.decoded(self._data(), self.start):

@@ -18,7 +18,7 @@ from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
-from ibbmaster.dump.skipping import Skipping
+from ibbmaster.dump.skipping import GroupFilter
 from ibbmaster.dump.start import check_start, is_logged
 from ibbmaster.errors import PositionError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
@@ -65,7 +65,7 @@ def as_position(position: Position) -> GtidPosition:
 class Start:
     """Where a dump from a GTID position begins, or why there is none.
 
-    `refusal` is the error that a replica gets, `reason` what is behind it; both are None where the
+    `refusal` is the error that a replica gets, `reason` why; both are None where the
     position can be served. Then reading begins at `place`, in file `file_name`, and `state` was
     logged before; `plan` has the steps of the search in `.ibb` files.
     """
@@ -196,7 +196,7 @@ class Log:
         none. Ends at the end of the log as it is when it is reached.
 
         Rows have the names and types that their table had when they were written; with
-        `schema_mode` "latest" those it has at the end of the log, with "at:GTID" those behind that
+        `schema_mode` "latest" those it has at the end of the log, with "at:GTID" those after that
         position, and what is known there of columns that came later: protocol/spark.md.
 
         Raises:
@@ -219,7 +219,7 @@ class Log:
             plan = engine.seek(position)
         request = DumpRequest(replica_server_id=0, position=position, until=end)
         check = check_start(request, state)
-        judge = Skipping(request, check, start_state=plan.state, current_state=engine.state)
+        judge = GroupFilter(request, check, start_state=plan.state, current_state=engine.state)
         return self._read(plan, judge, shapes)
 
     def __iter__(self) -> Iterator[Group]:
@@ -248,7 +248,7 @@ class Log:
         with self._history_lock:
             self._logged_schema = self._history = None
 
-    def _read(self, plan: ReadPlan, judge: Skipping, shapes: RowShapes | None) -> Iterator[Group]:
+    def _read(self, plan: ReadPlan, judge: GroupFilter, shapes: RowShapes | None) -> Iterator[Group]:
         rows = RowReader(
             declarations=self._schema,
             keeps_bytes=True,
@@ -312,13 +312,16 @@ class Log:
         until: Position | None = None,
         columns: Sequence[str] = (),
         schema_mode: str = "latest",
+        complete_keys: bool = False,
     ) -> pa.Table:
         """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
 
         The columns are those of the DataFrames that protocol/spark.md describes; `columns` takes
         some of them. `schema_mode` says which columns a table has that the log alters: "latest",
-        "asWritten" or "at:GTID". `after` and `until` are as in `groups`. It is the log as its files have it,
-        which of one that another process writes may be a second old; all of it is in memory.
+        "asWritten" or "at:GTID". With `complete_keys` an image after an update has the values of the one before it
+        in columns that it leaves out, as under binlog_row_image=MINIMAL its key. `after` and `until` are as in
+        `groups`. It is the log as its files have it, which of one that another process writes may be a second old;
+        all of it is in memory.
 
         Raises:
             ConfigurationError: there is no such table or column, or its columns have no names; or pyarrow is missing.
@@ -351,6 +354,7 @@ class Log:
             declarations={name: dict(declared) for name, declared in self._schema.items()},
             schema_mode=mode,
             schema_at=schema_at,
+            completes_keys=complete_keys,
             uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
             name_case=self.name_case,
             row_event_max=self.row_event_max,
@@ -396,7 +400,7 @@ class Log:
     # Life -----------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Give back what is held; a second call does nothing."""
+        """Release what is held; a second call does nothing."""
         self._engine.close()
 
     def __enter__(self) -> Self:

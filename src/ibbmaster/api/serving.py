@@ -36,7 +36,7 @@ from ibbmaster.wire.auth import make_account
 
 DEFAULT_PROFILE = "engine"
 TLS_CHOICES = get_args(TlsChoice)
-DUMP_HEAD_SIZE = 4096  # characters of a dump that tell what it is
+DUMP_HEAD_SIZE = 4096  # characters of a dump that show what it is
 Announced = TypeVar("Announced")
 Returned = TypeVar("Returned")
 
@@ -122,7 +122,7 @@ def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
 
 
 def _expect_dump(path: Path) -> None:
-    """Nobody shall learn from the first statement about a table that the file is another one."""
+    """Refuse a file that is not a dump now, not at the first statement about a table."""
     from ibbmaster.schema.base_dump import expect_statement
 
     if not path.is_file():

@@ -131,7 +131,7 @@ class OpenGroup:
     def commit(self, gtid: Gtid | str, gtid_event: Buffer | None = None) -> LogPosition:
         """Log the group, and return once it is as durable as `durability` says.
 
-        Behind a statement given as text comes the XID event that ends a transaction; who writes
+        After a statement given as text comes the XID event that ends a transaction; who writes
         events brings it. `gtid_event` is the whole event to begin with, if not that of a transaction.
 
         Raises:
@@ -148,7 +148,7 @@ class OpenGroup:
     def prepare(self, xid: Xid | str) -> None:
         """End the group as XA PREPARE does; `WritableLog.xa_commit` logs it, also after a restart.
 
-        Behind a statement given as text comes the COMMIT that ends a user's XA transaction in the
+        After a statement given as text comes the COMMIT that ends a user's XA transaction in the
         log of a server; who writes events brings it.
 
         Raises:

@@ -132,7 +132,7 @@ def string_array(
     padded: int = 0,
     letters: str | None = None,
 ) -> pa.Array:
-    """Strings of a buffer, each with zeros up to `padded` bytes, or text of which `letters` tell what each byte means.
+    """Strings of a buffer, each with zeros up to `padded` bytes, or text of which `letters` says what each byte means.
 
     Raises:
         pyarrow.ArrowInvalid: one of them is no UTF-8, and the kind is text.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -31,7 +32,7 @@ from ibbmaster.log.boundary import FileBoundary
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
-from ibbmaster.log.interface import GroupSource
+from ibbmaster.log.interface import GroupSource, LogEngine, PagedEventGroups
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.range_reading import check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
@@ -41,6 +42,13 @@ GROUPS_MAX = 1 << 15
 EVENT_BYTES_MIN = 19
 BLOCK_PAGES = 64
 ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
+
+
+@contextlib.contextmanager
+def kernel_source(log: LogEngine) -> Iterator[GroupSource]:
+    """What `event_batches` reads a log from: its files, where kernels can."""
+    with contextlib.closing(log.groups(log.start_of_file())) as groups:
+        yield BinlogDirectory(groups.disk) if isinstance(groups, PagedEventGroups) else log
 
 
 def event_batches(
@@ -224,7 +232,7 @@ class IbbBatches(GroupBatches):
             self._boundary.check()
 
     def _collect(self, position: LogPosition, inside: tuple[int, int]) -> tuple[LogPosition, tuple[int, int]] | None:
-        """Collect from a position on; returns the one behind, None if nothing was passed."""
+        """Collect from a position on; returns the one after, None if nothing was passed."""
         file_no, page_no = position.file_no, position.page_no
         if file_no != self._range.file_no or position.offset <= PAGE_SIZE or self._is_full:
             return None
@@ -241,11 +249,11 @@ class IbbBatches(GroupBatches):
             return None
         inside = int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE])
         passed = last_gtids(self._groups[before : state[Field.GROUPS]])
-        self._reader.pass_over(behind, passed, is_inside_record=inside[0] >= 0)
+        self._reader.continue_at(behind, passed, is_inside_record=inside[0] >= 0)
         self._boundary.log(passed)
         first = before
         while first < state[Field.GROUPS] and self._groups[first, GroupColumn.FILE_OFFSET] < self._range.start_offset:
-            first += 1  # the range begins behind them
+            first += 1  # the range begins after them
         if first > before:
             kept = int(state[Field.GROUPS]) - first
             self._groups[before : before + kept] = self._groups[first : first + kept].copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 
 import numpy as np
@@ -14,6 +15,7 @@ from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.directory import BinlogDirectory
@@ -21,19 +23,22 @@ from ibbmaster.log.interface import FramedEventGroups, LogEngine, PagedEventGrou
 from ibbmaster.log.schema_history import MAY_HOLD_DDL, QUERIES, LastScanned, TakeStatement
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.work import check_wanted
 
 RANGE_BYTES = 256 << 20
 
 
-def scan_ddl(log: LogEngine, take: TakeStatement) -> LastScanned | None:
-    """Hand over each statement of groups that may hold DDL; None without kernels, of an empty log, or of
-    one that began anew meanwhile.
+def scan_ddl(
+    log: LogEngine, take: TakeStatement, find: Callable[[LogEngine], Kernels | None] = lambda log: load(KernelSet.READ)
+) -> LastScanned | None:
+    """Hand over each statement of groups that may hold DDL; None without the kernels that `find`
+    finds, of an empty log, or of one that began anew meanwhile.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
         EventError: a group does not consist of events.
     """
-    kernels = load(KernelSet.READ)
+    kernels = find(log)
     if kernels is None:
         return None
     plan, end = log.start_of_file(), log.end()
@@ -43,6 +48,7 @@ def scan_ddl(log: LogEngine, take: TakeStatement) -> LastScanned | None:
         try:
             for log_range in source.ranges(LOG_START, end, size=RANGE_BYTES):
                 for batch in event_batches(source, log_range, kernels):
+                    check_wanted()
                     if len(batch.groups):
                         scan.take_batch(batch)
             if isinstance(groups, FramedEventGroups):

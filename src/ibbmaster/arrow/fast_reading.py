@@ -138,7 +138,8 @@ def _maker(task: ReadTask, kernels: Kernels) -> Maker:
             has_images = options.table is None and any(field.name in IMAGES for field in task.fields)
             columns = ImageColumns if has_images else RowColumns
             boundaries = task.versions.boundaries()
-            return columns(task.fields, row_reader(task), options.zero_dates, kernels, boundaries)
+            reader, completes = row_reader(task), options.completes_keys
+            return columns(task.fields, reader, options.zero_dates, kernels, boundaries, completes_keys=completes)
         case Granularity.GROUPS:
             return GroupColumns(task.fields, tables, kernels)
         case _:

@@ -30,7 +30,7 @@ PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRange(LogRange):
-    """The groups behind one position, up to another. The first one has the number behind `start_offset`.
+    """The groups after one position, up to another. The first one has the number after `start_offset`.
 
     `landmarks` are GTIDs that must have these numbers.
     """
@@ -69,7 +69,7 @@ def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
 
 
 def ended(options: ReadOptions) -> ReadOptions:
-    """The same with an end: what is logged now, if they have none. So whoever asks twice asks of one range."""
+    """The same with an end: what is logged now, if they have none. So two calls ask about one range."""
     if options.ending_gtid is not None:
         return options
     return replace(options, ending_gtid=str(logged_position(address(options))))

@@ -72,7 +72,7 @@ def open_source(options: ReadOptions) -> GroupSource:
 
 
 def load_kernels(options: ReadOptions) -> Kernels | None:
-    """The kernels that read; None where they cannot be had, or shall not be waited for."""
+    """The kernels that read; None where they are unavailable, or shall not be waited for."""
     return load(KernelSet.READ) if options.uses_kernels else None
 
 
@@ -115,7 +115,7 @@ def selected_versions(
 ) -> TableVersions:
     """Those of a history; `end` is that of what is read, if it is not that of the log.
 
-    A stream `goes_on`: behind that, whatever is called so is wanted, too.
+    A stream `goes_on`: after that, whatever is called so is wanted, too.
     """
     if options.table is None:
         return versions_of(history, TableFilter(options.tables).takes)
@@ -157,7 +157,7 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
 
 
 def _modified_at(path: str, name: str) -> int:
-    """When a file of a log was written last, in nanoseconds; 0 if that cannot be told."""
+    """When a file of a log was written last, in nanoseconds; 0 if that cannot be determined."""
     place = Path(path)
     try:
         return (place / name if place.is_dir() else place).stat().st_mtime_ns
@@ -173,13 +173,13 @@ def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
 
 
 def end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:
-    """Behind a position."""
+    """After a position."""
     places = locate(log, GtidPosition.parse(gtid), on_fault=damage_handler(is_strict=options.is_strict))
     return max(places.values(), default=LOG_START)
 
 
 def _schema_place(options: ReadOptions) -> SchemaPlace | None:
-    """Behind the GTID whose shape is asked for, if one is."""
+    """After the GTID whose shape is asked for, if one is."""
     if options.schema_at is None:
         return None
     with closing(open_log(options)) as log:
@@ -239,7 +239,7 @@ def find_shape(options: ReadOptions, name: str) -> TableShape:
 def _last_written(options: ReadOptions, versions: TableVersions, newest: TableState | None) -> TableDecoder | None:
     """What reads the table as the log has it last: looks from the end, range by range.
 
-    Where a statement tells the newest version, nothing in front of that is looked at.
+    Where a statement defines the newest version, nothing in front of that is looked at.
     """
     with closing(open_source(options)) as source:
         reader = RowReader(declarations=options.declarations, find_version=versions.at, means=versions.means)

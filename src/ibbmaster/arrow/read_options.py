@@ -71,6 +71,7 @@ class ReadOptions:
     uses_tls: bool = False
     server_id: int = SERVER_ID
     undecodable: Undecodable = Undecodable.FAIL
+    completes_keys: bool = False  # of a typed table: an image after an update has what the one before it has
     uses_kernels: bool = True
     name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: what the log says
     row_event_max: int | None = None  # bytes of one, put together and unpacked; None: what a log can have
@@ -90,7 +91,7 @@ def with_keys(options: ReadOptions) -> ReadOptions:
 
 
 def parse_schema_mode(where: str, text: str) -> tuple[SchemaMode, str | None]:
-    """`latest`, `asWritten` or `at:GTID`, in any case; with the position behind `at:`. `where` is for the error.
+    """`latest`, `asWritten` or `at:GTID`, in any case; with the position after `at:`. `where` is for the error.
 
     Raises:
         ConfigurationError: it is none of them.

@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from ibbmaster.arrow.cell import cell_reader, converting_reader, image_as_map, value_cell
+from ibbmaster.arrow.completing import completed, completed_columns
 from ibbmaster.arrow.event_batch import in_group
 from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound, sound_batches
 from ibbmaster.arrow.plan import ReadTask, load_kernels, open_source, row_reader
@@ -327,6 +328,8 @@ class _Groups:
             if readers.has_own:
                 decoder.expect_names()
             images = [image for image in (change.before, change.after) if image is not None]
+            if self._options.completes_keys and len(images) == 2:
+                images[1] = completed(images[0], images[1], completed_columns(decoder.schema, decoder.known_version))
             for kind, image in zip(_change_types(change.kind), images, strict=True):
                 values = head | {"_change_type": kind, "_change_no": number} | readers.told(image)
                 number += 1
@@ -351,7 +354,7 @@ class _TableReaders:
         number = self._schema.columns.index(column)
         field, origin = self._wanted.get(number, (None, None))
         if field is None and number not in self._as_values and not self._tells_undecodable:
-            return bytes_reader(column)  # nobody asks what they mean
+            return bytes_reader(column)  # what they mean is not asked
         if field is None or origin is None or number in self._as_values:
             return value_reader(column)
         if origin.convert is None and column_type(column, self._zero_dates) == field.type:

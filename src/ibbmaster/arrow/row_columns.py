@@ -68,7 +68,10 @@ class RowColumns:
         zero_dates: ZeroDates,
         kernels: Kernels,
         boundaries: Sequence[SchemaPlace] = (),
+        *,
+        completes_keys: bool = False,
     ) -> None:
+        self._completes_keys = completes_keys
         self._fields = fields
         self._own = [field for field in fields if field.name not in RESERVED]
         self._zero_dates = zero_dates
@@ -102,7 +105,7 @@ class RowColumns:
     def _new_tables(self) -> RowTables:
         shape = self._fields.shape if isinstance(self._fields, TableFields) else None
         own = None if self.READS_EVERY_COLUMN else self._own
-        return RowTables(own, shape, self._reader, self._zero_dates)
+        return RowTables(own, shape, self._reader, self._zero_dates, completes_keys=self._completes_keys)
 
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
         """The changes in a batch of events.
@@ -210,7 +213,7 @@ class RowColumns:
         self._origins = found.origins
 
     def _make_slots(self, count: int) -> None:
-        """Have so many slots; what is in those there are stays."""
+        """Make this number of slots; those that exist keep their values."""
         more = count - len(self._values)
         if more > 0:
             self._values = np.concatenate([self._values, np.zeros((more, ROWS_MAX), dtype=np.int64)])
@@ -253,10 +256,25 @@ class RowColumns:
         count = int(self._state[RowField.ROWS])
         if not count:
             return
+        self._complete(count)
         for start, end in self._portions(batch, count):
             yield self._record_batch(batch, slice(start, end))
         self._valid[:, :count] = 0
         self._state[RowField.ROWS] = 0
+
+    def _complete(self, count: int) -> None:
+        """Give images after an update the values of those before it, which stand in front of them."""
+        if not any(self._tables.completed):
+            return
+        after = np.flatnonzero(self._row_kinds[:count] & (1 << KIND_BITS) - 1 == UPDATE_AFTER)
+        variants = self._row_kinds[after] >> KIND_BITS
+        for variant in np.unique(variants):
+            rows, bits = after[variants == variant], self._tables.completed[variant]
+            for number, name in self._names.items():
+                if bits >> number & 1:
+                    slot = self._cells[name].slot
+                    self._values[slot : slot + 2, rows] = self._values[slot : slot + 2, rows - 1]
+                    self._valid[slot, rows] = self._valid[slot, rows - 1]
 
     @staticmethod
     def _padded(cells: ColumnCells) -> int:
@@ -354,7 +372,7 @@ class RowColumns:
         return pa.array(cells, kind)
 
     def _computed(self, origin: ColumnOrigin, batch: EventBatch, rows: slice, halves: Any) -> dict[int, Value]:
-        """Values of a column in images that leave it out, by row; ABSENT where nothing tells them."""
+        """Values of a column in images that leave it out, by row; ABSENT where they are unknown."""
         if origin.compute is None:
             return {}
         presents = [self._tables.presents[half] for half in halves.tolist()]
@@ -384,7 +402,7 @@ class RowColumns:
         return [converted(origin.convert, value) for value in values]
 
     def _absent_array(self, batch: EventBatch, rows: slice, halves: Any) -> pa.Array:
-        """The columns that each image leaves out, and that nothing else tells."""
+        """The columns that each image leaves out, and that nothing else gives."""
         import pyarrow as pa
 
         lists = pa.array(self._tables.absent, pa.list_(pa.string())).take(pa.array(halves))

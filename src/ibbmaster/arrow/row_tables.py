@@ -16,6 +16,7 @@ from ibbmaster.arrow.column_reading import (
     size_of,
     text_reading_of,
 )
+from ibbmaster.arrow.completing import completed_columns
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.shape import ShapeField, column_type, expect_readable, field_name
 from ibbmaster.codec.buffer import Buffer
@@ -107,7 +108,7 @@ class RowTables:
     """Arrays with the columns `MapColumn`, `VariantColumn` and `StepColumn`, and the bytes they refer to.
 
     `fields` are the columns of the DataFrame that are those of a table: field number n has the
-    slots 2n and 2n + 1; behind them are those of columns that others are computed from. With None
+    slots 2n and 2n + 1; after them are those of columns that others are computed from. With None
     every column of each table is read, as what becomes text; column number n has these slots.
 
     Attributes:
@@ -115,12 +116,20 @@ class RowTables:
         table_cells: beside them, how they are read.
         presents: for each kind of row event the columns that its first image has, and its second, a bit each.
         absent: beside them, the names of those that they leave out.
+        completed: for each kind of row event the columns that its second image gets from its first, a bit each.
         slot_count: slots that the steps write to.
     """
 
     def __init__(
-        self, fields: list[ShapeField] | None, shape: TableShape | None, reader: RowReader, zero_dates: ZeroDates
+        self,
+        fields: list[ShapeField] | None,
+        shape: TableShape | None,
+        reader: RowReader,
+        zero_dates: ZeroDates,
+        *,
+        completes_keys: bool = False,
     ) -> None:
+        self._completes_keys = completes_keys
         self._fields = fields
         self._shape = shape
         self._reader = reader
@@ -136,6 +145,7 @@ class RowTables:
         self._step_count = 0
         self.presents: list[int] = []
         self.absent: list[list[str]] = []
+        self.completed: list[int] = []
         self.slot_count = 0
 
     def forget(self) -> None:
@@ -212,13 +222,17 @@ class RowTables:
             *after,
         )
         self.variant_count += 1
-        for bits in (header.columns_present, header.columns_after):
-            present = int.from_bytes(bits, "little")
+        before, told = (int.from_bytes(bits, "little") for bits in (header.columns_present, header.columns_after))
+        completed = 0
+        if self._completes_keys and header.columns_after:
+            completed = before & ~told & completed_columns(schema, decoder.known_version)
+        self.completed.append(completed)
+        for present in (before, told | completed):
             self.presents.append(present)
             self.absent.append(self._absent_names(row, schema, present))
 
     def _absent_names(self, row: int, schema: TableSchema, present: int) -> list[str]:
-        """The columns that an image leaves out, and that nothing else tells."""
+        """The columns that an image leaves out, and that nothing else gives."""
         if self._shape is None:
             return [column.name for number, column in enumerate(schema.columns) if not present >> number & 1]
         return [name for name, origin in self.cells_of(row).origins.items() if not origin.is_told(present)]

@@ -77,7 +77,7 @@ def _logged(connection: pymysql.Connection[Any]) -> GtidPosition:
 
 
 def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPosition) -> Iterator[EventGroup]:
-    """The groups behind one position, up to another; the body of each is read with it.
+    """The groups after one position, up to another; the body of each is read with it.
 
     Raises:
         EventError: what the primary sends are no events.
@@ -156,7 +156,7 @@ def _events(
             return  # EOF; errors were raised
         header = decode_event_header(data, 1)
         event = data[1:]
-        if header.size != len(event):  # nothing of it is taken: another event may be hidden behind this one
+        if header.size != len(event):  # nothing of it is taken: another event may be hidden after this one
             raise EventError(f"an event of {len(event)} bytes says it has {header.size}")
         if header.event_type == EventType.FORMAT_DESCRIPTION:
             if len(event) < FORMAT_SIZE_MIN:

@@ -40,7 +40,7 @@ class ClassicHead(ReadPlan):
 
 
 class _Tail(NamedTuple):
-    """The end of the log: how much of the files was there, the byte behind the last whole group, and the state."""
+    """The end of the log: how much of the files was there, the byte after the last whole group, and the state."""
 
     stamp: Stamp
     position: LogPosition
@@ -61,8 +61,8 @@ class ClassicBinlog(FileEngine):
     def __init__(self, paths: Iterable[Path]) -> None:
         self._series = FollowedFiles(paths)
         self._lock = threading.Lock()  # for what follows
-        self._tail: _Tail | None = None  # once somebody has asked
-        self._watch: DirectoryWatch | None = None  # once somebody waits
+        self._tail: _Tail | None = None  # once it was asked for
+        self._watch: DirectoryWatch | None = None  # once a thread waits
         self._seen_stamp: object = None  # by those who wait
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ class ClassicBinlog(FileEngine):
         return self._series.file(file_no).name
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
-        """Behind the last whole group, where the state was asked for; else the end of the last file."""
+        """After the last whole group, where the state was asked for; else the end of the last file."""
         if self._tail is None:
             self._series.look()
             return LogPosition(self._series.last.index, self._series.last.size_bytes)
@@ -104,7 +104,7 @@ class ClassicBinlog(FileEngine):
         """The end of what is there now.
 
         Raises:
-            BlockingIOError: with `only_cached`, something is to be read, or somebody is reading.
+            BlockingIOError: with `only_cached`, something is to be read, or another thread is reading.
         """
         series = self._series
         if not self._lock.acquire(blocking=not only_cached):

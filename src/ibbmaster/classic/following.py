@@ -85,7 +85,7 @@ class FollowedFiles:
         return files[at]
 
     def from_file(self, file_no: int) -> tuple[ClassicFile, ...]:
-        """That file and all behind it."""
+        """That file and all after it."""
         files = self._files
         return tuple(files[max(file_no - files[0].index, 0) :])
 

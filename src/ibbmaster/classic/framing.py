@@ -135,4 +135,4 @@ def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
         framing.skip()
         if not framing.has_advanced:
             return
-        groups.pass_over(LogPosition(groups.position.file_no, framing.offset), framing.gtids)
+        groups.continue_at(LogPosition(groups.position.file_no, framing.offset), framing.gtids)

@@ -114,7 +114,7 @@ class ClassicFileReader:
         """Whether the last group was read as a whole."""
         return self._is_at_group_end
 
-    def pass_over(self, offset: int) -> None:
+    def continue_at(self, offset: int) -> None:
         """Continue at an offset between groups, after one was yielded: the caller has read what is before it."""
         self._window.go_to(offset)
         self._is_passed_over = self._is_at_group_end = True

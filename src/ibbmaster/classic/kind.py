@@ -23,4 +23,4 @@ def holds_traditional(path: Path) -> bool:
             return holds_classic_files([one.name for one in path.iterdir()])
         return path.is_file() and parse_file_name(path.name) is None
     except OSError:
-        return False  # whoever reads it says why
+        return False  # the reader of it says why

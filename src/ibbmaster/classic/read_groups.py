@@ -41,7 +41,7 @@ class ClassicGroups:
 
     @property
     def is_in_file(self) -> bool:
-        """Whether a file is open, and read up to `position`; not behind a group that came in pieces."""
+        """Whether a file is open, and read up to `position`; not after a group that came in pieces."""
         file = self._reader.current
         return file is not None and file.is_at_group_end and file.window.offset == self.position.offset
 
@@ -49,7 +49,7 @@ class ClassicGroups:
 
     @property
     def log_identity(self) -> Hashable:
-        """What tells the files from others of the same names."""
+        """What distinguishes the files from others of the same names."""
         return "traditional"
 
     @property
@@ -88,7 +88,7 @@ class ClassicGroups:
     def check_log(self) -> None:
         """The files are those that were found at first."""
 
-    def pass_over(
+    def continue_at(
         self,
         position: LogPosition,
         gtids: Iterable[Gtid],
@@ -98,12 +98,12 @@ class ClassicGroups:
         record_type: int = -1,
     ) -> None:
         """Continue between groups of the same file; `gtids` are the last of each pair on the way."""
-        self._file.pass_over(position.offset)
+        self._file.continue_at(position.offset)
         self.log(gtids)
         self.position = position
 
     def log(self, gtids: Iterable[Gtid]) -> None:
-        """Note groups that were passed over."""
+        """Note groups that were skipped."""
         for gtid in gtids:
             self._reader.state.log(gtid)
 

@@ -66,7 +66,7 @@ class ClassicSource:
         self._unpacker = _new_unpacker() if file.is_compressed else None
         self._held = bytearray()  # of a packed file: what was unpacked last
         self._held_offset = 0  # of its first byte in the unpacked file
-        self._damage: ClassicFormatError | None = None  # behind that
+        self._damage: ClassicFormatError | None = None  # after that
         self.bytes_read = 0  # of the file on disk
 
     @property
@@ -178,7 +178,7 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
     Raises:
         MissingFileError: a path, or a file that an index names, is not there.
         StoreError: a directory holds no binlog or more than one, a file is named twice, or
-            the order cannot be told from the names.
+            the order cannot be determined from the names.
     """
     found: list[Path] = []
     for path in paths:

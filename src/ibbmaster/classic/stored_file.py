@@ -1,7 +1,7 @@
 """One file of a traditional binlog from an event on, every event as the file has it: what a primary sends of it.
 
 Nothing is taken off and nothing is left out. What is not a group is given event by event,
-as an `EventGroup` without GTID: the head of the file, what stands between groups and behind
+as an `EventGroup` without GTID: the head of the file, what stands between groups and after
 them, and from a place inside a group all that is left of that. The first is always the
 FORMAT_DESCRIPTION, and it ends where the reader begins to read.
 
@@ -178,7 +178,7 @@ class StoredFileReader(ClassicFileReader):
         """Whether its server has ended the file: the last event is a STOP, or a ROTATE to a name as long."""
         source, checksum_size = self.window.source, self.window.checksum_size
         if source.descriptor is None:
-            return True  # nobody packs a file that is still written
+            return True  # a file that is still written is not packed
         size_bytes = source.size_bytes
         for event_type, body_size in ((EventType.STOP, 0), (EventType.ROTATE, 8 + len(self.file.name.encode()))):
             size = EVENT_HEADER_SIZE + body_size + checksum_size
@@ -190,7 +190,7 @@ class StoredFileReader(ClassicFileReader):
         return False
 
     def _expect_event(self) -> None:
-        """Whether an event begins at the first offset, which somebody has named.
+        """Whether an event begins at the first offset, which a client has named.
 
         Raises:
             MissingEventError: none does.

@@ -52,7 +52,7 @@ class StoredGroups(ClassicGroups):
         return self._state
 
     def is_of(self, resets: int) -> bool:
-        """Whether these are groups of the log after so many resets."""
+        """Whether these are groups of the log after this number of resets."""
         return self._resets == resets
 
     def check_log(self) -> None:

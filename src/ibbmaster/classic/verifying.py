@@ -21,8 +21,8 @@ from ibbmaster.position import NamedPosition
 def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
     """The faults of all files, in order; `on_bytes` is called with the size of what was read.
 
-    What was logged before a file is compared with what the files before it hold. Behind a fault
-    it is known again at the next file, where only the number of the file can tell of a gap.
+    What was logged before a file is compared with what the files before it hold. After a fault
+    it is known again at the next file, where only the number of the file shows a gap.
     """
     before: ClassicFile | None = None
     state: GtidState | None = None  # at the end of the file before; None if that is not known
@@ -77,6 +77,6 @@ def _wrong_fragments(group: EventGroup, on_bytes: Callable[[int], object]) -> st
 
 
 def _missing(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:
-    """A gap in the numbers of two files, where nothing else can tell."""
+    """A gap in the numbers of two files, where nothing else shows it."""
     if before.number is not None and file.number is not None and file.number > before.number + 1:
         yield Fault(problem=f"{file.name}: {missing_between(before, file)}")

@@ -18,7 +18,7 @@ from ibbmaster.event.types import type_name
 BLOCK_SIZE = 1 << 20  # bytes read at once
 EVENT_SIZE_MAX = (1 << 30) + (1 << 16)  # bytes: max_allowed_packet ends at 1 GiB
 SIZE_AND_LOG_POS = struct.Struct("<II")  # side by side, at `SIZE_OFFSET`
-CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes with their own CRC-32 behind them
+CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes with their own CRC-32 after them
 
 
 class Truncated(Exception):  # noqa: N818  # the reader of the file decides whether that is an error
@@ -70,7 +70,7 @@ class EventWindow:
         return self.position < len(self.block) or self.extend()
 
     def extend(self) -> bool:
-        """Read one more block behind what is left of this one; False at the end of the file."""
+        """Read one more block after what is left of this one; False at the end of the file."""
         data = self.source.read(self.block_offset + len(self.block), self._block_size)
         if not data:
             return False

@@ -48,7 +48,7 @@ def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, named:
 
 
 def size(text: str) -> int:
-    """A number of bytes, with K, M, G or T behind it or not."""
+    """A number of bytes, with K, M, G or T after it or not."""
     from ibbmaster.sizes import parse_size
 
     try:

@@ -26,12 +26,12 @@ class ProgressBar:
             self.reach(0, total)
 
     def add(self, count: int) -> None:
-        """So much more is done."""
+        """Advance by this amount."""
         if self._bar is not None:
             self._bar.update(count)
 
     def reach(self, done: int, total: int) -> None:
-        """So much is done, of so much in all."""
+        """This much of the total is done."""
         if self._bar is None and self._draws:
             self._bar = importlib.import_module("tqdm").tqdm(total=total, leave=False, **self._options)
         if self._bar is not None:

@@ -1,4 +1,4 @@
-"""`ibbmaster warm-up`: compile the kernels before somebody waits for them, as for an image of a container."""
+"""`ibbmaster warm-up`: compile the kernels before they are needed, as for an image of a container."""
 
 from __future__ import annotations
 

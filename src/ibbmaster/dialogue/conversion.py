@@ -71,7 +71,7 @@ def integer_of(value: Value) -> int | None:
 
 
 def compare(left: Value, right: Value) -> int | None:
-    """-1, 0 or 1; None where one is NULL. Texts compare without regard to case and blanks behind, bytes with it."""
+    """-1, 0 or 1; None where one is NULL. Texts compare without regard to case and blanks after, bytes with it."""
     if left is None or right is None:
         return None
     if isinstance(left, str | bytes) and isinstance(right, str | bytes):

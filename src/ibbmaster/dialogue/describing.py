@@ -18,10 +18,11 @@ from ibbmaster.wire.response import (
     COLLATION_DEFAULT,
     DECIMALS_NOT_FIXED,
     ColumnDefinition,
+    ColumnFlag,
     FieldType,
 )
 
-NOT_NULL, UNSIGNED, BINARY = 0x0001, 0x0020, 0x0080
+NOT_NULL, UNSIGNED, BINARY = ColumnFlag.NOT_NULL, ColumnFlag.UNSIGNED, ColumnFlag.BINARY
 NUMBER = NOT_NULL | BINARY
 DECIMALS_OF_DOUBLE = 31
 LETTER_SIZE = 4  # bytes of the longest letter of utf8mb4, in which all texts are sent

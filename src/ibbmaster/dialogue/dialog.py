@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Who
+from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX, immediate_statements
 from ibbmaster.dialogue.information_schema import Catalog
 from ibbmaster.dialogue.kill import Kill
-from ibbmaster.dialogue.light import LIGHT_SIZE_MAX, light_statements
 from ibbmaster.dialogue.log_tables import LogFacts
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import (
@@ -82,7 +82,7 @@ STATEMENT_SIZE_MAX = 1 << 20
 TWO_BYTE_CODECS = {charset: str(CODECS[charset]) for charset in ("big5", "cp932", "gbk", "sjis")}
 OPEN_ANSWER, OPEN_ANSWER_SIZE = "answers that are read", 4 << 20  # bytes that computing one takes, at most
 SAVEPOINTS_MAX = 1000
-#: What a client is told of; anything else is a fault of ours.
+#: What a client gets as an error; anything else is a fault of ours.
 _ANSWERED = (SqlError, EndedRowsError, BrokenOffError, RecursionError, MemoryError, IbbMasterError)
 READ_ONLY_TEXT = "The MariaDB server is running with the --read-only option so it cannot execute this statement"
 
@@ -117,7 +117,7 @@ class Dialog:
         host: str,
         hold: Callable[[str, int], None] = lambda what, size: None,
     ) -> None:
-        """`hold` is told what the session keeps and how many bytes; it raises RefusedError where that is too much."""
+        """`hold` gets what the session keeps and how many bytes; it raises RefusedError where that is too much."""
         self._facts = facts
         self.hold = hold
         self._who = Who(connection_id, user, host)
@@ -141,7 +141,7 @@ class Dialog:
         self._tables = SessionTables(self._facts, self._evaluator, self._position, lambda: self._held)
         self._catalog = Catalog(self._facts, self._settings, self._processes, self._status_values, self._tables.schema)
         self._tables.catalog = self._catalog
-        self._querying = Querying(self._evaluator, self._tables.rows, version_number(self._facts))
+        self._querying = Querying(self._evaluator, self._computed, version_number(self._facts))
         self._evaluator.subquery = self._querying.value
         self._prepared: PreparedStatements | None = None
         self._is_binary = False  # the rows of a prepared statement are wanted
@@ -215,9 +215,9 @@ class Dialog:
 
     def query_at_once(self, sql: bytes) -> list[Response | Kill] | None:
         """As `query`, if that takes neither the disk nor long; else None, and nothing was done."""
-        if len(sql) > LIGHT_SIZE_MAX:
+        if len(sql) > IMMEDIATE_SIZE_MAX:
             return None
-        statements = light_statements(self._decoded(sql), version_number(self._facts), self._settings.sql_mode)
+        statements = immediate_statements(self._decoded(sql), version_number(self._facts), self._settings.sql_mode)
         return None if statements is None else self._answers(lambda: statements)
 
     def _next_statement(self, text: str, start: int) -> _NextStatement | None:
@@ -332,7 +332,7 @@ class Dialog:
         kept = dict(self.variables)
         self._begin(statement)
         try:
-            if isinstance(statement, Select | Unread) and statement.source is not None:
+            if isinstance(statement, Unread) or (isinstance(statement, Select) and statement.has_tables):
                 return self._query_columns(statement)
             answer = self._answer(statement)
             return answer.columns if isinstance(answer, ResultSet) else ()
@@ -353,8 +353,8 @@ class Dialog:
 
     def _answer(self, statement: Statement) -> Response | Kill:
         match statement:
-            case Select(source=None):
-                return self._shown(self._querying.answer(statement))
+            case Select(has_tables=False):
+                return self._shown(self._without_tables(statement))
             case Select() | Unread(source=QuerySource()):
                 return self._query_tables(statement)
             case Set(assignments=assignments):
@@ -399,6 +399,20 @@ class Dialog:
             case Administration():
                 raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         return self._ok()
+
+    def _computed(self, query: Unread) -> Relation:
+        return self._tables.computed(query, is_binary=False)
+
+    def _without_tables(self, select: Select) -> Relation:
+        try:
+            return self._querying.answer(select)
+        except RefusedError as refused:
+            if refused.err.code not in OF_THE_FORM or select.source is None:
+                raise
+            try:
+                return self._tables.computed(select, is_binary=self._is_binary)
+            except RefusedError as other:
+                raise (refused if other.err.code in OF_THE_FORM else other) from None
 
     @property
     def status(self) -> int:
@@ -569,7 +583,7 @@ class Dialog:
             self._savepoints.discard(known)
 
     def _lock(self, statement: LockTables) -> None:
-        """Nobody writes here, so that there is nothing to keep out: the session stops where it is."""
+        """Sessions here do not write, so that there is nothing to keep out: the session stops where it is."""
         if statement.writes:
             raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         if statement.privilege == privileges.RELOAD and privileges.RELOAD not in self._held:

@@ -20,7 +20,7 @@ from ibbmaster.dialogue.functions import FUNCTIONS, call_function, check_count
 from ibbmaster.dialogue.matching import like
 from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, out_of_memory, unknown_column
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.statement import Select, TableName
+from ibbmaster.dialogue.statement import TableName, Unread
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
 from ibbmaster.schema.collations import character_sets, charset_of_collation
@@ -91,11 +91,11 @@ class Evaluator:
         self.found_rows: Callable[[], int] = lambda: 0  # in the last answer that had rows
         self.warning_count = 0  # of the last statement
         self.now_us = 0  # of the statement, in microseconds since 1970
-        self.subquery: Callable[[Select], Value] | None = None
+        self.subquery: Callable[[Unread], Value] | None = None
         self._made_size = 0  # of the long values of a row
 
     def begin_row(self) -> None:
-        """What was computed before is not kept: values of so much memory may be made again."""
+        """What was computed before is not kept: the limit on memory for values starts anew."""
         self._made_size = 0
 
     def begin_statement(self) -> None:
@@ -126,7 +126,7 @@ class Evaluator:
                 return self._counted(self._call(expression, row))
             case Operation():
                 return self._operate(expression, row)
-            case Subquery(query=Select() as query) if self.subquery is not None:
+            case Subquery(query=query) if self.subquery is not None:
                 return self.subquery(query)
             case Default():
                 raise not_supported("DEFAULT here")
@@ -297,7 +297,7 @@ class Evaluator:
                 return self._gtid_position(file_name, offset)
             case "master_gtid_wait", _:
                 return -1
-        return None  # current_role, and what has nothing to tell here
+        return None  # current_role, and what has no value here
 
     def _local_us(self, is_utc: bool) -> int:
         return self.now_us + (0 if is_utc else self.settings.time_zone_s * 10**6)

@@ -149,7 +149,7 @@ def _instr(text: str, part: str) -> int:
 
 
 def _substring_index(text: Value, separator: Value, count: Value) -> Value:
-    """What stands before the n-th separator, or behind it counted from the end."""
+    """What stands before the n-th separator, or after it counted from the end."""
     number = integer_of(count)
     if text is None or separator is None or number is None:
         return None

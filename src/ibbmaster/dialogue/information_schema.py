@@ -58,7 +58,7 @@ class Catalog:
         self._status = status
         self._schema = schema
         self._about: AboutTables | None = None
-        self.refused: tuple[UnknownTable, ...] = ()  # whose columns the last statement asked for, and nobody knows
+        self.refused: tuple[UnknownTable, ...] = ()  # whose columns the last statement asked for, and which are unknown
 
     def find(self, database: str, table: str) -> Relation | None:
         """A table by its names in any case; None if there is no such one here."""

@@ -11,10 +11,9 @@ from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
 from ibbmaster.schema import describing
 from ibbmaster.schema.model import SqlType, TableColumn, TableKind, TableVersion, UnknownTable
-from ibbmaster.wire.response import ColumnDefinition, FieldType
+from ibbmaster.wire.response import ColumnDefinition, ColumnFlag, FieldType
 from ibbmaster.work import check_wanted
 
-UNSIGNED, NOT_NULL = 0x20, 0x01
 CHARSET, COLLATION = "utf8mb3", "utf8mb3_general_ci"
 LETTER_SIZE = 4  # bytes of a letter in the lengths of columns
 _WORDS = {
@@ -36,7 +35,7 @@ def information_table(name: str) -> TableVersion:
             id=no,
             name=column.name,
             type=_type(column),
-            is_nullable=not column.flags & NOT_NULL,
+            is_nullable=not column.flags & ColumnFlag.NOT_NULL,
         )
         for no, column in enumerate(information_columns(name))
     ]
@@ -64,11 +63,11 @@ def _type(column: ColumnDefinition) -> SqlType:
     word = _WORDS[FieldType(column.column_type)]
     scale = column.decimals if word == "decimal" else None
     length = None if word in ("float", "double") else column.length
-    return SqlType(word=word, length=length, scale=scale, is_unsigned=bool(column.flags & UNSIGNED))
+    return SqlType(word=word, length=length, scale=scale, is_unsigned=bool(column.flags & ColumnFlag.UNSIGNED))
 
 
 class MadeRows:
-    """Rows that are made each time they are read, so that nobody keeps those of a large schema."""
+    """Rows that are made each time they are read, so that those of a large schema are not kept."""
 
     def __init__(self, make: Callable[[], Iterable[RowValues]]) -> None:
         self._make = make
@@ -100,7 +99,7 @@ class AboutTables:
         return self._made[table]
 
     def refused(self) -> tuple[UnknownTable, ...]:
-        """The tables that have no rows in COLUMNS because nobody knows what they would be."""
+        """The tables that have no rows in COLUMNS because they are not known."""
         return tuple(table for table in self.schema.all_tables() if isinstance(table, UnknownTable))
 
     def _schemata(self) -> Iterator[RowValues]:

@@ -36,7 +36,7 @@ class PreparedStatement:
     is_too_long: bool = False  # what was sent of them
 
     def parameters(self) -> tuple[ColumnDefinition, ...]:
-        """What a client is told of the parameters."""
+        """How a client sees the parameters."""
         one = ColumnDefinition(
             name=PLACEHOLDER, column_type=FieldType.NULL, length=0, collation_id=COLLATION_BINARY, flags=0x80
         )
@@ -50,7 +50,7 @@ class PreparedStatement:
         return replace(self.tokens, tokens=tokens)
 
     def described(self) -> SqlTokens:
-        """The statement with values that let its columns be told: NULL, and 1 where a number has to stand."""
+        """The statement with values that let its columns be described: NULL, and 1 where a number has to stand."""
         tokens = self.tokens.tokens
         values: list[Parameter] = []
         is_limit = False
@@ -92,7 +92,7 @@ class PreparedStatements:
         self._size = 0
 
     def prepare(self, sql: bytes) -> list[Response | Kill]:
-        """COM_STMT_PREPARE: keep a statement, and tell what it wants and gives."""
+        """COM_STMT_PREPARE: keep a statement, and describe its parameters and columns."""
 
         def keep() -> Iterator[Response | Kill]:
             tokens = self._tokens_of(sql)
@@ -162,7 +162,7 @@ class PreparedStatements:
     def _hold(self, size: int) -> None:
         """
         Raises:
-            RefusedError: there is no room for so much.
+            RefusedError: there is no room for that.
         """
         self._session.hold("prepared statements", size)
         self._size = size

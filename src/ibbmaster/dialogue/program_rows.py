@@ -179,7 +179,7 @@ def event_rows(programs: Iterable[StoredProgram], reader: ProgramReader) -> Iter
 
 
 def _event_parts(event: StoredProgram) -> EventParts | None:
-    """None where nobody knows the schedule."""
+    """None where the schedule is not known."""
     try:
         return parts_of_event(event) if event.problem is None else None
     except NotUnderstoodError:

@@ -2,52 +2,54 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import bytes_of, truth_of
-from ibbmaster.dialogue.describing import describe
+from ibbmaster.dialogue.describing import BINARY, describe
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.statement import Select, SelectItem
+from ibbmaster.dialogue.statement import Select, SelectItem, Unread
 from ibbmaster.sqltext.expression import SystemVariable
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.wire.response import ColumnDefinition
+from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
 
+_BINARY = (FieldType.VAR_STRING, FieldType.STRING, FieldType.BLOB, FieldType.BIT)
 ROW_SIZE_MAX = 16 << 20  # bytes of one row that is made up of expressions
 
 
 @dataclass(frozen=True, slots=True)
 class Querying:
-    """Answers SELECT for one session; `from_tables` answers what names tables, and may refuse it."""
+    """Answers SELECT for one session; `compute` gives the rows of any query, or refuses it."""
 
     evaluator: Evaluator
-    from_tables: Callable[[Select], Relation]
+    compute: Callable[[Unread], Relation]
     version: int  # of the server, as conditional comments count it
 
     def answer(self, select: Select) -> Relation:
-        """The rows a query gives.
+        """The rows a query without a table gives.
 
         Raises:
             RefusedError: it names what does not exist, or is of a kind that is not answered here.
         """
-        if select.source is not None and (select.tables or select.source.tables):
-            return self.from_tables(select)
         return self._without_table(select).limited(select.limit)
 
-    def value(self, select: Select) -> Value:
+    def value(self, query: Unread) -> Value:
         """The value of a query in brackets: of its first column in its only row.
 
         Raises:
             RefusedError: it has several columns or rows.
         """
-        rows = list(self.answer(select).rows)
+        relation = self.compute(query)
+        if len(relation.columns) != 1:
+            raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")
+        rows = list(itertools.islice(relation.rows, 2))
         if len(rows) > 1:
             raise RefusedError(1242, "21000", "Subquery returns more than 1 row")
-        if rows and len(rows[0]) != 1:
-            raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")
-        return rows[0][0] if rows else None
+        return _read(relation.columns[0], rows[0][0]) if rows else None
 
     def _without_table(self, select: Select) -> Relation:
         if select.where is not None:
@@ -66,6 +68,21 @@ class Querying:
             describe(item.name, item.expression, value, version=self.version)
             for item, value in zip(items, values, strict=True)
         )
+
+
+def _read(column: ColumnDefinition, value: Value) -> Value:
+    """The text of a result as a value of its column's type."""
+    if not isinstance(value, bytes):
+        return value
+    match column.column_type:
+        case FieldType.TINY | FieldType.SHORT | FieldType.INT24 | FieldType.LONG | FieldType.LONGLONG | FieldType.YEAR:
+            return int(value)
+        case FieldType.NEWDECIMAL:
+            return Decimal(value.decode())
+        case FieldType.FLOAT | FieldType.DOUBLE:
+            return float(value)
+    is_data = column.collation_id == COLLATION_BINARY and column.flags & BINARY and column.column_type in _BINARY
+    return value if is_data else value.decode("utf-8", "surrogateescape")
 
 
 def _as_shown(item: SelectItem, value: Value) -> Value:

@@ -82,7 +82,7 @@ class SessionSchema:
         return (self._with_columns(table) for table in self.all_tables(database) if isinstance(table, TableVersion))
 
     def _with_columns(self, table: TableVersion) -> TableVersion:
-        """A view with its columns, where they can be told; another table as it is."""
+        """A view with its columns, where they can be determined; another table as it is."""
         if table.kind is not TableKind.VIEW:
             return table
         return with_columns(table, self._find) or table
@@ -104,7 +104,7 @@ class SessionSchema:
         """A table whose columns are known, or a view.
 
         Raises:
-            RefusedError: there is none of that name, or nobody can tell its columns.
+            RefusedError: there is none of that name, or its columns are not known.
         """
         return self._with_columns(self._find(database, name))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.information_schema import Catalog
-from ibbmaster.dialogue.refusal import RefusedError, not_supported
+from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_position import SessionPosition
 from ibbmaster.dialogue.statement import Select, TableName, Unread
@@ -106,17 +106,6 @@ class SessionTables:
             is_binary=is_binary,
             version=version_number(self._facts),
         )
-
-    def rows(self, select: Select) -> Relation:
-        """The rows of a query that stands inside something else.
-
-        Raises:
-            RefusedError: as `answer`, and where it is about a table of a user.
-        """
-        found = self.answer(select, is_binary=False)
-        if isinstance(found, Relation):
-            return found
-        raise not_supported("a query over a table as a value")
 
     def find(self, table: TableName) -> FoundTable:
         """A table that exists.

@@ -165,7 +165,7 @@ class Shower:
                 return Relation(read_columns(SHOWN[what]))
 
     def _messages(self, *, with_warnings: bool) -> Iterator[RowValues]:
-        """The last statement's error, and a warning for each table whose columns it asked for and nobody knows."""
+        """The last statement's error, and a warning for each table it asked for whose columns are not known."""
         if self.last_error is not None:
             yield "Error", self.last_error.code, self.last_error.text
         for table in self.catalog.refused if with_warnings else ():

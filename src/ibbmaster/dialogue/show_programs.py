@@ -46,7 +46,7 @@ class ProgramShower:
         """SHOW CREATE of a program; None if there is none.
 
         Raises:
-            RefusedError: there is one, and nobody can tell what it is.
+            RefusedError: there is one, and it is not known what it is.
         """
         program = self.schema.program(database, kind, name)
         if program is None:

@@ -52,7 +52,7 @@ class TableShower:
         return Relation(columns, list(self._types(database)))
 
     def _types(self, database: str) -> Iterator[tuple[str, str]]:
-        """Name and kind of each table; one whose columns nobody knows is there all the same."""
+        """Name and kind of each table; one whose columns are not known is listed, too."""
         if database == "information_schema":
             yield from ((name, "SYSTEM VIEW") for name in INFORMATION_SCHEMA)
         for table in self.schema.all_tables(database):

@@ -37,7 +37,6 @@ from ibbmaster.dialogue.statement import (
     Use,
 )
 from ibbmaster.sqltext.expression import (
-    RESERVED,
     ColumnName,
     Default,
     Expression,
@@ -47,13 +46,13 @@ from ibbmaster.sqltext.expression import (
     SystemVariable,
     UserVariable,
 )
+from ibbmaster.sqltext.expression_parser import RESERVED
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlError, SqlTokens, TokenKind, tokenize, words
 
 #: Statements that are no writes, and are answered with "not supported" for now.
 _NOT_SUPPORTED = words(
     "PREPARE EXECUTE DEALLOCATE XA SIGNAL RESIGNAL GET CHECK CHECKSUM VALUES WITH EXPLAIN DESC DESCRIBE"
 )
-_SET_OPERATIONS = words("UNION EXCEPT INTERSECT")
 _OTHER_SHOWN = words(
     "EXPLAIN ANALYZE PROFILE RELAYLOG SLAVE REPLICA USER_STATISTICS INDEX_STATISTICS CLIENT_STATISTICS "
     "TABLE_STATISTICS LOCALES PLUGINS USER SERVER"
@@ -64,7 +63,6 @@ _ADMINISTRATION = words(
     "UNINSTALL UPDATE FLUSH"
 )
 _UNREAD_VERBS = frozenset(("SELECT", "HANDLER", "(", "SHOW"))
-_JOINS = frozenset(["JOIN", "INNER", "LEFT", "RIGHT", "CROSS", "NATURAL", "STRAIGHT_JOIN"])
 _SELECT_OPTIONS = frozenset(
     [
         "ALL",
@@ -139,7 +137,7 @@ class _Parser(ShowParser):
         except SqlError:
             failed = self._index
             self._index, self._depth, self._steps = start, 0, 0
-            unread = self._unread()
+            unread = self._unread(failed)
             if unread is None:
                 self._index = failed
                 raise
@@ -147,8 +145,6 @@ class _Parser(ShowParser):
         return statement
 
     def _known_statement(self) -> Statement:
-        if self._peek("("):
-            return self._query()
         keyword = self._take_word()
         match keyword:
             case "SELECT":
@@ -194,8 +190,11 @@ class _Parser(ShowParser):
         token = self._token()
         return self._take_text() if token is not None and token.kind is TokenKind.TEXT else self._take_name()
 
-    def _unread(self) -> Unread | None:
-        """A statement of a kind that reads tables, by the tables it names; None if it names none."""
+    def _unread(self, failed: int) -> Unread | None:
+        """A query that is not understood, or another statement by the tables it names; None if it names none.
+
+        `failed` is the place of the token that was not understood.
+        """
         token = self._token()
         if token is None or token.word not in _UNREAD_VERBS | _NOT_SUPPORTED:
             return None
@@ -211,8 +210,8 @@ class _Parser(ShowParser):
         verb = token.word
         if verb in ("SELECT", "WITH", "("):
             source = self._source(start)
-            is_other = any(each.word in _SET_OPERATIONS | {"WITH"} for each in tokens)
-            return Unread(verb, source.tables, source) if not balance and (source.tables or is_other) else None
+            is_cut_off = failed == self._index and not source.tables
+            return None if balance or is_cut_off else Unread(verb, source.tables, source)
         tables = (handled_table(tokens),) if verb == "HANDLER" and len(tokens) > 1 else named_tables(tokens)
         return Unread(verb, tables) if not balance and (tables or verb in _NOT_SUPPORTED) else None
 
@@ -229,16 +228,11 @@ class _Parser(ShowParser):
         return Unread("SHOW", ()) if token is not None and token.word in _OTHER_SHOWN else None
 
     def _query(self) -> Query:
-        """SELECT, perhaps in brackets.
+        """SELECT of one table, or of none.
 
         Raises:
             SqlError: another kind of query; `statement` looks what tables it names.
         """
-        if self._accept("("):
-            query: Query = self._subquery().query
-            if self._peek("UNION"):
-                raise self._error()
-            return query
         start = self._index
         self.expect("SELECT")
         is_distinct = False
@@ -251,7 +245,7 @@ class _Parser(ShowParser):
         while self._accept(","):
             items.append(self._select_item())
         has_tables = self._accept("FROM")
-        tables, is_joined = self._tables() if has_tables else ((), False)
+        tables = self._table() if has_tables else ()
         where = self._expression() if self._accept("WHERE") else None
         group_by = self._list(self._expression) if self._accept("GROUP", "BY") else ()
         having = self._expression() if self._accept("HAVING") else None
@@ -262,14 +256,14 @@ class _Parser(ShowParser):
         return Select(
             items=tuple(items),
             tables=tables,
-            is_joined=is_joined,
             is_distinct=is_distinct,
             where=where,
             group_by=group_by,
             having=having,
             order_by=order_by,
             limit=limit,
-            source=self._source(start) if has_tables or self._has_subquery else None,
+            source=self._source(start),
+            has_tables=has_tables or self._has_subquery,
         )
 
     def _select_item(self) -> SelectItem:
@@ -292,41 +286,20 @@ class _Parser(ShowParser):
             name = expression.parts[-1]
         return SelectItem(expression, name)
 
-    def _tables(self) -> tuple[tuple[TableName | Subquery, ...], bool]:
-        """What stands behind FROM, and whether conditions join it."""
-        tables: list[TableName | Subquery] = []
-        is_joined = False
-        while True:
-            if self._accept("("):
-                if not self._begins_query():
-                    raise self._error()
-                tables.append(self._subquery())
-                self._alias()
-            else:
-                name = self._table_name()
-                tables.append(TableName(name.name, name.database, self._alias()))
-            is_joined |= self._join_condition()
-            if self._accept(","):
-                continue
-            token = self._token()
-            if token is None or token.word not in _JOINS:
-                break
-            is_joined = True
-            while (token := self._token()) is not None and token.word in (*_JOINS, "OUTER"):
-                self._index += 1
-        if len(tables) == 1 and isinstance(tables[0], TableName) and tables[0].name.upper() == "DUAL":
-            tables.clear()
-        return tuple(tables), is_joined
+    def _subquery(self) -> Subquery:
+        """A query in brackets, as it was written: what it means is known to who answers queries."""
+        start = self._index
+        self._skip_brackets()
+        tokens = self._tokens[start : self._index - 1]
+        tables = named_tables(tokens)
+        self._has_subquery = True
+        return Subquery(Unread("SELECT", tables, QuerySource(replace(self._text, tokens=tokens), tables)))
 
-    def _join_condition(self) -> bool:
-        if self._accept("ON"):
-            self._expression()
-            return True
-        if self._accept("USING"):
-            self.expect("(")
-            self._skip_brackets()
-            return True
-        return False
+    def _table(self) -> tuple[TableName, ...]:
+        """The one table after FROM; none where that is DUAL."""
+        name = self._table_name()
+        found = TableName(name.name, name.database, self._alias())
+        return () if found.database is None and found.name.upper() == "DUAL" else (found,)
 
     def _alias(self) -> str | None:
         if self._accept("AS"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ibbmaster.dialogue.statement import Show, TableName
 from ibbmaster.schema.collations import find_charset
-from ibbmaster.sqltext.expression import ExpressionParser
+from ibbmaster.sqltext.expression_parser import ExpressionParser
 from ibbmaster.sqltext.literals import UINT64_MAX
 from ibbmaster.sqltext.token import TokenKind
 
@@ -113,7 +113,7 @@ class ShowParser(ExpressionParser):
         return self._chosen(Show(what=what, is_full=is_full, table=table))
 
     def _chosen(self, show: Show) -> Show:
-        """The same with LIKE, WHERE or, for messages, LIMIT behind it."""
+        """The same with LIKE, WHERE or, for messages, LIMIT after it."""
         pattern = self._take_text() if self._accept("LIKE") else None
         where = self._expression() if pattern is None and self._accept("WHERE") else None
         limit = self._limit() if show.what in ("WARNINGS", "ERRORS") else None

@@ -1,4 +1,4 @@
-"""Which tables a query names, wherever they stand in it: told from its tokens, whatever else is understood."""
+"""Which tables a query names, wherever they stand in it: found in its tokens, whatever else is understood."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_TABLE = _ENDS_FROM | words("ON USING SET LATERAL JSON_TABLE")
 
 
 def named_tables(tokens: Sequence[Token]) -> tuple[TableName, ...]:
-    """The tables behind FROM and JOIN, each once, in their order; names that WITH defines are none."""
+    """The tables after FROM and JOIN, each once, in their order; names that WITH defines are none."""
     defined = _defined_names(tokens)
     found: dict[TableName, None] = {}
     is_after_from = False  # in the list of tables of the query that is read
@@ -50,7 +50,7 @@ def named_tables(tokens: Sequence[Token]) -> tuple[TableName, ...]:
 
 
 def handled_table(tokens: Sequence[Token]) -> TableName:
-    """The table behind HANDLER."""
+    """The table after HANDLER."""
     return _name(tokens, 1)[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from ibbmaster.sqltext.expression import Expression, Subquery, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import Expression, SystemVariable, UserVariable
 
 if TYPE_CHECKING:
     from ibbmaster.sqltext.token import SqlTokens
@@ -38,14 +38,13 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Select:
-    """SELECT; `limit` is rows to leave out and rows to give. `is_joined`: several tables, joined by conditions.
+    """SELECT; `limit` is rows to leave out and rows to give.
 
-    `source` is what it was read from, if it names tables.
+    `source` is what it was read from; `has_tables`: it has FROM, or a query in brackets.
     """
 
     items: tuple[SelectItem, ...]
-    tables: tuple[TableName | Subquery, ...] = ()
-    is_joined: bool = False
+    tables: tuple[TableName, ...] = ()
     is_distinct: bool = False
     where: Expression | None = None
     group_by: tuple[Expression, ...] = ()
@@ -53,6 +52,7 @@ class Select:
     order_by: tuple[Order, ...] = ()
     limit: tuple[int, int | None] | None = None
     source: QuerySource | None = field(default=None, compare=False)
+    has_tables: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,12 +42,10 @@ class TableQuerying:
         users = [found for found in tables.values() if isinstance(found, TableVersion)]
         if not users:
             return None
-        if isinstance(query, Unread) or len(tables) > 1 or len(query.tables) != 1 or query.is_joined:
+        if isinstance(query, Unread) or len(tables) > 1 or not query.tables:
             raise not_supported("a query of several tables")
         (table,) = users
         name = query.tables[0]
-        if isinstance(name, Subquery):
-            raise not_supported("a query in FROM")
         if table.kind is TableKind.VIEW:
             raise not_supported(f"SELECT from a {table.kind.value.lower()}")
         settings = self.evaluator.settings
@@ -153,7 +151,7 @@ class Resolver:
 def _names_column(expression: Expression) -> bool:
     """Whether the value depends on rows."""
     match expression:
-        case ColumnName() | Star():
+        case ColumnName() | Star() | Subquery():
             return True
         case Call(name=name, arguments=arguments):
             return name in AGGREGATES or any(map(_names_column, arguments))

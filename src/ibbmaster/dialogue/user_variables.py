@@ -18,7 +18,7 @@ class UserVariables(dict[str, Value]):
     """Values by lower-case name, within limits."""
 
     def __init__(self, hold: Callable[[str, int], None] = lambda what, size: None) -> None:
-        """`hold` is told how many bytes they have, and may refuse that."""
+        """`hold` gets how many bytes they have, and may refuse that."""
         super().__init__()
         self._hold = hold
         self._size = 0

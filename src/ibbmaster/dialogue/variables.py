@@ -45,7 +45,7 @@ class ServerFacts(Protocol):
         """Name and size in bytes of every file, the oldest first."""
 
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
-        """The events of one file, the oldest file without a name, from the first group at or behind `offset`.
+        """The events of one file, the oldest file without a name, from the first group at or after `offset`.
 
         Raises:
             KeyError: there is no such file.
@@ -73,7 +73,7 @@ class ServerFacts(Protocol):
         """What was counted of all connections, by the names that SHOW STATUS has."""
 
     def without_paths(self, text: str) -> str:
-        """The text of an error as somebody may read it who is not on this machine: where files lie is left out."""
+        """The text of an error as it may be shown to clients on other machines: where files lie is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,13 +25,13 @@ def with_columns(view: TableVersion, find: FindTable, depth: int = 0) -> TableVe
         (query,) = parse(parts.query)
     except (SqlError, ValueError):
         return None
-    if not isinstance(query, Select) or len(query.tables) != 1 or query.is_joined or depth > NESTING_MAX:
+    if not isinstance(query, Select) or len(query.tables) != 1 or depth > NESTING_MAX:
         return None
     name = query.tables[0]
-    table = _found(name, view.database, find) if isinstance(name, TableName) else None
+    table = _found(name, view.database, find)
     if table is not None and table.kind is TableKind.VIEW:
         table = with_columns(table, find, depth + 1)
-    if table is None or not isinstance(name, TableName):
+    if table is None:
         return None
     columns = list(_columns(query.items, table, name))
     names = [part.strip().strip("`") for part in parts.columns.strip(" ()").split(",")] if parts.columns else None

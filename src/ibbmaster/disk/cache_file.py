@@ -1,6 +1,6 @@
 """A file that may be deleted at any time: read as a whole, replaced as a whole, never an error.
 
-One that somebody else may have written is not read (`user_cache.distrust`).
+One that another user may have written is not read (`user_cache.distrust`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CacheFile:
             return None
 
     def _is_doubtful(self) -> bool:
-        """Whether somebody else may have written it, which is said once."""
+        """Whether another user may have written it, which is said once."""
         owners = [self.path.parent.stat().st_uid] if self._count_max is None else []
         doubt = distrust(self.path, owners=owners)
         if doubt is not None and not self._has_warned:

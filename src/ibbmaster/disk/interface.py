@@ -48,7 +48,7 @@ class ReadDisk(Protocol):
         """
 
     def close(self) -> None:
-        """Give back what is held open; what is asked for later opens it again. A lock ends with it."""
+        """Release what is held open; what is asked for later opens it again. A lock ends with it."""
 
 
 class Disk(ReadDisk, Protocol):
@@ -75,7 +75,7 @@ class Disk(ReadDisk, Protocol):
         """Write the whole of a small file for other processes to read; a crash may leave anything older of it."""
 
     def allocate(self, name: str, size: int) -> None:
-        """Extend a file with zeros to `size`, with room on the disk where that can be had."""
+        """Extend a file with zeros to `size`, with room on the disk where that is possible."""
 
     def truncate(self, name: str, size: int) -> None: ...
 
@@ -88,7 +88,7 @@ class Disk(ReadDisk, Protocol):
 
 @contextmanager
 def owning(disk: Disk) -> Iterator[None]:
-    """Lock a directory to open the log in it; the lock is given back at once if that fails.
+    """Lock a directory to open the log in it; the lock is released at once if that fails.
 
     Raises:
         BusyError: another process has it.

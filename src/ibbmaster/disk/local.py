@@ -22,7 +22,7 @@ from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreEr
 OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
 WRITABLE_FILES_MAX = 4  # kept for writing
 FULL = (errno.ENOSPC, errno.EDQUOT)
-LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that somebody may only be looking at
+LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that another process may only be testing
 TICK_S, COARSE_TICK_S = 0.1, 3.0  # within so long two changes of a directory may bear the same time
 SECOND_NS = 10**9
 
@@ -30,12 +30,12 @@ SECOND_NS = 10**9
 class _Listing(NamedTuple):
     """The names in a directory, whose `stamp` was first seen at `seen_at` on the monotonic clock.
 
-    While `is_settled` the names are those of that stamp, whatever the clock of the file system.
+    While `is_unchanging` the names are those of that stamp, whatever the clock of the file system.
     """
 
     stamp: tuple[int, int, int]
     seen_at: float
-    is_settled: bool
+    is_unchanging: bool
     names: Sequence[str]
 
 
@@ -83,7 +83,7 @@ class RealDisk:
                 self._watch = DirectoryWatch(self.directory)
             return self._watch
 
-    def settle(self, name: str) -> None:
+    def make_durable(self, name: str) -> None:
         """Make durable what another process has written to a file, perhaps one that was killed since."""
         with self._errors(name), self._lock:
             descriptor = self._descriptor(name)
@@ -94,7 +94,7 @@ class RealDisk:
         with self._errors(""):
             known, found = self._listing, os.stat(self.directory)
             stamp = (found.st_dev, found.st_ino, found.st_mtime_ns)
-            if known is not None and known.is_settled and known.stamp == stamp:
+            if known is not None and known.is_unchanging and known.stamp == stamp:
                 return known.names
             now = time.monotonic()
             seen_at = known.seen_at if known is not None and known.stamp == stamp else now
@@ -135,7 +135,7 @@ class RealDisk:
         with self._errors(name), self._lock:
             descriptor = self._descriptor(name)
             try:
-                return os.lseek(descriptor, offset, os.SEEK_DATA)  # nobody uses the place of a descriptor
+                return os.lseek(descriptor, offset, os.SEEK_DATA)  # the place of a descriptor is not used
             except OSError as error:
                 if error.errno == errno.ENXIO:
                     return os.fstat(descriptor).st_size

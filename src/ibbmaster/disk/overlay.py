@@ -44,7 +44,7 @@ class OverlayDisk:
         return sorted(self._changed)
 
     def lock(self) -> None:
-        """Nobody else can write here."""
+        """No other process can write here."""
 
     def list(self) -> Sequence[str]:
         return [*(name for name in self._disk.list() if name not in self._gone | self._changed.keys()), *self._changed]
@@ -109,7 +109,7 @@ class OverlayDisk:
         changed.size = max(changed.size, offset + len(data))
 
     def publish(self, name: str, data: Buffer) -> None:
-        """Nobody else sees this."""
+        """No other process sees this."""
 
     def allocate(self, name: str, size: int) -> None:
         changed = self._change(name)
@@ -136,7 +136,7 @@ class OverlayDisk:
         self._gone.add(name)
 
     def close(self) -> None:
-        """There is nothing to give back."""
+        """There is nothing to release."""
 
     def _below(self, name: str) -> ReadDisk:
         if name in self._gone:

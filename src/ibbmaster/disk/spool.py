@@ -11,7 +11,7 @@ from ibbmaster.errors import StoreError
 
 
 class Spool:
-    """Takes bytes in order, and gives them as one buffer; the disk space goes back once nobody has that any more."""
+    """Takes bytes in order, and gives them as one buffer; the disk space is freed once that is not used any more."""
 
     def __init__(self) -> None:
         """Begin one in the directory for temporary files (TMPDIR).

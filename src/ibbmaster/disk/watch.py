@@ -1,6 +1,6 @@
 """Notice that files of a directory are written, by whatever process, without looking at them again and again.
 
-The kernel tells it (inotify) where files are written on this machine. On a network file
+The kernel reports it (inotify) where files are written on this machine. On a network file
 system it does not know of what others write, so there it is time to look every
 `POLL_PERIOD_S`.
 """
@@ -17,13 +17,13 @@ from pathlib import Path
 
 log = logging.getLogger(__name__)
 
-POLL_PERIOD_S = 0.002  # how late a write may be noticed where the kernel does not tell
+POLL_PERIOD_S = 0.002  # how late a write may be noticed where the kernel does not report it
 GAP_S = 0.001  # from one notice to the next at least, but for some: a busy writer writes many times in between
-NOTICES_AT_ONCE = 4  # a writer that was idle makes one group durable with so many writes, and each may be the last
+NOTICES_AT_ONCE = 4  # a writer that was idle makes a group durable with this number of writes; each may be the last
 EVENTS_SIZE = 1 << 16  # of what is read of a queue at once
 CHANGES = 0x2 | 0x40 | 0x80 | 0x100 | 0x200  # IN_MODIFY, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE
 ONLY_DIRECTORY = 0x01000000  # IN_ONLYDIR
-REMOTE = {  # f_type of statfs(2), where other machines write, or a program does that tells nothing
+REMOTE = {  # f_type of statfs(2), where other machines write, or a program does that reports nothing
     0x6969: "NFS",
     0x517B: "SMB",
     0xFF534D42: "CIFS",
@@ -39,7 +39,7 @@ REMOTE = {  # f_type of statfs(2), where other machines write, or a program does
 
 
 class DirectoryWatch:
-    """Tells one who waits when files of a directory were changed, made, removed or renamed.
+    """Wakes a waiting thread when files of a directory were changed, made, removed or renamed.
 
     `why_polled` says why the kernel does not, empty if it does. For one thread at a time.
     """
@@ -61,7 +61,7 @@ class DirectoryWatch:
         """Wait until something was changed since the last call returned; False if nothing was for so long.
 
         True means that it is time to look, not that there is something: where the kernel does
-        not tell, it is time every `POLL_PERIOD_S`. Notices are `GAP_S` apart at least, but for
+        not report it, it is time every `POLL_PERIOD_S`. Notices are `GAP_S` apart at least, but for
         the first `NOTICES_AT_ONCE`.
         """
         if self._descriptor is None:

@@ -1,4 +1,4 @@
-"""Writes in bulk that nobody has to wait for, until what was written must be durable."""
+"""Writes in bulk that no caller has to wait for, until what was written must be durable."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ibbmaster.disk.interface import Disk
 from ibbmaster.errors import StoreError
 
 WRITES_MAX = 4  # under way: what they hold is in memory twice
-SYNC_BYTES = 32 << 20  # after so many the disk begins to work, so that the sync at the end is short
+SYNC_BYTES = 32 << 20  # after this number the disk begins to work, so that the sync at the end is short
 
 
 class WriteBehindDisk:
     """A `Disk` whose writes are done in order by a thread of its own; every other call waits for them.
 
     An error of a write is raised by the call that comes next, and by each one after it: what
-    was written behind it did not take place. Not thread-safe; `close` ends the thread.
+    was written after it did not take place. Not thread-safe; `close` ends the thread.
     """
 
     def __init__(self, disk: Disk) -> None:
@@ -38,52 +38,52 @@ class WriteBehindDisk:
         self._writes.append(self._executor.submit(self._write, name, offset, bytes(data)))
 
     def sync(self, name: str) -> None:
-        self._settled().sync(name)
+        self._idle_disk().sync(name)
 
     def lock(self) -> None:
-        self._settled().lock()
+        self._idle_disk().lock()
 
     def list(self) -> Sequence[str]:
-        return self._settled().list()
+        return self._idle_disk().list()
 
     def size(self, name: str) -> int:
-        return self._settled().size(name)
+        return self._idle_disk().size(name)
 
     def modified_at(self, name: str) -> float:
-        return self._settled().modified_at(name)
+        return self._idle_disk().modified_at(name)
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        return self._settled().read(name, offset, size)
+        return self._idle_disk().read(name, offset, size)
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
-        return self._settled().read_into(name, offset, target, only_cached=only_cached)
+        return self._idle_disk().read_into(name, offset, target, only_cached=only_cached)
 
     def next_data(self, name: str, offset: int) -> int:
-        return self._settled().next_data(name, offset)
+        return self._idle_disk().next_data(name, offset)
 
     def open(self, name: str) -> int | None:
-        return self._settled().open(name)
+        return self._idle_disk().open(name)
 
     def create(self, name: str) -> None:
-        self._settled().create(name)
+        self._idle_disk().create(name)
 
     def publish(self, name: str, data: Buffer) -> None:
-        self._settled().publish(name, data)
+        self._idle_disk().publish(name, data)
 
     def allocate(self, name: str, size: int) -> None:
-        self._settled().allocate(name, size)
+        self._idle_disk().allocate(name, size)
 
     def truncate(self, name: str, size: int) -> None:
-        self._settled().truncate(name, size)
+        self._idle_disk().truncate(name, size)
 
     def sync_dir(self) -> None:
-        self._settled().sync_dir()
+        self._idle_disk().sync_dir()
 
     def unlink(self, name: str) -> None:
-        self._settled().unlink(name)
+        self._idle_disk().unlink(name)
 
     def close(self) -> None:
-        """End the thread, and give back what the disk holds, its lock too."""
+        """End the thread, and release what the disk holds, its lock too."""
         self._executor.shutdown()
         self._disk.close()
 
@@ -100,7 +100,7 @@ class WriteBehindDisk:
         except StoreError as error:
             self._failure = error
 
-    def _settled(self) -> Disk:
+    def _idle_disk(self) -> Disk:
         """The disk, once every write was done."""
         while self._writes:
             self._writes.popleft().result()

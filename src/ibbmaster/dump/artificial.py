@@ -74,7 +74,7 @@ def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes
     """The first event of a file for a replica that has read of it before: `created` is 0, so it keeps temporary tables.
 
     Where it is to begin inside the file, the event does not count for its position. In a file without checksums
-    the one of this event stays what it was, as at a primary: nobody looks at it.
+    the one of this event stays what it was, as at a primary: it is not read.
 
     Source: MariaDB 10.11, sql_repl.cc, send_format_descriptor_event().
     """
@@ -88,7 +88,7 @@ def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes
 
 
 def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """Tells a replica which file it is reading.
+    """Says to a replica which file it is reading.
 
     Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event().
     """
@@ -103,7 +103,7 @@ def artificial_rotate(file_name: str, position: int, *, server_id: int, with_che
 def artificial_gtid_list(
     state: GtidState, *, server_id: int, is_until_reached: bool, log_pos: int, with_checksum: bool
 ) -> bytes:
-    """Tells a replica what was logged up to here; one bit says that its UNTIL is reached.
+    """Says to a replica what was logged up to here; one bit says that its UNTIL is reached.
 
     Source: MariaDB 12.3, sql_repl.cc, fake_gtid_list_event().
     """
@@ -117,7 +117,7 @@ def artificial_gtid_list(
 
 
 def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """Tells a replica that nothing has happened.
+    """Says to a replica that nothing has happened.
 
     Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event().
     """
@@ -129,7 +129,7 @@ def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: b
 
 
 def file_head(state: GtidState, file_name: str, *, server_id: int, timestamp: int) -> list[bytes]:
-    """What a traditional file has behind its FORMAT_DESCRIPTION; positions and checksums are still to be put in."""
+    """What a traditional file has after its FORMAT_DESCRIPTION; positions and checksums are still to be put in."""
     return [
         encode_gtid_list(GtidList(gtids=tuple(state)), server_id=server_id, timestamp=timestamp),
         encode_binlog_checkpoint(file_name, server_id=server_id, timestamp=timestamp),

@@ -51,7 +51,7 @@ class DumpError(IbbMasterError):
         return Err(code=self.code, sqlstate=self.sqlstate, text=self.text + _in_brackets(self.advice))
 
     def with_place(self, place: str) -> DumpError:
-        """The same error with the place in the log behind its text, as a traditional primary says it."""
+        """The same error with the place in the log after its text, as a traditional primary says it."""
         return _rebuild(self.text + place, self.explanation, self.code, self.sqlstate, self.advice)
 
 
@@ -60,9 +60,9 @@ def _rebuild(text: str, explanation: str, code: int, sqlstate: str, advice: str)
 
 
 def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError:
-    """What the replica is told when the binlog cannot be read on: damage is fatal to it too.
+    """What the replica gets when the binlog cannot be read on: damage is fatal to it too.
 
-    Behind MariaDB's words stands the place of the damage, or else `group_place`, that of the group it is in.
+    After MariaDB's words stands the place of the damage, or else `group_place`, that of the group it is in.
     """
     if isinstance(cause, DumpError):
         return cause
@@ -94,7 +94,7 @@ def _no_event_text(cause: MissingEventError) -> str:
 
 
 def seeking_failed(cause: IbbMasterError) -> DumpError:
-    """What the replica is told when damage lies on the way to its position."""
+    """What the replica gets when damage lies on the way to its position."""
     if isinstance(cause, PositionPurgedError):
         return too_old(str(cause))
     text = "Error while looking up GTID position in engine binlog"

@@ -54,7 +54,7 @@ class EventFramer:
         return self._packets.sequence
 
     def note_framed(self, size: int, sequence: int, *, is_inside_event: bool) -> None:
-        """Somebody else has framed events by `selection`; `sequence` is the number of the next packet."""
+        """Another sender has framed events by `selection`; `sequence` is the number of the next packet."""
         self.size_sent += size
         self._packets.sequence = sequence
         self.is_inside_event = is_inside_event
@@ -198,7 +198,7 @@ def _blanks(size: int) -> Iterator[memoryview]:
 
 
 class _Cutter:
-    """Divides pieces into events; stops behind the header of one that is too large to be held."""
+    """Divides pieces into events; stops after the header of one that is too large to be held."""
 
     def __init__(self) -> None:
         self._events: list[bytes] = []

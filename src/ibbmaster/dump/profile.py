@@ -27,7 +27,7 @@ class LogPosRule(enum.Enum):
 
 
 class OpeningRotate(enum.Enum):
-    """Who is told a file name, by an artificial ROTATE, before everything else."""
+    """Who gets a file name, by an artificial ROTATE, before everything else."""
 
     NOBODY = "nobody"
     OLD_REPLICAS = "registered replicas from before 12.3, whose parallel workers crash without one"
@@ -63,7 +63,7 @@ class Profile:
     log_pos_rule: LogPosRule
     opening_rotate: OpeningRotate
     opening_timestamp: OpeningTimestamp = OpeningTimestamp.ZERO  # of streams that do not begin like a file
-    opens_with_gtid_list: bool  # the state at the start comes behind the FORMAT_DESCRIPTION
+    opens_with_gtid_list: bool  # the state at the start comes after the FORMAT_DESCRIPTION
     rotates_with_files: bool  # each file has its head: ROTATE, FORMAT_DESCRIPTION, GTID_LIST, BINLOG_CHECKPOINT
     sends_files: bool = False  # these are traditional files, and go out as they are: heads, positions, checksums
     sends_restarts: bool = False  # the FORMAT_DESCRIPTION a server logs when it starts is passed on

@@ -30,7 +30,7 @@ CAPABILITY_MAX = 255
 _DOMAIN_IDS = re.compile(r"\s*[0-9]{1,10}\s*(?:,\s*[0-9]{1,10}\s*)*", re.ASCII)
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _LEADING_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]{1,40})", re.ASCII)
-#: MariaDB skips blanks before a number, and over none behind it.
+#: MariaDB skips blanks before a number, and over none after it.
 _GTID_LIST = re.compile(r"(?:[ \t]*[0-9]{1,20}(?:-[ \t]*[0-9]{1,20}){2}(?:,(?!$)|$))*", re.ASCII)
 
 
@@ -48,7 +48,7 @@ class DumpRequest:
     file_position: int = 4
     position: GtidPosition | None
     until: GtidPosition | None = None
-    until_is_before: bool = False  # stop before the groups of `until`, not behind them
+    until_is_before: bool = False  # stop before the groups of `until`, not after them
     ignored_domain_ids: frozenset[int] = frozenset()  # of which the replica applies nothing
     wanted_domain_ids: frozenset[int] | None = None  # of which alone it applies anything; None: of all
     is_strict: bool = False
@@ -152,7 +152,7 @@ def _domain_ids(variables: Mapping[str, UserValue], name: str) -> frozenset[int]
 def check_variable(name: str, value: UserValue) -> DumpError | None:
     """Why a user variable cannot have this value; None if it can.
 
-    A real primary finds out when the dump begins, and says so to nobody but its replica; of a
+    A real primary finds out when the dump begins, and says so to its replica alone; of a
     heartbeat period below 0 it makes one of centuries.
     """
     if name in ("slave_connect_state", "slave_until_gtid"):
@@ -192,7 +192,7 @@ def _has_forgotten(variables: Mapping[str, UserValue]) -> bool:
     """Whether this is a replica that follows by GTID, and that had set more than is there.
 
     Its client library may have connected again in the middle of the dialog, and only the
-    statements behind that are known. When the replica connects again it says them all.
+    statements after that are known. When the replica connects again it says them all.
     """
     return "mariadb_slave_capability" not in variables or "slave_gtid_strict_mode" in variables
 

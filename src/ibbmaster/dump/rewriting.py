@@ -1,6 +1,6 @@
 """What becomes of each event on its way to one replica: left out, replaced, or passed on with its new header.
 
-Filters in MariaDB's order: ANNOTATE_ROWS nobody asked for, GTID events for those who do
+Filters in MariaDB's order: ANNOTATE_ROWS that were not requested, GTID events for those who do
 not know them, events between groups for those who do not know these, marked events.
 """
 
@@ -67,7 +67,7 @@ class LogPositions(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """What goes out of a log: all events but some, each behind `prefix`; and how they are changed.
+    """What goes out of a log: all events but some, each after `prefix`; and how they are changed.
 
     They go out as an engine binlog has them; with `is_stored` as a traditional file has them,
     BINLOG_CHECKPOINT between groups too, and their `log_positions` are counted.
@@ -80,7 +80,7 @@ class Selection(NamedTuple):
     is_stored: bool = False
 
     def behind(self, log_positions: LogPositions | None) -> Selection:
-        """The same behind a block that ends at these positions."""
+        """The same after a block that ends at these positions."""
         return self._replace(log_positions=log_positions)
 
 
@@ -114,7 +114,7 @@ class Rewriter:
             and self._replaces_none
             and not profile.rotates_with_files
         )
-        #: `begin_group` has to be told.
+        #: `begin_group` has to be called.
         self.counts_borders = self._log_pos_rule is not LogPosRule.STORED
         self._selections: dict[bytes, Selection] = {}  # by prefix, where positions are not counted
 
@@ -142,7 +142,7 @@ class Rewriter:
         self._boundary = GroupBoundary(gtid_flags)
 
     def selection(self, prefix: bytes) -> Selection | None:
-        """What becomes of events, for whoever does it elsewhere; None where more than a choice is to be made."""
+        """What becomes of events, for code that does it elsewhere; None where more than a choice is to be made."""
         if not self._replaces_none or self.position < self.send_from or not (self.only_selects or self._sends_files):
             return None
         if (known := self._selections.get(prefix)) is not None:
@@ -159,7 +159,7 @@ class Rewriter:
         return selection
 
     def go_to(self, log_positions: LogPositions | None) -> None:
-        """Somebody else has passed events by `selection`, and counted them."""
+        """Another sender has passed events by `selection`, and counted them."""
         if log_positions is not None:
             self.position, self.last_position = log_positions
 
@@ -239,7 +239,7 @@ class Rewriter:
         return self._log_pos_rule is LogPosRule.EVERY
 
     def _advance(self, size: int) -> bool:
-        """Count an event; whether it lies where the replica wants to begin, or behind that."""
+        """Count an event; whether it lies where the replica wants to begin, or after that."""
         self.last_position = self.position
         self.position += size + self._trailer_size
         return self._check_send_from(self.last_position)

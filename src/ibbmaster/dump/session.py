@@ -23,7 +23,7 @@ from ibbmaster.dump.framing import EventFramer
 from ibbmaster.dump.profile import OpeningRotate, Profile
 from ibbmaster.dump.request import CAPABILITY_ENGINE, DumpRequest
 from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, LogPositions, Rewriter, Selection
-from ibbmaster.dump.skipping import SEND, Skipping, Verdict
+from ibbmaster.dump.skipping import SEND, GroupFilter, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
 from ibbmaster.errors import IbbMasterError, MissingEventError
 from ibbmaster.event.format_description import ChecksumAlgorithm, has_checksums
@@ -71,7 +71,7 @@ class FramedBlock(Protocol):
 
     @property
     def log_positions(self) -> LogPositions | None:
-        """As they are behind it, where they are counted."""
+        """As they are after it, where they are counted."""
 
 
 class SessionState(Enum):
@@ -196,8 +196,8 @@ class DumpSession:
         self._server_version = profile.server_version if server_version is None else server_version
         self._started_at = started_at
         self._opening_timestamp = opening_timestamp
-        self._state = start_state.copy()  # what was logged up to the group seen last; unless nobody will ask
-        self._skipping = Skipping(request, check, start_state=start_state, current_state=current_state)
+        self._state = start_state.copy()  # what was logged up to the group seen last; unless it will not be asked
+        self._skipping = GroupFilter(request, check, start_state=start_state, current_state=current_state)
         self._is_by_file = request.position is None
         self._opens_with_rotate = profile.opening_rotate is OpeningRotate.EVERYBODY or (
             profile.opening_rotate is OpeningRotate.OLD_REPLICAS
@@ -211,7 +211,7 @@ class DumpSession:
         self._needs_no_care = not profile.rotates_with_files  # see receive_group
         self._file_name = file_name
         self._announced_file_name = announced_file_name or file_name(position.file_no)  # what the last ROTATE said
-        self._position = position  # behind the group seen last
+        self._position = position  # after the group seen last
         self._queued = bytearray()
         self._is_started = False
         self._has_begun = False  # a file that is sent as it is
@@ -262,7 +262,7 @@ class DumpSession:
 
     @_call
     def receive_group(self, group: EventGroup) -> Iterator[Buffer]:
-        """The packets of a group, if it is wanted, and what else is to be said before and behind it.
+        """The packets of a group, if it is wanted, and what else is to be said before and after it.
 
         Take all of them before the next group comes. A piece is good until the next one is
         asked for. What cannot be read ends the dump with an error packet.
@@ -272,11 +272,11 @@ class DumpSession:
         self.is_inside_group = True
         if self._needs_no_care and group.gtid is not None and self._skipping.decides_nothing:
             return self._guard(group, SEND)  # the serving path
-        return self._receive_with_care(group)
+        return self._receive_judged(group)
 
     @_call
     def check_position(self, position: LogPosition) -> None:
-        """What comes next is read from this place in the log on, whoever reads it.
+        """What comes next is read from this place in the log on, by any reader.
 
         Raises:
             DumpError: that is not where the last ended, so something would be lost or come twice.
@@ -286,7 +286,7 @@ class DumpSession:
 
     @_call
     def begin_group(self, group: EventGroup | None = None) -> None:
-        """A group begins that comes in parts, told by `receive_block`: until its last one nothing else may come.
+        """A group begins that comes in parts, reported by `receive_block`: until its last one nothing else may come.
 
         With `group` it may begin a file: what has to be said before it is queued.
         """
@@ -298,7 +298,7 @@ class DumpSession:
 
     @property
     def selection(self) -> Selection | None:
-        """How groups may be framed by somebody else from here on, told by `receive_block`; None if they may not.
+        """How groups may be framed elsewhere from here on, reported by `receive_block`; None if they may not.
 
         Those of `watched_domain_ids` may never.
         """
@@ -314,7 +314,7 @@ class DumpSession:
         return self._needs_no_care or self._file_name(self._position.file_no) == self._announced_file_name
 
     def selection_of(self, group: EventGroup) -> Selection | None:
-        """How somebody else may frame a group once its `begin_group` was told; None if something has to be decided."""
+        """How a group may be framed elsewhere once its `begin_group` was called; None if it must be judged."""
         watched = self._skipping.watched_domain_ids
         if self.is_finished or group.gtid is None or watched is None or group.gtid.domain_id in watched:
             return None
@@ -327,7 +327,7 @@ class DumpSession:
 
     @property
     def limits(self) -> tuple[Gtid, ...]:
-        """Somebody else may skip groups of these domains before these GTIDs, told by `receive_skipped`."""
+        """Others may skip groups of these domains before these GTIDs, reported by `receive_skipped`."""
         return self._skipping.limits if self._is_in_announced_file and not self.is_finished else ()
 
     @_call
@@ -408,7 +408,7 @@ class DumpSession:
         self.heartbeat_due = now + self._request.heartbeat_period_s
         file_name, position = self._file_name(self._position.file_no), self._position.offset
         if self._opens_with_rotate:
-            # A replica stops when a position is below its own count in the file it was told.
+            # A replica stops when a position is below its own count in the file it was given.
             file_name = self._announced_file_name
             position = self._framer.size_sent + FIRST_POSITION
             if self._profile.rotates_with_files:
@@ -453,12 +453,12 @@ class DumpSession:
 
     @_call
     def end_of_service(self) -> None:
-        """End the dump in order, behind the current event: nothing more comes, or the primary shuts down."""
+        """End the dump in order, after the current event: nothing more comes, or the primary shuts down."""
         self._end(encode_eof(Eof()))
 
     @_call
     def terminated_by_newer(self) -> None:
-        """End the dump, behind the current event, because the same server id has asked for another one."""
+        """End the dump, after the current event, because the same server id has asked for another one."""
         error = DumpError(
             self._profile.same_server_id_text,
             f"a newer dump of server id {self._request.replica_server_id} has begun: each replica needs its own",
@@ -470,7 +470,7 @@ class DumpSession:
             self.error = error
             self._end(encode_err(error.err))
 
-    def _receive_with_care(self, group: EventGroup) -> Iterator[Buffer]:
+    def _receive_judged(self, group: EventGroup) -> Iterator[Buffer]:
         """As `receive_group`, where the group has to be judged or may begin a file."""
         try:
             verdict = self._judge(group)
@@ -566,7 +566,7 @@ class DumpSession:
         self._position = group.end
 
     def _finish_group(self, verdict: Verdict) -> None:
-        """Queue what is to be said behind a group."""
+        """Queue what is to be said after a group."""
         if self.is_finished:
             return
         if verdict.ends_skipping:
@@ -647,7 +647,7 @@ class DumpSession:
         self._queued += self._framer.frame_event(event)
 
     def _where(self) -> str:
-        """The place of the last event, as a traditional primary puts it behind its errors."""
+        """The place of the last event, as a traditional primary puts it after its errors."""
         first = self._request.file_name or "."
         name, rewriter = self._announced_file_name, self._rewriter
         return (

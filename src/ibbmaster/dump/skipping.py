@@ -1,4 +1,4 @@
-"""Which groups a replica gets: not those it has, and none behind its UNTIL.
+"""Which groups a replica gets: not those it has, and none after its UNTIL.
 
 Both are bookkeeping per domain, kept while the log is read forward.
 """
@@ -18,14 +18,14 @@ class Verdict(NamedTuple):
     """What to do with one group."""
 
     is_wanted: bool
-    ends_skipping: bool  # in its domain; the state is worth telling behind this group
-    is_last: bool  # UNTIL is reached behind this group
+    ends_skipping: bool  # in its domain; the state is worth sending after this group
+    is_last: bool  # UNTIL is reached after this group
 
 
 SEND = Verdict(is_wanted=True, ends_skipping=False, is_last=False)
 
 
-class Skipping:
+class GroupFilter:
     """Judges group after group, in the order of the log.
 
     `start_state` is what was logged before the first of them. `current_state` is asked

@@ -11,7 +11,7 @@ from ibbmaster.dump.profile import Profile
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 
-FILE_POSITION_MIN = 4  # behind the first bytes of a traditional file
+FILE_POSITION_MIN = 4  # after the first bytes of a traditional file
 
 _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,20})(?P<after>[^0-9]*)", re.ASCII | re.DOTALL)
 

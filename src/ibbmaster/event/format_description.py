@@ -72,7 +72,7 @@ def decode_format_description(event: Buffer) -> FormatDescription:
 
 
 def has_checksums(event: Buffer) -> bool:
-    """Whether the events behind a FORMAT_DESCRIPTION end with a checksum; it does so itself in any case."""
+    """Whether the events after a FORMAT_DESCRIPTION end with a checksum; it does so itself in any case."""
     return event[-CHECKSUM_SIZE - 1] == ChecksumAlgorithm.CRC32
 
 

@@ -63,7 +63,7 @@ class GtidEvent:
     """Everything a GTID event says; what its flags do not announce is None.
 
     `extra_flags` is None where the event ends before that byte. `padding` counts the zero
-    bytes behind the last field.
+    bytes after the last field.
     """
 
     gtid: Gtid

@@ -74,12 +74,12 @@ def encode_event(
 
 
 def append_checksum(event: bytes) -> bytes:
-    """The event with the CRC-32 of its bytes behind it; its size field counts it already."""
+    """The event with the CRC-32 of its bytes after it; its size field counts it already."""
     return event + CHECKSUM.pack(zlib.crc32(event))
 
 
 def without_checksum(event: bytes, checksum_size: int = CHECKSUM_SIZE) -> bytes:
-    """The event as it is decoded: with nothing behind it, which its size would count."""
+    """The event as it is decoded: with nothing after it, which its size would count."""
     return resized(event[: len(event) - checksum_size]) if checksum_size else event
 
 

@@ -25,7 +25,7 @@ STATUS_TIME_ZONE = 5  # length byte, name
 STATUS_CATALOG = 6  # length byte, name
 STATUS_INVOKER = 11  # user and host, each with a length byte
 STATUS_XID = 129  # of DDL that ends whole or not at all: how a server finds it after a crash
-STATUS_ALTER_FLAGS = 130  # a byte, and behind COMMIT and ROLLBACK ALTER a sequence number
+STATUS_ALTER_FLAGS = 130  # a byte, and after COMMIT and ROLLBACK ALTER a sequence number
 STATUS_COLLATIONS = 131  # a count, and that many pairs of collation ids
 ALTER_HAS_SEQ_NO = 0x0C
 

@@ -58,7 +58,7 @@ class Appender:
     """Appends records to a log; `file_no`, `page_no`, `page_offset` are the next write position.
 
     A fresh file is at page 0, offset 0: its header and full GTID state come with its first
-    record. To continue in a file that has data, give the position behind it, the `shape` its
+    record. To continue in a file that has data, give the position after it, the `shape` its
     header states, and what was logged before page 1 (`base`) and since (`differential`).
 
     `next_shape` is called for each new file, `references` for each header and state record.
@@ -139,8 +139,8 @@ class Appender:
         next_state = (self.page_no // interval + 1) * interval if interval else self.shape.size_pages
         return min(next_state, self.shape.size_pages)
 
-    def pass_over(self, page_no: int, page_offset: int, gtids: Iterable[Gtid]) -> None:
-        """Continue behind commit records placed by a kernel, before `plain_end`; the last GTID of each pair."""
+    def continue_at(self, page_no: int, page_offset: int, gtids: Iterable[Gtid]) -> None:
+        """Continue after commit records placed by a kernel, before `plain_end`; the last GTID of each pair."""
         assert page_no <= self.plain_end
         self.page_no, self.page_offset = page_no, page_offset
         for gtid in gtids:
@@ -148,7 +148,7 @@ class Appender:
             self.differential.log(gtid)
 
     def flush(self) -> tuple[int, list[PageChange]]:
-        """End the current file behind its last page: (pages it keeps, what to write).
+        """End the current file after its last page: (pages it keeps, what to write).
 
         The next file is begun at once, with header and full state. A file that has not been
         begun yet stays as it is.

@@ -27,7 +27,7 @@ class GtidStateRecord:
 
 
 def decode_gtid_state(data: Buffer, location: Location) -> GtidStateRecord:
-    """Read the data of a state record; bytes behind the last pair are room for extension.
+    """Read the data of a state record; bytes after the last pair are room for extension.
 
     Raises:
         RecordError: the record ends before its last pair, an id needs more than 32 bits, or a pair comes twice.

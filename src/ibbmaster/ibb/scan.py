@@ -43,7 +43,7 @@ class Nesting:
         self.nested_type = nested_type
 
     def take(self, chunk: Chunk) -> Misplaced | None:
-        """Go behind a chunk; stays as it is if the chunk cannot come next, and says why."""
+        """Go after a chunk; stays as it is if the chunk cannot come next, and says why."""
         found, is_first, is_last = chunk.record_type, chunk.is_first, chunk.is_last
         if self.nested_type != NO_RECORD:
             if is_first or found != self.nested_type:
@@ -99,7 +99,7 @@ class ScanEnd(enum.Enum):
 
 
 class Scan(NamedTuple):
-    """The chunks of pages, and the place behind them."""
+    """The chunks of pages, and the place after them."""
 
     chunks: list[tuple[int, Chunk]]  # each with the index of its page
     page: int

@@ -118,7 +118,7 @@ class KernelCache:
         self.path = path
 
     def has(self, sets: Iterable[KernelSet]) -> bool:
-        """Whether all kernels of these sets are there, and whole, and nobody else can have put them there."""
+        """Whether all kernels of these sets are there, and whole, and no other user can have put them there."""
         try:
             if self.distrust() is not None:
                 return False

@@ -11,11 +11,13 @@ if TYPE_CHECKING:
     from ibbmaster.kernel.fields import (
         AnswerPlan,
         Bytes,
+        ChangedTables,
         Checking,
         Collecting,
         Decoded,
         FileRange,
         Framing,
+        KeptChanges,
         KnownTables,
         Numbers,
         Roles,
@@ -94,6 +96,10 @@ class Kernels(Protocol):
         self, data: Bytes, events: Numbers, state: Numbers, known: KnownTables, decoded: Decoded
     ) -> int: ...
     def find_open(self, open_tables: Numbers, table_id: int, turn: int) -> int: ...
+
+    def collect_changes(
+        self, data: Bytes, events: Numbers, state: Numbers, known: ChangedTables, changes: KeptChanges
+    ) -> int: ...
 
     # answers
     def write_rows(

@@ -72,7 +72,7 @@ def check_table(pages, count, checking):
     Stops, with the place in `state`, before the first record that is another, not whole here,
     or not right, and before a group whose number is not above the one before of its pair.
     GROUPS and PAIRS continue counting. Returns how many nodes were found, what is in them was not
-    looked at, and NEED_MORE where that record continues behind the block.
+    looked at, and NEED_MORE where that record continues after the block.
     """
     state, table, pairs, nodes, scratch = checking
     place = behind = state[Field.PAGE] * PAGE + state[Field.OFFSET]  # all before is right; the last chunk ends there

@@ -44,7 +44,7 @@ ROOM = 64  # bytes that are kept free for headers, checksums, and copies that go
 
 
 class ClassicField(IntEnum):
-    """Places in the state of a framing of traditional files, behind those of `Field`."""
+    """Places in the state of a framing of traditional files, after those of `Field`."""
 
     READ_AT = Field.SIZE  # in the source: where the next group begins, or the next event if they come in parts; moved
     SOURCE_OFFSET = Field.SIZE + 1  # of the source's first byte in its file
@@ -61,7 +61,7 @@ class ClassicField(IntEnum):
     CHECKSUM = Field.SIZE + 12  # of its bytes that were read
     MAY_BE_IN_PARTS = Field.SIZE + 13  # a pump may go IN_PARTS
     GROUP_OFFSET = Field.SIZE + 14  # of the current group, in its file
-    FILE_SIZE = Field.SIZE + 15  # bytes; no event goes out in parts that ends behind it
+    FILE_SIZE = Field.SIZE + 15  # bytes; no event goes out in parts that ends after it
     SIZE = Field.SIZE + 16
 
 
@@ -101,7 +101,7 @@ def begin_packet(state, out, payload):
 
 @jit
 def put(source, start, size, state, out, segments):
-    """Bytes of an event behind what is in the output: a long piece is only noted, as long as there is room for that."""
+    """Bytes of an event after what is in the output: a long piece is only noted, as long as there is room for that."""
     if size >= SEGMENT_MIN and state[Field.SEGMENTS] < len(segments):
         row = state[Field.SEGMENTS]
         segments[row, 0] = state[Field.OUT]
@@ -146,7 +146,7 @@ def begin_large(source, offset, state, prefix, out):
 
 @jit
 def frame_large(source, end, state, out, segments):
-    """Frame what is here of the current event; Status.DONE behind it, and Status.FALLBACK if its checksum is wrong."""
+    """Frame what is here of the current event; Status.DONE after it, and Status.FALLBACK if its checksum is wrong."""
     offset = state[K_READ_AT]
     is_dropped = state[Field.IS_DROPPED] != 0
     status = Status.DONE
@@ -248,7 +248,7 @@ def frame_classic(source, end, framing, roles, skips):
     positions continue from what they were.
 
     Returns why it stopped: Status.NEED_MORE where what comes next is not all here, Status.FULL where there is
-    no room for it, Status.FALLBACK before what is not as it should be or has to be decided, Status.DONE behind
+    no room for it, Status.FALLBACK before what is not as it should be or has to be decided, Status.DONE after
     a group in parts. An event of LARGE_MIN bytes and more may go out in parts.
     """
     state, prefix, pairs, out, segments = framing.state, framing.prefix, framing.pairs, framing.out, framing.segments

@@ -136,7 +136,7 @@ def group_end(source, offset, end, numbers, roles):
 
 @jit
 def copy_events(source, offset, end, checksum_bytes, target, position):
-    """Copy events without checksums and without places in their file; returns the position behind them."""
+    """Copy events without checksums and without places in their file; returns the position after them."""
     while offset < end:
         event_bytes = load32(source, offset + 9)
         kept = event_bytes - checksum_bytes
@@ -153,7 +153,7 @@ def collect_classic_groups(source, end, numbers, roles, file_no, first, last, co
     """Copy the events of plain groups of source[READ_AT:end]; groups and data continue from GROUPS and OUT.
 
     Groups that begin before `first` of the file are skipped. Stops before a group that begins
-    at `last` or behind it, or is not plain, or not whole here, and where there is no more room.
+    at `last` or after it, or is not plain, or not whole here, and where there is no more room.
     """
     state, groups, data = collecting.state, collecting.groups, collecting.data
     offset, position, count = numbers[Conversion.READ_AT], state[Field.OUT], state[Field.GROUPS]

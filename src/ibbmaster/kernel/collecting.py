@@ -47,7 +47,7 @@ def collect_table(pages, count, collecting, file_range):
     """Copy the events of whole inline groups of a block of `count` pages; skip other records.
 
     Groups and data continue from GROUPS and OUT. DONE at the first group that begins at the end of
-    the range or behind it; a group with a part out of band, and everything that is not as it
+    the range or after it; a group with a part out of band, and everything that is not as it
     should be, is for the reference path: FALLBACK.
     """
     state, table, groups, data = collecting

@@ -26,7 +26,7 @@ def header_columns(data, events, count, types, timestamps, server_ids, flags):
 
 @jit
 def write_number(out, position, number):
-    """Write a number in decimal; returns the position behind it."""
+    """Write a number in decimal; returns the position after it."""
     digits = 1
     rest = number // uint64(10)
     while rest != uint64(0):

@@ -52,11 +52,11 @@ def compile_elsewhere(
     """Have kernels compiled into a cache by another process, and wait for it.
 
     `progress` hears how many steps are done, of how many. With `is_nice` others go first. Where
-    somebody else compiles there, `on_wait` hears so.
+    another process compiles there, `on_wait` is called.
 
     Raises:
         CompilationError: it did not get there.
-        CompilationBusyError: somebody else compiles there for longer than `wait_s`.
+        CompilationBusyError: another process compiles there for longer than `wait_s`.
     """
     command = [sys.executable, "-P", "-m", __name__, str(cache.path), *sets, *["--nice"] * is_nice]
     command += [] if wait_s is None else [f"--wait={wait_s}"]

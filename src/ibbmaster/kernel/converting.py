@@ -40,7 +40,7 @@ def record_end(position, size):
 
 @jit
 def place_record(record, size, pages, position):
-    """Place a commit record, in chunks; returns the position behind it."""
+    """Place a commit record, in chunks; returns the position after it."""
     done = 0
     while done < size:
         offset = position % PAGE

@@ -87,14 +87,14 @@ def _multiply(builder: Any, one: Any, other: Any, halves: int) -> Any:
 
 
 def _folded(builder: Any, vector: Any, lanes: int, onto: Any) -> Any:
-    """A vector and another one `lanes` lanes behind it, as one."""
+    """A vector and another one `lanes` lanes after it, as one."""
     constants = _constant(*over(lanes) * (vector.type.count // 2))
     low, high = _multiply(builder, vector, constants, 0x00), _multiply(builder, vector, constants, 0x11)
     return builder.xor(builder.xor(low, high), onto)
 
 
 def _reduced(builder: Any, lane: Any) -> Any:
-    """The register of 32 bits behind a lane."""
+    """The register of 32 bits after a lane."""
 
     def moved_down(value: Any, bits: int) -> Any:
         whole = builder.lshr(builder.bitcast(value, _I128), ir.Constant(_I128, bits))
@@ -121,7 +121,7 @@ class _Folding:
         first = self._load(start, 1)
         before = builder.insert_element(_constant(0, 0), builder.zext(register, _I64), ir.Constant(_I32, 0))
         self._lane = cgutils.alloca_once_value(builder, builder.xor(first, before))
-        self._offset = cgutils.alloca_once_value(builder, builder.add(start, _number(LANE)))  # behind the lane
+        self._offset = cgutils.alloca_once_value(builder, builder.add(start, _number(LANE)))  # after the lane
 
     @property
     def lane(self) -> Any:
@@ -153,7 +153,7 @@ class _Folding:
             builder.store(lane, self._lane)
 
     def take_rest(self) -> None:
-        """Fold lane after lane, and the bytes behind the last one."""
+        """Fold lane after lane, and the bytes after the last one."""
         builder = self._builder
         with _loop(builder, lambda: self._has(builder.load(self._offset), 1)):
             builder.store(_folded(builder, self.lane, 1, self._next(1)), self._lane)
@@ -193,7 +193,7 @@ def _number(value: int) -> ir.Constant:
 
 @intrinsic
 def fold(typing_context: Any, register: Any, source: Any, start: Any, end: Any) -> Any:
-    """The register behind source[start:end], of at least 16 bytes."""
+    """The register after source[start:end], of at least 16 bytes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         register, source, *rest = args
@@ -223,7 +223,7 @@ def _loop(builder: Any, goes_on: Callable[[], Any]) -> Iterator[None]:
 
 @jit
 def by_word(register, word):
-    """The register behind eight bytes more."""
+    """The register after eight bytes more."""
     mixed = word ^ uint64(register)
     return uint32(
         TABLES[7, mixed & uint64(0xFF)]
@@ -239,7 +239,7 @@ def by_word(register, word):
 
 @jit
 def by_tables(register, source, start, end):
-    """The register behind source[start:end]."""
+    """The register after source[start:end]."""
     offset = start
     while end - offset >= 8:
         register = by_word(register, load64(source, offset))
@@ -252,7 +252,7 @@ def by_tables(register, source, start, end):
 
 @jit
 def crc32(source, start, end, before):
-    """The checksum of source[start:end] behind what has the checksum `before`, 0 for nothing."""
+    """The checksum of source[start:end] after what has the checksum `before`, 0 for nothing."""
     register = uint32(before) ^ uint32(0xFFFFFFFF)
     if HAS_INSTRUCTION and end - start >= LANE:
         return int(fold(register, source, start, end) ^ uint32(0xFFFFFFFF))

@@ -460,6 +460,114 @@ class RowStatus(IntEnum):
     MANY_TABLES = 6  # the hash table of those that the group has named is half full
 
 
+class KeyOp(IntEnum):
+    """How the stored bytes of a value become a part of a key. The reference: `ibbmaster.sql.stored`."""
+
+    UNSIGNED = 0  # 8 bytes, the highest first
+    SIGNED = 1  # the same, from the lowest number on
+    REVERSED = 2
+    TIME = 3  # 3 bytes, the highest first, from the lowest number on
+    FLOATING = 4
+    FIXED = 5  # as they are
+    TEXT = 6  # with an end
+    PADDED_TEXT = 7  # without spaces before its end
+
+
+class KeyColumn(IntEnum):
+    """Columns of the parts of keys."""
+
+    PLACE = 0  # of the value in its image
+    OP = 1
+    IS_DESCENDING = 2
+    COLUMNS = 3
+
+
+class ImageColumn(IntEnum):
+    """Columns of the columns of images."""
+
+    SIZE = 0  # bytes of each value, -1: its length is before it
+    LENGTH_SIZE = 1  # bytes of that length
+    COLUMNS = 2
+
+
+class ChangeVariantColumn(IntEnum):
+    """Columns of the kinds of row events whose images are kept; the first ones are those of `VariantColumn`."""
+
+    FIRST_COLUMN = int(VariantColumn.FIRST_STEP)  # of the image, or of that before an update
+    COLUMN_COUNT = int(VariantColumn.STEPS)
+    AFTER_FIRST_COLUMN = int(VariantColumn.AFTER_FIRST_STEP)
+    AFTER_COLUMN_COUNT = int(VariantColumn.AFTER_STEPS)
+    FIRST_PART = int(VariantColumn.COLUMNS)  # of the key in these images
+    AFTER_FIRST_PART = 10
+    PART_COUNT = 11
+    LAYOUT = 12  # of the images that are kept
+    IS_BY_REFERENCE = 13
+    COLUMNS = 14
+
+
+class ChangeOp(IntEnum):
+    """What happens to the row of a key."""
+
+    INSERT = 0
+    REPLACE = 1  # its image is another one
+    DELETE = 2
+
+
+class ChangeField(IntEnum):
+    """Places in the state of a collecting of changed rows."""
+
+    EVENT = 0  # the current one
+    OFFSET = 1  # in the data where the next row of that event begins; 0 before the first
+    COUNT = 2  # changes that were collected
+    OUT = 3  # bytes of images
+    GROUP = 4  # of the current event
+    OPEN = 5  # tables that this group has named
+    TURN = 6  # counts groups
+    SIZE = 7
+
+
+class ChangeStatus(IntEnum):
+    """Why a collecting of changed rows stopped."""
+
+    END = 0  # of the events
+    FULL = 1  # there is no more room
+    NEW_MAP = 2  # a table that is not known
+    NEW_VARIANT = 3  # a kind of row event that is not known
+    MANY_TABLES = 4  # the hash table of those that the group has named is half full
+    BY_REFERENCE = 5  # what is left of a row event is for the reference
+    OTHER_EVENT = 6  # so is an event of another type
+
+
+KEY_MAX = 64  # bytes of a key; one that is longer is for the reference
+ROW_HEAD = 6  # bytes before an image that is kept: its size, its layout
+
+
+class ChangedTables(NamedTuple):
+    """How changes of rows are collected."""
+
+    open_tables: Numbers  # see OpenColumn
+    store: Bytes  # see MapColumn and VariantColumn
+    maps: Numbers  # see MapColumn
+    map_count: int
+    variants: Numbers  # see ChangeVariantColumn
+    variant_count: int
+    columns: Numbers  # see ImageColumn
+    parts: Numbers  # see KeyColumn
+    is_other: Bytes  # by type of event, whether it is an OTHER_EVENT
+    spans: Numbers  # room: a row for each column of an image
+
+
+class KeptChanges(NamedTuple):
+    """Changes in the order of the log, each with its row of the maps."""
+
+    maps: Numbers
+    ops: Numbers  # see ChangeOp
+    places: Numbers  # of the new image among the images
+    key_sizes: Numbers
+    keys: Bytes  # KEY_MAX for each, filled up with zeros
+    images: Bytes  # each behind its head
+
+
 class Conversion(IntEnum):
     """Places in the numbers that a conversion is given and leaves."""
 

@@ -1,7 +1,7 @@
 """Kernels that frame events as packets.
 
 Arrays are flat, numbers are int64, nothing is allocated; every length is checked before it
-is used, as nothing else would stop a write behind the end of a buffer.
+is used, as nothing else would stop a write past the end of a buffer.
 
 The reference, which puts the same bytes on the wire: `ibbmaster.dump.framing`.
 """
@@ -141,8 +141,8 @@ def frame_bytes(source, start, end, framing):
 def frame_plain(source, start, end, out, room, position, sequence, prefix, prefix_size):
     """Frame the events in source[start:end], all of them whole, at a position of the output, which ends at `room`.
 
-    `prefix` is a number, with the bytes in front of each event. Up to 32 bytes behind `room`
-    may be written. Returns the position and the sequence number behind the events; -1 and the
+    `prefix` is a number, with the bytes in front of each event. Up to 32 bytes after `room`
+    may be written. Returns the position and the sequence number after the events; -1 and the
     number as it was where the bytes are no events, there is no room, or one is too long.
     """
     readable = len(source) - 32

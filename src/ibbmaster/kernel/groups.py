@@ -148,7 +148,7 @@ def frame_table(pages, count, framing):
     state[Field.GROUPS] = state[Field.SEGMENTS] = state[Field.SEGMENT_BYTES] = 0
     is_plain = state[Field.FILTERS] == 0
     row = rows = int64(0)
-    is_cut = False  # the current record continues behind the rows
+    is_cut = False  # the current record continues after the rows
     status = Status.NEED_MORE
     while True:
         if row == rows or is_cut:
@@ -186,13 +186,13 @@ def frame_table(pages, count, framing):
 def skip_table(pages, count, framing, skips):
     """Skip groups of a block of pages up to the first that does not come before its domain's row of `skips`.
 
-    See `is_skipped`. Continues behind the first chunks of a group whose rest is not here. FALLBACK
+    See `is_skipped`. Continues after the first chunks of a group whose rest is not here. FALLBACK
     before a group that is not to be skipped, or is not as it should be.
     """
     state, table, pairs = framing.state, framing.table, framing.pairs
     state[Field.GROUPS] = 0
     row = rows = int64(0)
-    is_cut = False  # the current record continues behind the rows
+    is_cut = False  # the current record continues after the rows
     status = Status.NEED_MORE
     while True:
         if row == rows or is_cut:
@@ -224,7 +224,7 @@ def skip_table(pages, count, framing, skips):
 def frame_node(pages, count, framing):
     """Frame the events in the out-of-band record whose begin, or other chunk, is the place.
 
-    Without the first `TO_SKIP` bytes. DONE behind the record; NEED_MORE at the end of the block;
+    Without the first `TO_SKIP` bytes. DONE after the record; NEED_MORE at the end of the block;
     FULL where the output ends; FALLBACK where the pages or events are not as they should be.
     Output and `SEGMENTS` continue from what they were.
     """

@@ -1,4 +1,4 @@
-"""Whether compiled kernels can be had, and when they are ready.
+"""Whether compiled kernels are available, and when they are ready.
 
 Compiling takes seconds of a CPU and is done by another process, once on a machine; the code is
 kept in a cache and loaded from there, which takes some 0.3 s. Until then callers take the
@@ -23,6 +23,7 @@ from typing import cast
 from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key, find_directory
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.compiling import CompilationBusyError, CompilationError, EndingError, compile_elsewhere, end_all
+from ibbmaster.position import LogPosition
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ def kernels(*sets: KernelSet) -> Kernels | None:
 
 
 def load(*sets: KernelSet, progress: Heard = lambda done, total: None, is_nice: bool = False) -> Kernels | None:
-    """Load some kernels now, or all; another process compiles them first if need be. None if they cannot be had."""
+    """Load some kernels now, or all; another process compiles them first if need be. None if they are unavailable."""
     global _ready, _has_failed
     wanted = set(sets or KernelSet)
     with _lock:
@@ -76,6 +77,21 @@ def load_for_work(kernel_set: KernelSet, size_bytes: int, *, progress: Heard = l
 def do_pay(kernel_set: KernelSet, size_bytes: int) -> bool:
     """Whether work of that size is done sooner with kernels, the time to load or compile them included."""
     return size_bytes >= WORK_TO_COMPILE or (size_bytes >= WORK_TO_LOAD and is_cached(kernel_set))
+
+
+def kernels_at_hand(kernel_set: KernelSet, start: LogPosition, end: LogPosition) -> Kernels | None:
+    """Kernels to read a log from one position to another.
+
+    They are loaded if that pays, but not compiled while somebody waits.
+    """
+    if is_long(start, end) and is_cached(kernel_set):
+        load(kernel_set)
+    return kernels(kernel_set)
+
+
+def is_long(start: LogPosition, end: LogPosition) -> bool:
+    """Whether it pays to load kernels to read a log from one position to another."""
+    return end.file_no > start.file_no or end.offset - start.offset >= WORK_TO_LOAD
 
 
 def load_in_background(*sets: KernelSet) -> None:
@@ -200,7 +216,7 @@ def _load_from(cache: KernelCache, sets: Collection[KernelSet]) -> Kernels:
 
 @contextlib.contextmanager
 def _cache_for(sets: Collection[KernelSet]) -> Iterator[KernelCache]:
-    """The user's cache if nobody else can write it and it has these kernels or can be written, else one for now."""
+    """The user's cache if no other user can write it and it has these kernels or can be written, else one for now."""
     directory, doubt = find_directory(), None
     if directory is not None:
         cache = KernelCache(directory / cache_key())

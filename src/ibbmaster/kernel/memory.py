@@ -32,7 +32,7 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: An
 
 
 def loader(width: int, result: Any, *, behind: int = 0, highest_first: bool = False) -> Any:
-    """A function that loads `width` bits from `behind` bytes behind an offset of an array."""
+    """A function that loads `width` bits from `behind` bytes after an offset of an array."""
 
     @intrinsic
     def load(typing_context: Any, array: Any, offset: Any) -> Any:

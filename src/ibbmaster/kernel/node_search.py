@@ -17,7 +17,7 @@ TAG_BITS, TAG_MASK, LONG_TAG = 3, 7, 7  # of a compressed integer; the long form
 
 @inlined
 def decode_int(source, offset, end):
-    """A compressed integer, and the offset behind it, -1 if it runs over the end or is long."""
+    """A compressed integer, and the offset after it, -1 if it runs over the end or is long."""
     size = (int64(source[offset]) & TAG_MASK) + 1
     if offset + size > end or size > LONG_TAG:
         return int64(0), int64(-1)
@@ -53,7 +53,7 @@ def read_header(file, place, page, header):
 def find_nodes(file, search, path, page, header, nodes):
     """Note the nodes that come next in `nodes`, as many as there is room for; returns how many, and the status.
 
-    `path` is what is left to look at, at first the last node of the stream. DONE behind the
+    `path` is what is left to look at, at first the last node of the stream. DONE after the
     last node, FULL where there are more; FALLBACK where a node is in another file, or
     something is not as it should be: then the reference says what.
     """

@@ -13,7 +13,7 @@ from ibbmaster.kernel.memory import jit
 PAGES_PER_READ = 16  # 256 KiB and what is made of it stay in the second cache of a core
 PAGES_PER_LONG_READ = 32  # of long groups, of which the last is seldom whole
 SEND_MIN = 1 << 17  # bytes of output that are worth a call by themselves
-READ_MAX = 1 << 28  # bytes of a file in one call: where nothing is framed, somebody may want to end it
+READ_MAX = 1 << 28  # bytes of a file in one call: where nothing is framed, it may have to end
 WAIT_MS = 10  # for a socket that takes nothing, before the caller shall wait in a better way
 POLLOUT = 4
 IPPROTO_TCP, TCP_CORK = 6, 3
@@ -147,7 +147,7 @@ def _pump_nodes(file, socket, nodes, pages, framing, sending):
 
     What the output has already goes out first. Pages that `_pump` has skipped were verified there.
 
-    Returns why it stopped: DONE behind the last node, FULL where the budget is used or the
+    Returns why it stopped: DONE after the last node, FULL where the budget is used or the
     socket takes no more, else as `frame_node`, with the place of the current trouble.
     """
     state, progress = framing.state, sending.progress

@@ -7,6 +7,7 @@ from numba import int64, uint8, uint64
 
 from ibbmaster.kernel.fields import (
     PACKET_MAX,
+    ROW_HEAD,
     AnswerField,
     AnswerStatus,
     LayoutColumn,
@@ -16,7 +17,6 @@ from ibbmaster.kernel.fields import (
 from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load16, load32
 from ibbmaster.kernel.numbers import PART_SIZES, POWERS, WORD_DIGITS, big, fraction_of, little
 
-ROW_HEAD = 6  # bytes in front of a stored image: its size, and the number of its layout
 NULL = 0xFB
 TWO_BYTES, THREE_BYTES = 0xFC, 0xFD
 SHORT_MAX = 250

@@ -31,6 +31,7 @@ from ibbmaster.kernel.fields import (
 from ibbmaster.kernel.memory import inlined, jit, load16, load32, load64
 from ibbmaster.kernel.numbers import big, days_of, fraction_of, little, read_decimal
 
+NO_ROWS, BAD_ROWS = -1, -2  # instead of a kind of changes
 DAY_US = 86_400 * 1_000_000
 TABLE_MAP = int(EventType.TABLE_MAP)
 WRITE_V1, UPDATE_V1, DELETE_V1 = (
@@ -145,6 +146,41 @@ def is_equal(one, one_start, other, other_start, size):
     return index == size
 
 
+@inlined
+def rows_head(data, start, end):
+    """Of the event data[start:end]: the kind of its changes, NO_ROWS if it is no row event; the table's number, where
+    the columns present begin, and how many columns there are, -1 for too many."""
+    event_type = int(data[start + TYPE_OFFSET])
+    is_v2 = event_type == WRITE_V2 or event_type == UPDATE_V2 or event_type == DELETE_V2
+    kind, table_id, column_count = NO_ROWS, int64(0), int64(0)
+    offset = start + EVENT_HEADER
+    if event_type == UPDATE_V1 or event_type == UPDATE_V2:
+        kind = UPDATE_BEFORE
+    elif event_type == DELETE_V1 or event_type == DELETE_V2:
+        kind = DELETE
+    elif event_type == WRITE_V1 or event_type == WRITE_V2:
+        kind = INSERT
+    if kind != NO_ROWS and end - offset < 8 + 2 + 3:
+        kind = BAD_ROWS
+    elif kind != NO_ROWS:
+        table_id = int64(little(data, offset, 6))
+        offset += 8
+        if is_v2:
+            extra = load16(data, offset)
+            offset += extra
+            if extra < 2 or end - offset < 3:
+                kind = BAD_ROWS
+        if kind != BAD_ROWS:
+            column_count = int64(data[offset])
+            offset += 1
+            if column_count == 252:
+                column_count = load16(data, offset)
+                offset += 2
+            elif column_count > 252:
+                column_count = int64(-1)  # no table has so many
+    return kind, table_id, offset, column_count
+
+
 @jit
 def find_map(data, start, size, maps, map_count, known, last):
     """The row of the table with these bytes, -1 for none; looks at row `last` first."""
@@ -226,22 +262,13 @@ def decode_rows(data, events, state, known, decoded):
             open_tables[place, OpenColumn.MAP] = map_row
             event += 1
             continue
-        is_v2 = event_type == WRITE_V2 or event_type == UPDATE_V2 or event_type == DELETE_V2
-        if not is_v2 and event_type != WRITE_V1 and event_type != UPDATE_V1 and event_type != DELETE_V1:
+        kind, table_id, offset, column_count = rows_head(data, start, end)
+        if kind == NO_ROWS:
             event += 1
             continue
-        offset = start + EVENT_HEADER
-        if end - offset < 8 + 2 + 3:
+        if kind == BAD_ROWS:
             status = RowStatus.BAD
             break
-        table_id = int64(little(data, offset, 6))
-        offset += 8
-        if is_v2:
-            extra = load16(data, offset)
-            offset += extra
-            if extra < 2 or end - offset < 3:
-                status = RowStatus.BAD
-                break
         place = find_open(open_tables, table_id, state[RowField.TURN])
         if open_tables[place, OpenColumn.TURN] != state[RowField.TURN]:
             status = RowStatus.BAD
@@ -254,19 +281,6 @@ def decode_rows(data, events, state, known, decoded):
             state[RowField.TABLE] = map_row
             status = RowStatus.NEW_TABLE
             break
-        column_count = int(data[offset])
-        offset += 1
-        if column_count == 252:
-            column_count = load16(data, offset)
-            offset += 2
-        elif column_count > 252:
-            status = RowStatus.BAD
-            break
-        kind = INSERT
-        if event_type == UPDATE_V1 or event_type == UPDATE_V2:
-            kind = UPDATE_BEFORE
-        elif event_type == DELETE_V1 or event_type == DELETE_V2:
-            kind = DELETE
         variant = find_variant(data, offset, end, map_row, kind, column_count, variants, variant_count, store)
         if variant < 0:
             status = RowStatus.NEW_VARIANT

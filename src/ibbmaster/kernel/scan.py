@@ -27,7 +27,7 @@ from ibbmaster.kernel.memory import inlined, jit, load32
 
 @inlined
 def nest(type_byte, record_type, nested_type):
-    """Whether a chunk is in its place, and the types of the records that continue behind it.
+    """Whether a chunk is in its place, and the types of the records that continue after it.
 
     `record_type` is that of the current record, `nested_type` of a state or dummy record inside
     it; -1 stands for none.
@@ -59,8 +59,8 @@ def index_chunks(pages, count, state, table, row):
     """Note the chunks of `count` pages from a place on, as long as each page and chunk is as it should be.
 
     The place is that of a chunk, in `state` with the types of the records that continue there; it
-    moves behind what was noted. Returns the row behind what was noted, from `row` on, and why no
-    more was: NEED_MORE behind the last page, NO_DATA, BAD_PAGE, FULL if the table is, else FALLBACK.
+    moves after what was noted. Returns the row after what was noted, from `row` on, and why no
+    more was: NEED_MORE after the last page, NO_DATA, BAD_PAGE, FULL if the table is, else FALLBACK.
 
     Consumers take page by page, so that they find it in the first cache of the core.
     """
@@ -116,7 +116,7 @@ def is_begin(table, row, record_type):
 
 @inlined
 def record_end(table, row, count):
-    """The row behind the last chunk of the record that begins at a row; -1 if that is not among the `count`."""
+    """The row after the last chunk of the record that begins at a row; -1 if that is not among the `count`."""
     record_type = table[row, ChunkColumn.TYPE] & TYPE_MASK
     while row < count:
         type_byte = table[row, ChunkColumn.TYPE]

@@ -18,10 +18,14 @@ from ibbmaster.kernel.converting import convert_groups
 from ibbmaster.kernel.crc32c import PAGE
 from ibbmaster.kernel.fields import (
     CALL_WORDS,
+    KEY_MAX,
     NODE_HEADER_NUMBERS,
     PAIR_COLUMNS,
     AnswerField,
     AnswerPlan,
+    ChangedTables,
+    ChangeField,
+    ChangeVariantColumn,
     Checking,
     ChunkColumn,
     Collecting,
@@ -33,6 +37,9 @@ from ibbmaster.kernel.fields import (
     Found,
     Framing,
     GroupColumn,
+    ImageColumn,
+    KeptChanges,
+    KeyColumn,
     KnownTables,
     LayoutColumn,
     MapColumn,
@@ -52,6 +59,7 @@ from ibbmaster.kernel.framing import frame_bytes, renumber
 from ibbmaster.kernel.groups import frame_node, frame_table, skip_table
 from ibbmaster.kernel.node_search import find_nodes
 from ibbmaster.kernel.pump import pump, pump_nodes
+from ibbmaster.kernel.row_changes import collect_changes
 from ibbmaster.kernel.row_values import locate_values, write_rows
 from ibbmaster.kernel.rows import decode_rows, find_open
 from ibbmaster.kernel.scan import index_chunks
@@ -59,6 +67,7 @@ from ibbmaster.kernel.scan import index_chunks
 __all__ = [
     "STEPS",
     "check_table",
+    "collect_changes",
     "collect_classic_groups",
     "collect_table",
     "convert_groups",
@@ -224,12 +233,34 @@ def _answer() -> None:
     locate_values(source, numbers, state, plan, pairs, 0, numbers, numbers)
 
 
+def _changes() -> None:
+    data, numbers = _bytes(KEY_MAX), np.zeros(1, dtype=np.int64)
+    open_tables, groups, events, maps, variants, columns, parts, spans = (
+        np.zeros((1, columns), dtype=np.int64)
+        for columns in (
+            OpenColumn.COLUMNS,
+            GroupColumn.COLUMNS,
+            EventColumn.COLUMNS,
+            MapColumn.COLUMNS,
+            ChangeVariantColumn.COLUMNS,
+            ImageColumn.COLUMNS,
+            KeyColumn.COLUMNS,
+            2,
+        )
+    )
+    index_events(data, groups, 0, events)
+    find_open(open_tables, 0, 1)
+    known = ChangedTables(open_tables, data, maps, 0, variants, 0, columns, parts, _bytes(256), spans)
+    changes = KeptChanges(numbers, numbers, numbers, numbers, data, data)
+    collect_changes(data, events[:0], np.zeros(int(ChangeField.SIZE), dtype=np.int64), known, changes)
+
+
 STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some kernels once, for arguments as they come
     KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes, _find_nodes, _frame_classic, _pump_classic),
     KernelSet.IMPORT: (_convert,),
     KernelSet.VERIFY: (_check,),
     KernelSet.READ: (_collect, _decode_own, _decode_long),
-    KernelSet.SELECT: (_answer,),
+    KernelSet.SELECT: (_answer, _collect, _changes),
 }
 
 

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
-from ibbmaster.arrow.plan import find_shape, find_versions, open_log
-from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, field_name
+from ibbmaster.arrow.plan import end_of, find_shape, find_versions, history_of, open_log
+from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, ShapeField, column_type, field_name
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.lake.doubts import find_doubts
+from ibbmaster.lake.folded import folded_table
+from ibbmaster.lake.pasts import START, Doubt, Truncation, past_of
 from ibbmaster.lake.statements import Logged, completions, read_statements
-from ibbmaster.lake.stories import Stories, Truncation
 from ibbmaster.lake.text import named, struct_of, text_literal
+from ibbmaster.rows.shape import TableShape
+from ibbmaster.schema.catalog import KnownTable
+from ibbmaster.schema.identity import parse_table_name
+from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.spark.options import listed, parse_options, schema_options
+from ibbmaster.sql.answer import UnknownRowsError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,24 +66,42 @@ def snapshot(
     options = parse_options(given)
     shape = find_shape(options, table)
     keys = key_of(shape.schema, key)
-    names = [field_name(column.name) for column in shape.columns]
+    fields = [ShapeField(field_name(one.name), column_type(one, options.zero_dates)) for one in shape.columns]
+    names = [field.name for field in fields]
     columns = [*(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT_FIELD)), *names]
     changes = session.read.format("ibb").options(**given, columns=listed(columns)).load()
     statements = read_statements(session, path, at)
     changes = _effective(changes, dict(completions(statements)))
-    stories = Stories.declared(options.declarations, case).tell(statements)
-    doubts = find_doubts(session, options, changes, stories, shape, keys, with_history=with_history)
-    if doubts and on_doubt is None:
-        raise InexactError(table, doubts)
-    for doubt in doubts:
+    with closing(open_log(options)) as log:
+        history = history_of(options, log)
+        end = None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
+        past = past_of(history, parse_table_name(table), None if end is None else SchemaPlace(end, 0), statements)
+        doubts = find_doubts(session, options, changes, past, shape, keys, with_history=with_history)
+        is_place = end is None or len(log.state().position().values()) == 1  # a position of several may be no place
+        if doubts and is_place and not with_history and _is_of(past.state, shape):
+            place = log.end() if end is None else end
+            try:
+                return session.createDataFrame(folded_table(log, history, past.state, place, fields))
+            except UnknownRowsError as error:
+                doubts = [Doubt(START, error.unknown.gtid, error.unknown.reason)]
+    texts = [str(doubt) for doubt in doubts]
+    if texts and on_doubt is None:
+        raise InexactError(table, texts)
+    for text in texts:
         assert on_doubt is not None
-        on_doubt(f"{table}: {doubt}")
-    cuts = stories.of(table).cuts
+        on_doubt(f"{table}: {text}")
     cells = {name: f"c{number}" for number, name in enumerate(names)}  # so that no name is that of a helper here
     changes = changes.select(*columns[: -len(names)], *(f.col(named(name)).alias(cells[name]) for name in names))
     if with_history:
-        return _history(_versions(changes, cells, keys), cells, cuts)
-    return _current(_versions(_behind(changes, cuts[-1:]), cells, keys), cells)
+        return _history(_versions(changes, cells, keys), cells, past.cuts)
+    return _current(_versions(_behind(changes, past.cuts[-1:]), cells, keys), cells)
+
+
+def _is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersion]:
+    """Whether a table is known, and has the columns of a shape."""
+    return isinstance(state, TableVersion) and [one.name for one in shape.columns] == [
+        one.name for one in state.columns
+    ]
 
 
 def domains_left_out(path: str, at: str) -> list[int]:

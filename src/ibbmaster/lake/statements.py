@@ -14,21 +14,22 @@ from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, decode_statement
-from ibbmaster.event.statement.operations import Operation, Write
+from ibbmaster.event.statement.savepoint import savepoint_step
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import OF_XA, group_events, xid_text
+from ibbmaster.rows.effects import LOST, Effect, WrittenTables, effects_of
+from ibbmaster.schema.clause import FullName
 from ibbmaster.spark.options import parse_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-OLD_LOADS = (EventType.LOAD, EventType.NEW_LOAD)
 ROWS = frozenset(map(int, (*ROW_EVENT_TYPES, EventType.PARTIAL_ROW_DATA)))
-LOGGED_TYPES = frozenset(map(int, (*STATEMENT_TYPES, *OLD_LOADS, EventType.INCIDENT)))
+LOGGED_TYPES = frozenset(map(int, (*STATEMENT_TYPES, *LOST)))
 
 
 class Logged(NamedTuple):
@@ -37,6 +38,7 @@ class Logged(NamedTuple):
     Attributes:
         has_rows_before: rows of the group precede it.
         xid: of the XA transaction that the group prepares, or that it ends, as `verb` says.
+        verb: XA PREPARE, XA COMMIT, XA ROLLBACK; ROLLBACK of rows before it.
     """
 
     file_no: int
@@ -45,10 +47,9 @@ class Logged(NamedTuple):
     gtid: str
     timestamp: int
     has_rows_before: bool = False
-    thread_id: int = 0
-    operations: tuple[Operation, ...] = ()
+    effects: tuple[Effect, ...] = ()
     xid: str | None = None
-    verb: str = ""  # XA PREPARE, XA COMMIT, XA ROLLBACK
+    verb: str = ""
 
     @property
     def place(self) -> tuple[int, int]:
@@ -100,7 +101,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.logged: list[Logged] = []
-        self._told: set[tuple[str, ...] | None] = set()  # whose rows were changed, since anything else happened
+        self._told: set[tuple[FullName, ...] | None] = set()  # whose rows were changed, since anything else happened
 
         self._xid: str | None = None  # of the last XA group
 
@@ -117,19 +118,21 @@ class _Found:
             if words[:2] in (["XA", "COMMIT"], ["XA", "ROLLBACK"]):
                 self.logged.append(Logged(*head, xid=self._xid, verb=" ".join(words[:2])))
                 return
-            operations = tuple(statement.operations())
-            if operations and not self._is_logged(operations):
-                self.logged.append(Logged(*head, has_rows, statement.thread_id, operations))
-        elif event_type in LOGGED_TYPES:
-            verb = "an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA"
-            self.logged.append(Logged(*head, has_rows, 0, (Write(tables=None, verb=verb, adds=True),)))
+            step = savepoint_step(statement.text, statement.sql_mode)
+            if has_rows and step is not None and step.is_rollback:
+                self.logged.append(Logged(*head, has_rows, verb="ROLLBACK"))
+            effects = effects_of(statement)
+            if effects and not self._is_logged(effects):
+                self.logged.append(Logged(*head, has_rows, effects))
+        elif (lost := LOST.get(event_type)) is not None:
+            self.logged.append(Logged(*head, has_rows, (lost,)))
 
-    def _is_logged(self, operations: tuple[Operation, ...]) -> bool:
+    def _is_logged(self, effects: tuple[Effect, ...]) -> bool:
         """Whether the same tables were written before, and nothing else came since: there may be millions of these."""
-        if not isinstance(operations[0], Write):
+        if not isinstance(effects[0], WrittenTables):
             self._told.clear()
             return False
-        tables = operations[0].tables
+        tables = effects[0].tables
         is_logged = tables in self._told
         self._told.add(tables)
         return is_logged

@@ -59,10 +59,10 @@ class Continuation:
 def find_continuation(disk: ReadDisk) -> Continuation | None:
     """The end of the log in a directory; None if nothing was ever logged there.
 
-    Reads what lies behind the last state record, and a few pages to find it.
+    Reads what lies after the last state record, and a few pages to find it.
 
     Raises:
-        FormatError: a page that must be read is damaged, or there is data behind the end.
+        FormatError: a page that must be read is damaged, or there is data after the end.
         StoreError: a file is missing, the newest files have no data, or the log ends inside a record.
 
     Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_discover().

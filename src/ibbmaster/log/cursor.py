@@ -15,7 +15,7 @@ from ibbmaster.position import LogPosition
 
 
 def check_filler(page: memoryview, end: Location) -> None:
-    """Judge what is behind the last chunk of a page that is full.
+    """Judge what follows the last chunk of a page that is full.
 
     Raises:
         ChunkError: there is room for a chunk, and other bytes than filler.
@@ -34,7 +34,7 @@ class ChunkCursor:
     def __init__(self, pages: PageReader, *, file_no: int, page_no: int, page_offset: int = 0) -> None:
         self.pages = pages
         self.on_file: Callable[[int], None] = lambda file_no: None  # called when another file is entered
-        self.checks_filler = False  # what is passed over behind the last chunk of a page has to be filler
+        self.checks_filler = False  # what is skipped after the last chunk of a page has to be filler
         self.file_no = file_no
         self.page_no = page_no
         self.page_offset = page_offset
@@ -112,7 +112,7 @@ class ChunkCursor:
                 yield chunk
 
     def skip_record(self, first: Chunk) -> bool:
-        """Go behind the record that `first` begins; False if its end cannot be seen yet."""
+        """Go after the record that `first` begins; False if its end cannot be seen yet."""
         *_, last = self.chunks_of(first)
         return last.is_last
 

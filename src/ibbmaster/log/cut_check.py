@@ -1,7 +1,7 @@
 """Whether a file that is shorter than its header says was ended there, or cut by something else.
 
-FLUSH BINARY LOGS cuts a file behind its last page, and fills that page up: with a dummy record,
-or with filler where there is no room for one. Behind a page that is full otherwise there was more.
+FLUSH BINARY LOGS cuts a file after its last page, and fills that page up: with a dummy record,
+or with filler where there is no room for one. After a page that is full otherwise there was more.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def check_not_cut(disk: ReadDisk, file_no: int) -> None:
 
 
 def _is_ended(pages: PageReader, file_no: int, page_no: int) -> bool:
-    """Whether a page is not full, so that nothing was behind it, or FLUSH has filled it up."""
+    """Whether a page is not full, so that nothing followed it, or FLUSH has filled it up."""
     page = pages.page(file_no, page_no) if page_no else None
     if page is None:
         return False

@@ -1,6 +1,6 @@
 """The groups of a log that is damaged: everything that can be read, and a list of what cannot.
 
-Behind damage reading begins again at the next place that is a record's beginning for sure: on the
+After damage reading begins again at the next place that is a record's beginning for sure: on the
 same page, if its checksum is right and the lengths of its chunks lead to the end of its data, else
 on the next page with data. So a group is left out only if a chunk or page of its own is damaged, or
 what it has out of band.
@@ -84,13 +84,13 @@ class DamagedLog:
     def group_at(self, group: EventGroup) -> EventGroup | None:
         """A group once more, so that its body can be read again."""
         reader = EventGroupReader(self._disk, file_no=group.start.file_no, page_no=FULL_STATE_PAGE)
-        reader.pass_over(group.start, (), is_inside_record=False)
+        reader.continue_at(group.start, (), is_inside_record=False)
         return reader.next_group()
 
     def groups(self, start: LogPosition, *, end: LogPosition | None = None) -> Iterator[EventGroup]:
         """The groups from a page on, those that end where the page begins left out; each body is read once.
 
-        With `end`, nothing that begins there or behind it is looked at.
+        With `end`, nothing that begins there or after it is looked at.
         """
         for index, file_no in enumerate(self.numbers):
             if file_no < start.file_no or (end is not None and (file_no, PAGE_SIZE) >= end):
@@ -114,7 +114,7 @@ class DamagedLog:
         while began is not None and began < end:
             reader = EventGroupReader(disk, file_no=file_no, page_no=began.page_no, end=end, other_checks=CHUNK_CHECKS)
             if began.page_offset:
-                reader.pass_over(began, (), is_inside_record=False)
+                reader.continue_at(began, (), is_inside_record=False)
             problem: IbbMasterError | None = None
             while True:
                 try:
@@ -166,7 +166,7 @@ class DamagedLog:
         self._state, self._base = found, GtidState() if found is None else found.copy()
 
     def _skip_record(self, reader: EventGroupReader, error: RecordError) -> bool:
-        """Go behind a record that is whole and makes no sense; whether that is possible."""
+        """Go after a record that is whole and makes no sense; whether that is possible."""
         location = error.location
         cursor = ChunkCursor.at(PageReader(self._disk), LogPosition.of(location))
         try:
@@ -179,7 +179,7 @@ class DamagedLog:
         self._note(location, cursor.page_no if is_here else location.page_no, error.problem)
         if cursor.position <= reader.position:
             return False
-        reader.pass_over(cursor.position, (), is_inside_record=False)
+        reader.continue_at(cursor.position, (), is_inside_record=False)
         return True
 
     def _resume(
@@ -210,7 +210,7 @@ class DamagedLog:
         return following
 
     def _behind_the_end(self, at: LogPosition, stopped_at: Location | None, end: LogPosition) -> LogPosition | None:
-        """Where there is data behind zeros, if there is; `at` is before a record that has no end, or the zeros."""
+        """Where there is data after zeros, if there is; `at` is before a record that has no end, or the zeros."""
         if at >= end or stopped_at is None:
             return None
         following: LogPosition | None = None
@@ -231,7 +231,7 @@ class DamagedLog:
         return following
 
     def _next_record(self, damaged: Location, behind: LogPosition) -> LogPosition | None:
-        """Where a record begins on the page of a chunk that is damaged or does not belong there, behind a place.
+        """Where a record begins on the page of a chunk that is damaged or does not belong there, after a place.
 
         Only where all that the page says of its chunks, that one included, comes out at the end of its data.
         """
@@ -273,12 +273,12 @@ class DamagedLog:
         return not is_zero(page[at.page_offset : DATA_SIZE])
 
     def _next_page(self, file_no: int, behind: int) -> LogPosition | None:
-        """The next page of a file with data, behind a page."""
+        """The next page of a file with data, after a page."""
         page_no = self._next_data(file_no, behind)
         return None if page_no is None else LogPosition.on_page(file_no, page_no)
 
     def _next_data(self, file_no: int, behind: int) -> int | None:
-        """The next page of a file that is not blank, behind a page."""
+        """The next page of a file that is not blank, after a page."""
         name, page_no = format_file_name(file_no), behind + 1
         try:
             while True:
@@ -289,7 +289,7 @@ class DamagedLog:
                 if not is_zero(data):
                     return page_no + (len(data) - len(data.lstrip(b"\0"))) // PAGE_SIZE
                 page_no += PAGES_PER_LOOK
-        except StoreError:  # the reader meets the same, and continues behind it
+        except StoreError:  # the reader meets the same, and continues after it
             return page_no if page_no * PAGE_SIZE < self._disk.size(name) else None
 
     def _note(self, location: Location, last_page: int, reason: str) -> None:

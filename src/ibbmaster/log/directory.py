@@ -44,7 +44,7 @@ class BinlogDirectory(LogEngine):
     """
 
     def __init__(self, disk: ReadDisk, *, known_end: Callable[[], LogPosition | None] | None = None) -> None:
-        """`known_end` is given by who knows where the log ends, and shows nothing behind that."""
+        """`known_end` is given by who knows where the log ends, and shows nothing after that."""
         self._disk = disk
         self._records = StateRecords()
         self._listed: tuple[Sequence[str], range] | None = None  # names, and the numbers they come to
@@ -116,12 +116,12 @@ class BinlogDirectory(LogEngine):
             return state.copy()
 
     def check_end(self, *, patience_s: float = 0.0, pages_max: int | None = None) -> None:
-        """Look behind the end, in all that follows or in `pages_max` pages.
+        """Look after the end, in all that follows or in `pages_max` pages.
 
         Where another process may be writing, what was found must stay there for a while.
 
         Raises:
-            FormatError: there is data behind it, or the file was cut there, so it is not the end.
+            FormatError: there is data after it, or the file was cut there, so it is not the end.
         """
         deadline = time.monotonic() + patience_s
         while True:
@@ -200,7 +200,7 @@ class BinlogDirectory(LogEngine):
         return ranges
 
     def _check_without_pages(self, file_no: int) -> None:
-        """Raise ChunkError for a file of which nothing is left but its header: no range of it would tell."""
+        """Raise ChunkError for a file of which nothing is left but its header: no range of it would show that."""
         check_not_cut(self._disk, file_no)
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
@@ -213,7 +213,7 @@ class BinlogDirectory(LogEngine):
         return has_grown
 
     def _has_grown(self) -> bool:
-        """Whether the end has moved since the last call, False at first; readers behind damage are woken, too."""
+        """Whether the end has moved since the last call, False at first; readers after damage are woken, too."""
         with self._at_end() as (_, tail):
             end, stopped_at = tail.position, tail.stopped_at
             has_grown = self._seen_end is not None and end != self._seen_end
@@ -221,7 +221,7 @@ class BinlogDirectory(LogEngine):
         return self._is_behind(stopped_at) or has_grown
 
     def meets_damage(self) -> bool:
-        """Whether there is something behind the end, so that it is none: whoever reads on is told."""
+        """Whether there is something after the end, so that it is none: a reader that continues gets an error."""
         with self._at_end() as (_, tail):
             stopped_at = tail.stopped_at
         return self._is_behind(stopped_at)

@@ -1,7 +1,7 @@
-"""Whether a log really ends where nothing was written: what lies behind is damage, not a later part.
+"""Whether a log really ends where nothing was written: what lies after is damage, not a later part.
 
 A file that is ready before it is needed is all zeros, and a page that was lost looks the
-same. So a zero is never taken for the end without looking behind it, nor before a place that
+same. So a zero is never taken for the end without looking after it, nor before a place that
 the log is known to reach.
 """
 
@@ -24,13 +24,13 @@ from ibbmaster.position import LogPosition
 BLOCK_PAGES = 64
 STILL_S = 0.5  # a writer that moves on is not looked behind; so often it is looked
 PATIENCE_S = 5.0  # pages of a running writer may reach the disk in another order than it filled them
-NEAR_PAGES = 256  # behind the end that are looked at again when the file was changed
+NEAR_PAGES = 256  # after the end that are looked at again when the file was changed
 STEP_PAGES = 1024  # of those farther away, at a time
 FORGOTTEN_S = 60.0  # a place where a reader stopped; it will be noted anew if it matters
 
 
 def page_behind(disk: ReadDisk, end: Location, *, pages_max: int | None = None) -> Location | None:
-    """The first page behind `end`, in its file and in the next, that has data; `end` if that is on its page.
+    """The first page after `end`, in its file and in the next, that has data; `end` if that is on its page.
 
     The next file is the one that is ready before it is needed. Holes cost nothing, zeros on the disk are read;
     with `pages_max` only that many, and none of the next file.
@@ -73,7 +73,7 @@ def first_data(disk: ReadDisk, first: Location, *, pages_max: int | None = None)
 
 
 def gap_error(end: Location, found: Location, *, after: Gtid | None = None) -> ChunkError:
-    """What to raise where the log stops, behind the group `after`, and continues at `found`."""
+    """What to raise where the log stops, after the group `after`, and continues at `found`."""
     last = "" if after is None else f"; the last group before it is {after}"
     if found == end:
         return ChunkError(end, f"nothing was written here, but there are bytes behind it on the same page{last}")
@@ -111,13 +111,13 @@ def short_error(stopped_at: Location, end: LogPosition, more: str = "") -> Chunk
 
 
 class _Look:
-    """A place where readers wait, and what was seen behind it so far."""
+    """A place where readers wait, and what was seen after it so far."""
 
     def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
         self.end: Location | None = None
         self.next_at = 0.0
-        self.found: Location | None = None  # data behind the end
+        self.found: Location | None = None  # data after the end
         self.found_at = 0.0
         self.cut: ChunkError | None = None  # the file has lost its end
         self._modified_at: float | None = None  # when the nearest pages were looked at
@@ -134,7 +134,7 @@ class _Look:
             self.found = None
 
     def look(self, end: Location, now: float) -> None:
-        """Look behind the end, some pages at a time."""
+        """Look after the end, some pages at a time."""
         found = self._next_found(end)
         if self.found is None and found is not None:
             self.found, self.found_at = found, now
@@ -166,13 +166,13 @@ class EndWatch:
     """Judges the places where readers of a log find nothing. Thread-safe.
 
     `known_end` says how far the log is known to reach: who finds nothing before that has met
-    damage. If it `is_certain`, as the log's owner knows it, at once. Else somebody has read to
+    damage. If it `is_certain`, as the log's owner knows it, at once. Else a reader has come to
     there in files that another process may write, whose pages may come in another order: then at
-    once in a file that nobody has written for a while, and later in others.
+    once in a file that was not written for a while, and later in others.
 
     An end that does not move is looked behind, unless it is certain: every page of its file
     once, some at a time, and the nearest again whenever the file was changed. Data that is found
-    there, and stays there while the end does not move, is damage; at once, if nobody writes.
+    there, and stays there while the end does not move, is damage; at once, if there is no writer.
     Who waits in a file that has not begun is ahead of that end, and does not move it.
     """
 
@@ -211,7 +211,7 @@ class EndWatch:
                 self._look_behind(end, after)
 
     def expects_more(self, end: Location) -> bool:
-        """Whether more comes behind a place where a reader has found nothing: `check` will say so later."""
+        """Whether more comes after a place where a reader has found nothing: `check` will say so later."""
         known_end = self.known_end()
         if known_end is not None and LogPosition.of(end) < known_end:
             return True
@@ -224,7 +224,7 @@ class EndWatch:
             return False  # there is no log yet, or it was purged or reset
 
     def is_due(self) -> bool:
-        """Whether a reader that stopped before the known end would be told of damage now."""
+        """Whether a reader that stopped before the known end would get an error for damage now."""
         now = self._clock()
         with self._lock:
             return any(now - since >= PATIENCE_S for since in self._short.values())
@@ -239,7 +239,7 @@ class EndWatch:
             return now - self._short.setdefault(end, now) >= PATIENCE_S
 
     def _is_quiet(self, file_no: int) -> bool:
-        """Whether nobody has written a file for a while."""
+        """Whether a file was not written for a while."""
         try:
             return abs(self._now() - self._disk.modified_at(format_file_name(file_no))) >= PATIENCE_S
         except IbbMasterError:

@@ -36,7 +36,7 @@ HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge 
 
 
 class ChunkChecks(NamedTuple):
-    """What judges all that is passed over, and may raise.
+    """What judges all that is skipped, and may raise.
 
     `record` is given type, first `HEAD_SIZE` bytes and place of a record that is no commit record, and
     whether that is all of it; `rest` the data and place of a chunk whose record began before.
@@ -55,15 +55,15 @@ class StoredGroup(EventGroup):
 
 
 class EventGroupReader:
-    """Reads the groups behind a place in the log.
+    """Reads the groups after a place in the log.
 
     The page may begin with the rest of a record, which is skipped. `state` is what was
     logged before the page, if that is known for sure; from the first full state record on it
     is, and each file must begin with what the groups before it come to: a log with a hole is
-    damaged. With `end`, no record that begins there or behind it is looked at. `end_watch` judges
+    damaged. With `end`, no record that begins there or after it is looked at. `end_watch` judges
     the places where nothing is written yet; `at_step_back` is called, and may raise, where groups
     begin whose numbers are not above the last of their domain and server. With `other_checks`, what is
-    passed over is judged, too, and filler has to be filler.
+    skipped is judged, too, and filler has to be filler.
     Not thread-safe, one for each reader of the log.
     """
 
@@ -119,7 +119,7 @@ class EventGroupReader:
     def close(self) -> None:
         """Nothing is held but memory."""
 
-    def pass_over(
+    def continue_at(
         self,
         position: LogPosition,
         gtids: Iterable[Gtid],
@@ -250,7 +250,7 @@ class EventGroupReader:
                 raise
 
     def _judge(self, first: Chunk, checks: ChunkChecks) -> None:
-        """Judge a record that is passed over, unless its end cannot be seen yet."""
+        """Judge a record that is skipped, unless its end cannot be seen yet."""
         head, is_last = bytearray(), False
         for chunk in self._cursor.fork().chunks_of(first):
             head += chunk.data
@@ -294,7 +294,7 @@ class EventGroupReader:
             raise BlockingIOError(f"{self.disk}: more than a group in memory has to be read at {self._cursor.location}")
 
     def _enter_file(self, file_no: int) -> None:
-        """A file begins; inside a commit record its state counts that group, too, and is compared behind it."""
+        """A file begins; inside a commit record its state counts that group, too, and is compared after it."""
         self._check_may_wait()
         check_not_cut(self.disk, file_no - 1)
         if self._is_inside_other:
@@ -388,7 +388,7 @@ class EventGroupReader:
 
 
 def _first_gtid(head: Buffer) -> tuple[Gtid, ...]:
-    """The GTID of the group whose record begins with these bytes, if it can be had at a glance."""
+    """The GTID of the group whose record begins with these bytes, if it can be read at a glance."""
     if len(head) < GLANCE_SIZE or head[0] & ~LAST != RecordType.COMMIT or head[3] or head[8] != EventType.GTID:
         return ()
     server_id, seq_no, domain_id = GLANCE.unpack_from(head)

@@ -111,7 +111,7 @@ MakeReaders = Callable[[TableSchema, TableVersion | None], Callable[[Column], Re
 
 
 class TableDecoder(RowDecoder):
-    """Reads the row events of one version of a table; `version` is None where nobody knows it."""
+    """Reads the row events of one version of a table; `version` is None where it is not known."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class TableDecoder(RowDecoder):
         return self.version if isinstance(self.version, TableVersion) else None
 
     def expect_names(self) -> None:
-        """See that the columns have names: else they cannot be told apart.
+        """See that the columns have names: else they cannot be distinguished.
 
         Raises:
             EventError: they have none, and none are declared.
@@ -150,10 +150,10 @@ class TableDecoder(RowDecoder):
 class RowReader:
     """Reads the changes of groups; remembers the tables, which come again in every group.
 
-    `find_version` tells the version of a table at a place, with `asks_seldom` only where a
-    TABLE_MAP has no names; `declarations` tell what the binlog does not say, by table (`db.t`).
+    `find_version` gives the version of a table at a place, with `asks_seldom` only where a
+    TABLE_MAP has no names; `declarations` say what the binlog does not say, by table (`db.t`).
     With `keeps_bytes` a value that cannot be read is given as its bytes. `make_readers` gives, for
-    a table and its version, what the values of its columns are read as. `means` tells whether a name at
+    a table and its version, what the values of its columns are read as. `means` says whether a name at
     a place is that of the one table that is wanted, whatever `tables` are. `large` is what is done with row
     events that are larger than the memory.
     """
@@ -184,7 +184,7 @@ class RowReader:
     def changes(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[tuple[TableSchema, RowChange]]:
         """The changes that the events of one group make, in order, with the table as the binlog has it.
 
-        `start` is where the group begins: versions of tables are told by that.
+        `start` is where the group begins: versions of tables are found by that.
 
         Raises:
             EventError: an event is damaged, or belongs to no table, or a table contradicts its version.
@@ -245,7 +245,7 @@ class RowReader:
         return self._find_version(*_own_name(event), place)
 
     def _is_told_enough(self, event: bytes) -> bool:
-        """Whether a TABLE_MAP has names, and that is why nobody is asked for its version."""
+        """Whether a TABLE_MAP has names, and its version need not be found."""
         if not self._asks_seldom:
             return False
         data = event[EVENT_HEADER_SIZE:]

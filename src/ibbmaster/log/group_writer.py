@@ -40,7 +40,7 @@ class GroupSink(Protocol):
     def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
         """Append a commit record; with a group, it holds on to nothing any more."""
 
-    def settle(self, ticket: Ticket) -> None:
+    def make_durable(self, ticket: Ticket) -> None:
         """Make a group as durable as the options say."""
         return
 
@@ -146,7 +146,7 @@ class GroupWriter:
     def commit(self, gtid: Gtid | None, gtid_event: Buffer) -> LogPosition:
         """Log the group; returns where its commit record is, once it is as durable as the options say."""
         ticket = self.commit_ordered(gtid, gtid_event)
-        self._sink.settle(ticket)
+        self._sink.make_durable(ticket)
         return ticket.ref
 
     def commit_ordered(self, gtid: Gtid | None, gtid_event: Buffer) -> Ticket:

@@ -74,7 +74,7 @@ class FramedEventGroups(EventGroups, Protocol):
             PositionPurgedError: it is not.
         """
 
-    def pass_over(
+    def continue_at(
         self,
         position: LogPosition,
         gtids: Iterable[Gtid],
@@ -146,7 +146,7 @@ class GroupSource(Protocol):
     """Groups to read range by range, by many readers at once."""
 
     def close(self) -> None:
-        """Give back what is held; a second call does nothing."""
+        """Release what is held; a second call does nothing."""
 
     def file_name(self, file_no: int) -> str:
         """The name of a file."""
@@ -154,7 +154,7 @@ class GroupSource(Protocol):
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         """The groups of a range in order. Each body must be read, or dropped, before the next group.
 
-        With `on_fault` damage is reported there, and reading continues behind it, as far as that is possible.
+        With `on_fault` damage is reported there, and reading continues after it, as far as that is possible.
 
         Raises:
             FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
@@ -174,7 +174,7 @@ class LogEngine(GroupSource, Protocol):
         """Every file, the oldest first, one that is ready for later use included."""
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
-        """The first byte behind the durable end, in the active file."""
+        """The first byte after the durable end, in the active file."""
 
     def state(self, *, only_cached: bool = False) -> GtidState:
         """What is logged up to the durable end; the caller may keep it."""
@@ -260,7 +260,7 @@ class WritableLogEngine(LogEngine, Protocol):
     """
 
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
-        """Append one group behind all that were appended before; it need not be durable yet."""
+        """Append one group after all that were appended before; it need not be durable yet."""
 
     def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group, and return once it is as durable as the options say."""

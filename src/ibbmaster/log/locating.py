@@ -15,7 +15,7 @@ from ibbmaster.position import LOG_START, LogPosition
 
 
 def locate(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None = None) -> dict[int, LogPosition]:
-    """For each domain of a position the place behind its GTID.
+    """For each domain of a position the place after its GTID.
 
     With `on_fault` damage is reported there, and what can be read is looked through.
 
@@ -31,7 +31,7 @@ def locate(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None =
 class ReadStart(NamedTuple):
     """Where a reader that has everything up to a position goes on.
 
-    Behind `begin` there is all that it lacks. Domains interleave otherwise on each server, so a
+    After `begin` there is all that it lacks. Domains interleave otherwise on each server, so a
     position need not be a prefix of this log: a domain of `starts` is lacking only from its place on.
     """
 

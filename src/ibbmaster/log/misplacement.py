@@ -27,7 +27,7 @@ class MisplacementCheck:
         self._faults: dict[tuple[int, int], Fault | None] = {}
 
     def check(self, location: Location) -> None:
-        """A number goes back in this file, at or behind this place.
+        """A number goes back in this file, at or after this place.
 
         Raises:
             RecordError: a page is in the wrong place, as a GTID state or its copy proves.

@@ -25,7 +25,7 @@ class _Back:
     gtid: Gtid
     location: Location
     earlier: tuple[int, Location]
-    is_decided: bool = False  # a state record behind it was compared
+    is_decided: bool = False  # a state record after it was compared
     is_contradicted: bool = False  # and says something else than the groups
 
 
@@ -42,7 +42,7 @@ class OrderChecks:
         self._unheld = 0
 
     def begin_file(self, state: GtidState, location: Location) -> None:
-        """A file begins behind these groups."""
+        """A file begins after these groups."""
         self._last = {(gtid.domain_id, gtid.server_id): (gtid.seq_no, location) for gtid in state}
 
     def log(self, gtid: Gtid, location: Location) -> None:

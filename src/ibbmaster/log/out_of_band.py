@@ -18,7 +18,7 @@ from ibbmaster.position import LogPosition
 
 
 class FoundNode(NamedTuple):
-    """Where a node is, and the bytes of its header, behind which its data begins."""
+    """Where a node is, and the bytes of its header, after which its data begins."""
 
     position: LogPosition
     header_size: int

@@ -25,7 +25,7 @@ class Checked(NamedTuple):
     gtids: list[Gtid]  # the last of each (domain, server) pair, in the order in which they came
     ends_of_pairs: list[tuple[Gtid, int, int]]  # the first and the last of each, with page and offset in the block
     nodes: list[tuple[int, int, int, int]]  # out-of-band records: page, offset, bytes, bytes of the first chunk
-    is_cut: bool  # what comes there continues behind the block
+    is_cut: bool  # what comes there continues after the block
 
 
 class PageChecks:

@@ -35,7 +35,7 @@ class PageReader:
         self._is_verified = bytearray()
 
     def page(self, file_no: int, page_no: int) -> memoryview | None:
-        """One page, or None behind the physical end of the file or if there is no such file.
+        """One page, or None after the physical end of the file or if there is no such file.
 
         The view stays good for as long as it is kept.
 
@@ -59,7 +59,7 @@ class PageReader:
         return page
 
     def fresh_page(self, file_no: int, page_no: int) -> memoryview | None:
-        """The page as it is on disk now, for those who read behind a writer."""
+        """The page as it is on disk now, for those who read after a writer."""
         for attempt in range(REREADS + 1):
             self._file_no = -1
             self._readahead_pages = 1

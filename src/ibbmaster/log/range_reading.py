@@ -31,7 +31,7 @@ def ranges_of_file(file_no: int, header: FileHeader | None, first: int, end: int
 
 
 def groups_in_range(disk: ReadDisk, log_range: LogRange, on_fault: OnFault | None) -> Iterator[EventGroup]:
-    """The groups of a range; see `LogEngine.groups_in`. Behind a page that is damaged the next one is read."""
+    """The groups of a range; see `LogEngine.groups_in`. After a page that is damaged the next one is read."""
     page_no = log_range.start_offset // PAGE_SIZE
     end = LogPosition(log_range.file_no, log_range.end_offset)
     boundary = _boundary(disk, log_range, is_strict=on_fault is None)
@@ -84,7 +84,7 @@ def check_range_reached(reader: EventGroupReader, end: LogPosition, *, is_strict
 
 
 def _behind_gap(disk: ReadDisk, stopped_at: Location | None, end: LogPosition) -> Location | None:
-    """Where the log continues behind a place where nothing is written, if it does before the end of a range."""
+    """Where the log continues after a place where nothing is written, if it does before the end of a range."""
     if stopped_at is None or LogPosition.of(stopped_at) >= end:
         return None
     found = page_behind_in_file(disk, stopped_at)

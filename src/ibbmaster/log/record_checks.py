@@ -29,7 +29,7 @@ STATE_SIZE_MAX = 64 << 20  # of a GTID state record: some millions of pairs
 
 
 class _Record:
-    """One record while its chunks come in. Its head is held; the events behind it are checked as they pass."""
+    """One record while its chunks come in. Its head is held; the events after it are checked as they pass."""
 
     def __init__(self, record_type: int, ref: LogPosition) -> None:
         self.record_type = record_type
@@ -58,7 +58,7 @@ class RecordChecks:
         self._records: list[_Record] = []  # the current ones: the second is nested in the first
         self._order = order
         self._groups: GroupsOfFile | None = None  # None: what was logged is not known
-        self._state_end: tuple[int, int, int] | None = None  # file, page and offset behind the last state record
+        self._state_end: tuple[int, int, int] | None = None  # file, page and offset after the last state record
         self._waiting_states: list[tuple[LogPosition, bytes]] = []  # inside a commit record whose GTID is not known yet
 
     @property

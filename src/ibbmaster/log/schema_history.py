@@ -47,7 +47,7 @@ from ibbmaster.work import BrokenOffError, check_wanted
 MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
 QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 LOOKED_BYTES = 16 << 20  # of rows, for the names in them
-SAVED_BYTES_MIN = 1 << 20  # of the log, behind which a history is saved again; who reads less of it folds it anew
+SAVED_BYTES_MIN = 1 << 20  # of the log, after which a history is saved again; who reads less of it folds it anew
 DIGESTED_BYTES = 1 << 16  # of the last group, by which a log is known again
 _SOURCES = ("schema/*.py", "event/statement/*.py")
 
@@ -93,7 +93,7 @@ class LoggedSchema:
     """The schema history of a log, which grows with it. Thread-safe.
 
     `base` is the schema before the log, `behind` the position up to which it holds already: what
-    was logged up to there is passed over. The history is taken from `cache`, and kept there. `scan` is
+    was logged up to there is skipped. The history is taken from `cache`, and kept there. `scan` is
     a faster way to begin. `case` says how the server of the log compares names; without it that is found
     out, as far as the log says it.
     """
@@ -127,7 +127,7 @@ class LoggedSchema:
         """All that is durable now, folded.
 
         Raises:
-            BrokenOffError: it is not wanted any more; whoever asks next continues behind what was folded.
+            BrokenOffError: it is not wanted any more; the next caller continues after what was folded.
             EventError: a statement is damaged; it names the group.
             FormatError, ClassicFormatError: a file is damaged.
         """
@@ -138,7 +138,7 @@ class LoggedSchema:
                     self._case = self._given_case
                     self._looked = NamesInRows()
                     self._begin_anew()
-                self._settle_case()
+                self._find_case()
             except BrokenOffError:
                 raise  # between two groups: what was folded is good
             except BaseException:
@@ -147,7 +147,7 @@ class LoggedSchema:
             assert self._history is not None
             return self._history
 
-    def _settle_case(self) -> None:
+    def _find_case(self) -> None:
         """Find out how names are compared, and fold once more if that is not as they are written."""
         history = self._history
         if history is None or history.fold.finder is None:
@@ -159,7 +159,7 @@ class LoggedSchema:
             self._case = case
             self._begin_anew()
         else:
-            history.settle()
+            history.fix_case()
             self._save(history)
 
     def _new_history(self) -> SchemaHistory:
@@ -230,7 +230,7 @@ class LoggedSchema:
         return True
 
     def _groups_from(self, last: LastFolded) -> EventGroups:
-        """A reader of the last group and those behind it, and perhaps of some before."""
+        """A reader of the last group and those after it, and perhaps of some before."""
         plan = self._log.start_of_file(last.start.file_no)
         groups = self._log.groups(plan)
         if isinstance(groups, PagedEventGroups):
@@ -242,7 +242,7 @@ class LoggedSchema:
             if first is None or first.start >= last.start:
                 groups.close()
                 return self._log.groups(plan)
-            groups.pass_over(last.start, GtidState.parse(last.state))
+            groups.continue_at(last.start, GtidState.parse(last.state))
         return groups
 
     def _identified(self, last: LastFolded) -> LastFolded:
@@ -324,7 +324,7 @@ class LoggedSchema:
             self._cache.write(encode_history(history, self._last))
 
     def _is_long(self, history: SchemaHistory) -> bool:
-        """Whether folding it again takes time that somebody would notice."""
+        """Whether folding it again takes a noticeable time."""
         begin = self._log.start_of_file().position
         return history.end.file_no > begin.file_no or history.end.offset >= SAVED_BYTES_MIN
 
@@ -332,7 +332,7 @@ class LoggedSchema:
 class NamesInRows:
     """Looks at the names in the TABLE_MAP events of a log, which is by how its server finds tables.
 
-    Only if there is a table whose name has capitals, and no further than LOOKED_BYTES behind its statement:
+    Only if there is a table whose name has capitals, and no further than LOOKED_BYTES after its statement:
     a server that tells them apart has written the first name with a capital there, another one none.
     """
 

@@ -1,8 +1,8 @@
 """From a GTID position to the page where reading must begin, by binary search over state records.
 
 The log is a line of states: page 1 of every file, then the pages at that file's interval.
-The place wanted is the newest one whose state the replica has wholly. What is behind it and
-the replica has already is skipped by whoever reads on; that is at most one interval.
+The place wanted is the newest one whose state the replica has wholly. What follows it and
+the replica has already is skipped by the reader; that is at most one interval.
 
 States grow from file to file, so halving finds it, but for FLUSH with DELETE_DOMAIN_ID:
 files before it may hold what the replica lacks, and those after it nothing of that domain.
@@ -28,7 +28,7 @@ WALKED_STATES_MAX = 16  # in one file: so few are read one by one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeekStep:
-    """One state that was looked at; `state` is None behind the end of the log."""
+    """One state that was looked at; `state` is None after the end of the log."""
 
     file_no: int
     page_no: int
@@ -116,7 +116,7 @@ class _Search:
         return self._judged[file_no]
 
     def _was_left_behind(self, state: GtidState) -> bool:
-        """Whether a domain was deleted behind the position and logged anew: the replica lacks what was logged since."""
+        """Whether a domain was deleted after the position and logged anew: the replica lacks what was logged since."""
         first = self.full_state(self.oldest) or GtidState()
         return any(
             state.servers(gtid.domain_id)
@@ -248,7 +248,7 @@ def _find_page(
     """The last page of the file whose state is before the position.
 
     Where a file has few states all are looked at. Else it is halved, and what was found
-    counts if it tells all that was logged up to the end of the file.
+    counts if it has all that was logged up to the end of the file.
     """
     header = search.pages.header(file_no)
     interval = 0 if header is None else header.state_interval_pages

@@ -75,7 +75,7 @@ def check_continuation(
     sequence number 1 may be written as empty; unless `is_complete`, pairs may be missing in the state.
 
     Raises:
-        RecordError: the file begins behind other groups.
+        RecordError: the file begins after other groups.
     """
     for gtid in found:
         seq_no = state.seq_no(gtid.domain_id, gtid.server_id)

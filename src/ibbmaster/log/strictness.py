@@ -17,7 +17,7 @@ from ibbmaster.position import LOG_START, LogPosition
 
 
 class StrictDirectory(BinlogDirectory):
-    """Refuses a log with a hole, also one behind which data was written."""
+    """Refuses a log with a hole, also one after which data was written."""
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
         end = super().end(only_cached=only_cached)

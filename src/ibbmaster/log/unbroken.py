@@ -1,4 +1,4 @@
-"""Whether the active file of a log is whole up to the end: nobody appends behind a hole.
+"""Whether the active file of a log is whole up to the end: nothing is appended after a hole.
 
 A start does not read what lies before the last checkpoint, so it does not see what has become of it.
 """

@@ -1,6 +1,6 @@
 """Everything that can be wrong in a directory of binlog files, each fault with its place.
 
-Reads every page once, in order, and continues behind damage at the next page. What a fault
+Reads every page once, in order, and continues after damage at the next page. What a fault
 has made unknown is not compared: the GTID state is known again at the next file.
 """
 
@@ -109,7 +109,7 @@ class _Verifier:
         self._is_joint = False  # the current file is another verifier's, except its beginning
         self._is_blank_file = False  # it is pre-allocated and was never used
         self._ended_at: Location | None = None  # where its data ends
-        self._has_complained = False  # of data behind that
+        self._has_complained = False  # of data after that
 
     def check_files(self, numbers: list[int], *, is_last: bool) -> Iterator[Fault]:
         """Check files in order; unless they are the last, the last one only to where the one before it has ended."""
@@ -296,7 +296,7 @@ class _Verifier:
     def _check_page(self, page: memoryview, location: Location, offset: int) -> Generator[Fault, None, int]:
         """Check the chunks of one page from a place on.
 
-        Returns where to continue, 0 for the next page: behind the first record, if others can
+        Returns where to continue, 0 for the next page: after the first record, if others can
         be checked faster.
         """
         file_no, page_no = location.file_no, location.page_no

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query import kinds, values
+from ibbmaster.query.collecting import ALL_BITS, BITS, CONCAT_MAX, SPREADS
+from ibbmaster.query.comparing import is_ordered_by_sqlite, sort_key
+from ibbmaster.query.emitting import emit_scalar
 from ibbmaster.query.kinds import REALS, Kind, Type
-from ibbmaster.query.scalars import Scalar, Slot, as_exact, as_real, as_text, is_ordered_by_sqlite, sort_key
+from ibbmaster.query.scalars import Scalar, Slot, apply, as_exact, as_integer, as_real, as_text
 from ibbmaster.query.tree import Aggregate, Window
-from ibbmaster.query.weights import key_of
 from ibbmaster.sqltext.expression import Call, Literal
 from ibbmaster.wire.response import FieldType
 
 if TYPE_CHECKING:
     from ibbmaster.query.compiling import Emitter
 
-CONCAT_MAX = 1 << 20  # group_concat_max_len
-KEPT_MAX = 16 << 20  # bytes of all that is collected at a time
-_SPREADS = {
-    "std": (False, True),
-    "stddev": (False, True),
-    "stddev_pop": (False, True),
-    "stddev_samp": (True, True),
-    "variance": (False, False),
-    "var_pop": (False, False),
-    "var_samp": (True, False),
-}
 COUNT = Type(kind=Kind.INT, length=21, digits=19, field=FieldType.LONGLONG, is_nullable=False)
 
 
@@ -50,7 +39,6 @@ def aggregate_slot(
     if len(node.arguments) != 1:
         raise RefusedError(1064, "42000", f"{name.upper()} takes one argument")
     scalar, slots = emitter.scalar(node.arguments[0])
-    from ibbmaster.query.compiling import emit_scalar
 
     registry = emitter.registry
     distinct = "DISTINCT " if node.is_distinct else ""
@@ -62,12 +50,18 @@ def aggregate_slot(
     if kind.kind in (Kind.OPAQUE, Kind.NULL):
         raise not_supported(f"{name.upper()} of {kind.kind.value}")
     is_real = kind.kind in REALS or kind.kind in (Kind.TEXT, Kind.BYTES)
-    if name in _SPREADS:
+    if name in SPREADS:
         decimals = min(_decimals(kind) + emitter.session.division_digits, kinds.FLOATING)
         found = kinds.real(decimals=decimals)
         if decimals < kinds.FLOATING:
             found = kinds.changed(found, length=17 + decimals)
         return Slot(f"{name}_of({distinct}{emit_scalar(_stored_real(scalar), slots, registry)})", found)
+    if name in BITS:
+        found = Type(
+            kind=Kind.INT, length=21, digits=20, is_unsigned=True, field=FieldType.LONGLONG, is_nullable=False
+        )  # fmt: skip
+        masked = apply(found, lambda value: value & ALL_BITS, as_integer(scalar))
+        return Slot(f"{name}_of({emit_scalar(masked, slots, registry)})", found)
     if name not in ("sum", "avg"):
         raise not_supported(f"{name.upper()} over tables of the log")
     if is_real:
@@ -113,20 +107,19 @@ def _count(node: Aggregate, emitter: Emitter) -> Slot:
     if not node.is_distinct:
         if len(node.arguments) > 1:
             raise RefusedError(1064, "42000", "COUNT takes one argument")
-        sql, _ = emitter.value(node.arguments[0])
-        return Slot(f"count({sql})", COUNT)
+        sql, kind = emitter.value(node.arguments[0])
+        return Slot(
+            f"count({sql})" if kind.is_nullable else "count(*)", COUNT
+        )  # a server does not look at what is never NULL
     if len(node.arguments) > 1:
         raise not_supported("COUNT(DISTINCT …) of several expressions")
     return Slot(f"count(DISTINCT {emitter.key(node.arguments[0])})", COUNT)
 
 
 def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, is_stable: bool) -> Slot:
-    from ibbmaster.query.compiling import emit_scalar
 
     kind = scalar.type
-    if kind.kind in (Kind.OPAQUE, Kind.BIT):
-        raise not_supported(f"{name.upper()} of such values")
-    if kind.kind is Kind.NULL or (kind.kind is Kind.FLOAT and kind.column is None):
+    if kind.kind in (Kind.OPAQUE, Kind.BIT, Kind.NULL) or (kind.kind is Kind.FLOAT and kind.column is None):
         raise not_supported(f"{name.upper()} of such values")
     sql = emit_scalar(scalar, slots, emitter.registry)
     field = kind.field
@@ -144,7 +137,6 @@ def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, 
 
 
 def _group_concat(node: Aggregate, emitter: Emitter, tables: int) -> Slot:
-    from ibbmaster.query.compiling import emit_scalar
     from ibbmaster.query.functions import call
 
     registry = emitter.registry
@@ -216,218 +208,3 @@ def _own_field(kind: Type) -> FieldType | None:
     if kind.column is not None and kind.kind not in kinds.TEXTS:
         return FieldType(kind.column.column_type)
     return kind.field
-
-
-# Computed -------------------------------------------------------------------------------------
-
-
-class SumExact:
-    """SUM of numbers as they are stored; also over windows."""
-
-    def __init__(self) -> None:
-        self._sum = 0
-        self._count = 0
-        self._scale = 0
-        self._wanted = 0
-
-    def step(self, data: bytes | None, scale: int, wanted: int) -> None:
-        self._scale, self._wanted = scale, wanted  # of AVG, the digits that its division adds
-        if data is not None:
-            self._sum += int.from_bytes(data, "big") - values._BIAS
-            self._count += 1
-
-    def inverse(self, data: bytes | None, scale: int, wanted: int) -> None:
-        if data is not None:
-            self._sum -= int.from_bytes(data, "big") - values._BIAS
-            self._count -= 1
-
-    def value(self) -> bytes | None:
-        if not self._count:
-            return None
-        return (self._sum + values._BIAS).to_bytes(values.DECIMAL_BYTES, "big")
-
-    finalize = value
-
-
-class AvgExact(SumExact):
-    """AVG of exact numbers."""
-
-    def value(self) -> bytes | None:
-        if not self._count:
-            return None
-        total = Decimal(self._sum).scaleb(-self._scale, values.EXACT)
-        found = values.divided(total, self._count, self._wanted)
-        assert found is not None
-        return values.store_decimal(found, values.scale_of_quotient(self._scale, 0, self._wanted))
-
-    finalize = value
-
-
-class SumReal:
-    """SUM of floating numbers, one after the other."""
-
-    def __init__(self) -> None:
-        self._values: list[float] = []
-        self._sum = 0.0
-        self._count = 0
-
-    def step(self, value: float | None) -> None:
-        if value is not None:
-            self._sum += value
-            self._count += 1
-
-    def finalize(self) -> float | None:
-        return self._sum if self._count else None
-
-
-class AvgReal(SumReal):
-    def finalize(self) -> float | None:
-        return self._sum / self._count if self._count else None
-
-
-def spread(name: str) -> type:
-    """STDDEV and VARIANCE as MariaDB computes them: by one pass of a recurrence."""
-    is_sample, is_root = _SPREADS[name]
-
-    class Spread:
-        def __init__(self) -> None:
-            self._count, self._mean, self._square = 0, 0.0, 0.0
-
-        def step(self, value: float | None) -> None:
-            if value is None:
-                return
-            self._count += 1
-            if self._count == 1:
-                self._mean = value
-                return
-            before = self._mean
-            self._mean = before + (value - before) / self._count
-            self._square += (value - before) * (value - self._mean)
-
-        def finalize(self) -> float | None:
-            if self._count <= is_sample:
-                return None
-            found: float = self._square / (self._count - is_sample)
-            return found**0.5 if is_root else found
-
-    return Spread
-
-
-def extreme_text(is_greatest: bool) -> type:
-    """MIN and MAX of texts: the first one of those that compare alike."""
-
-    class Extreme:
-        def __init__(self) -> None:
-            self._text: str | None = None
-            self._key = self._tied = b""
-            self._make: Callable[[str], bytes] | None = None
-
-        def step(self, text: str | None, collation: str, is_stable: int) -> None:
-            if text is None:
-                return
-            if self._make is None:
-                self._make = key_of(collation)
-            key = self._make(text)
-            if key == self._key and text != self._text and not is_stable:
-                self._tied = key
-            if self._text is None or (key > self._key if is_greatest else key < self._key):
-                self._text, self._key = text, key
-
-        def finalize(self) -> str | None:
-            if self._tied and self._tied == self._key:
-                raise ALIKE
-            return self._text
-
-    return Extreme
-
-
-ALIKE = not_supported("choosing one of several texts that compare alike")
-
-
-class SumOnce(SumExact):
-    """SUM(DISTINCT …)"""
-
-    def step(self, data: bytes | None) -> None:  # type: ignore[override]
-        super().step(data, 0, 0)
-
-    def finalize(self) -> bytes | None:
-        return self.value()
-
-
-class _OneValue:
-    """One value out of a group; the aggregates below say which."""
-
-    def __init__(self) -> None:
-        self._value: Any = None
-        self._is_there = False
-
-    def finalize(self) -> Any:
-        return self._value
-
-
-class SameRow(_OneValue):
-    """The value of any row of a group, where all of them have the same."""
-
-    def step(self, value: Any) -> None:
-        if not self._is_there:
-            self._value, self._is_there = value, True
-        elif value != self._value:
-            raise ALIKE
-
-
-class FirstRow(_OneValue):
-    """The value of the first row of a group."""
-
-    def step(self, value: Any) -> None:
-        if not self._is_there:
-            self._value, self._is_there = value, True
-
-
-class OnlyRow(_OneValue):
-    """The value of the only row of a query in brackets."""
-
-    def step(self, value: Any) -> None:
-        if self._is_there:
-            raise RefusedError(1242, "21000", "Subquery returns more than 1 row")
-        self._value, self._is_there = value, True
-
-
-class ConcatOf:
-    """GROUP_CONCAT."""
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[tuple[Any, ...], str, Any]] = []
-        self._separator = ","
-        self._orders = ""
-        self._limit = CONCAT_MAX
-        self._size = 0
-
-    def step(self, text: str | None, key: Any, separator: str, orders: str, limit: int, *keys: Any) -> None:
-        self._separator, self._orders, self._limit = separator, orders, limit
-        if text is None:
-            return
-        self._size += len(text) + 100
-        if self._size > KEPT_MAX:
-            raise RefusedError(1041, "HY000", "Out of memory: GROUP_CONCAT collects too much")
-        self._rows.append((keys, text, key))
-
-    def finalize(self) -> str | None:
-        if not self._rows:
-            return None
-        rows = self._rows
-        for no in reversed(range(len(self._orders))):
-            rows.sort(
-                key=lambda row: (row[0][no] is not None, row[0][no] if row[0][no] is not None else 0),
-                reverse=self._orders[no] == "-",
-            )
-        if rows[0][2] is not None:
-            seen: dict[Any, str] = {}
-            for _, text, key in rows:
-                seen.setdefault(key, text)
-            texts = list(seen.values())
-        else:
-            texts = [text for _, text, _ in rows]
-        found = self._separator.join(texts)
-        if len(found.encode("utf-8", "surrogateescape")) > self._limit:
-            raise not_supported("GROUP_CONCAT of more than group_concat_max_len")
-        return found

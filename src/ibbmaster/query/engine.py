@@ -17,20 +17,21 @@ from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.statement import TableName
 from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.query import aggregates, values
-from ibbmaster.query.compiling import QuerySession
-from ibbmaster.query.kinds import FLOATING, REALS, Kind, Type, definition_of
+from ibbmaster.query import collecting
+from ibbmaster.query.kinds import Type, definition_of
 from ibbmaster.query.listed import ServerTable
-from ibbmaster.query.planning import Plan, Planner, SourceColumn, SourceTable
+from ibbmaster.query.planning import Planner
 from ibbmaster.query.reading import read_query
 from ibbmaster.query.scalars import Slot
+from ibbmaster.query.session_functions import QuerySession
+from ibbmaster.query.showing import shower
+from ibbmaster.query.sources import Plan, SourceColumn, SourceTable
 from ibbmaster.query.tables import LoadedTable
 from ibbmaster.query.tree import NamedTable
 from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.sql.definitions import column_definition
 from ibbmaster.sql.local_values import local_columns
 from ibbmaster.sql.select import FoundRows
-from ibbmaster.sql.value_texts import encoded
 from ibbmaster.sqltext.sql_mode import (
     MSSQL,
     NO_UNSIGNED_SUBTRACTION,
@@ -40,7 +41,6 @@ from ibbmaster.sqltext.sql_mode import (
     TIME_ROUND_FRACTIONAL,
     sql_mode_text,
 )
-from ibbmaster.versions import Difference
 from ibbmaster.wire.response import ColumnDefinition
 from ibbmaster.work import BrokenOffError, check_wanted
 
@@ -60,7 +60,6 @@ TOO_COSTLY = RefusedError(
     "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE and use SET SQL_BIG_SELECTS=1 or "
     "SET MAX_JOIN_SIZE=# if the SELECT is okay",
 )
-FIXED_MAX = 1e17  # of floating numbers that are shown with a fixed point
 #: What of sql_mode changes values of expressions.
 OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
 _LIMITS = {
@@ -71,17 +70,18 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_COLUMN: 2000,
 }
 _AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
-    "sum_real": (1, aggregates.SumReal),
-    "avg_real": (1, aggregates.AvgReal),
-    "min_text": (3, aggregates.extreme_text(is_greatest=False)),
-    "max_text": (3, aggregates.extreme_text(is_greatest=True)),
-    "first_row": (1, aggregates.FirstRow),
-    "same_row": (1, aggregates.SameRow),
-    "sum_once": (1, aggregates.SumOnce),
-    "only_row": (1, aggregates.OnlyRow),
-    "concat_of": (-1, aggregates.ConcatOf),
-    **{f"{name}_of": (1, aggregates.spread(name)) for name in ("std", "stddev", "stddev_pop", "stddev_samp")},
-    **{f"{name}_of": (1, aggregates.spread(name)) for name in ("variance", "var_pop", "var_samp")},
+    "sum_real": (1, collecting.SumReal),
+    "avg_real": (1, collecting.AvgReal),
+    "min_text": (3, collecting.extreme_text(is_greatest=False)),
+    "max_text": (3, collecting.extreme_text(is_greatest=True)),
+    "first_row": (1, collecting.FirstRow),
+    "same_row": (1, collecting.SameRow),
+    "sum_once": (1, collecting.SumOnce),
+    "only_row": (1, collecting.OnlyRow),
+    "concat_of": (-1, collecting.ConcatOf),
+    **{f"{name}_of": (1, collecting.spread(name)) for name in ("std", "stddev", "stddev_pop", "stddev_samp")},
+    **{f"{name}_of": (1, collecting.bits(name)) for name in collecting.BITS},
+    **{f"{name}_of": (1, collecting.spread(name)) for name in ("variance", "var_pop", "var_samp")},
 }
 
 #: Gives the rows of a table at the session's place in the log, with the values of these columns; or refuses.
@@ -168,6 +168,12 @@ class QueryRun:
         source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
         return loaded.name, source
 
+    def restrict(self, slot: Slot, text: str) -> None:
+        """As `Tables` has it; tables of the log are read whole."""
+        table = self._listed.get(slot.table)
+        if table is not None:
+            table.restrict(slot, text)
+
     def _listed_source(self, table: NamedTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
         session = self._session
         loaded = ServerTable(
@@ -200,7 +206,7 @@ class QueryRun:
             self._load(plan.sql)
             self._steps_left = math.inf if self._tables else STEPS_MAX
             cursor = self._execute(plan.sql)
-            shows = [self._shower(column.type) for column in plan.columns]
+            shows = [shower(column.type, self._session) for column in plan.columns]
             rows = self._rows(cursor, shows)
             first = list(itertools.islice(rows, FIRST_ROWS))
         except BaseException:
@@ -210,12 +216,13 @@ class QueryRun:
         return Relation(definitions, first if is_all else itertools.chain(first, rows), is_open=not is_all)
 
     def _plan(self) -> Plan:
+        query = read_query(self._tokens)
         sql_mode = self._tokens.sql_mode
         if sql_mode & OTHER_VALUES:
             raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
         planner = Planner(self._session, self, self, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
         self._is_limited = any(token.is_word("LIMIT") for token in self._tokens.tokens)
-        return planner.plan(read_query(self._tokens))
+        return planner.plan(query)
 
     def _definition(self, name: str, kind: Type) -> ColumnDefinition:
         return definition_of(kind, name, self._session.charset, self._session.collation_id)
@@ -233,7 +240,7 @@ class QueryRun:
             database.create_function(name, count, self._guarded(compute))
         for name, (count, made) in _AGGREGATES.items():
             database.create_aggregate(name, count, self._guarded_class(made))
-        for name, made in (("sum_exact", aggregates.SumExact), ("avg_exact", aggregates.AvgExact)):
+        for name, made in (("sum_exact", collecting.SumExact), ("avg_exact", collecting.AvgExact)):
             database.create_window_function(name, 3, self._guarded_class(made))
         database.set_progress_handler(self._look, STEPS_BETWEEN_LOOKS)
         return database
@@ -339,63 +346,6 @@ class QueryRun:
         if "full" in problem or "too big" in problem or "memory" in problem:
             return out_of_memory(f"{what} of so many rows")
         return not_supported(f"{what} of this form: {problem}")
-
-    def _shower(self, kind: Type) -> Callable[[Any], bytes] | None:
-        """What makes the text of a value as SQLite has it."""
-        load = values.loading(kind)
-        charset = self._session.charset
-        target = charset if charset not in (None, "binary") else kind.charset or "utf8mb4"
-        if kind.kind is Kind.NULL:
-            return None
-        if kind.kind is Kind.OPAQUE:
-            return lambda value: value if isinstance(value, bytes) else value.encode()
-        has_negative_zero = Difference.SHOWS_NEGATIVE_ZERO.holds(self._session.version)
-        if kind.kind is Kind.DOUBLE and kind.column is None and not has_negative_zero:
-            load = lambda value: value + 0.0  # noqa: E731 - as the other ways to load
-        elif kind.kind is Kind.DOUBLE and kind.column is None:
-            load = _without_negative_zero
-        if (
-            kind.kind is Kind.DOUBLE
-            and kind.column is None
-            and kind.decimals < FLOATING
-            and not self._session.is_binary
-        ):
-            load = _within_length(load)
-        if kind.kind is Kind.DATETIME:
-            decimals = kind.decimals
-            return lambda value: values.fitted_moment(value, decimals).encode()
-        text = values.text_function(kind)
-        if self._session.is_binary and kind.kind in REALS:
-            text = repr
-
-        def show(value: Any) -> bytes:
-            shown = text(value if load is None else load(value))
-            if isinstance(shown, bytes):
-                return shown
-            return shown.encode() if target == "utf8mb4" and shown.isascii() else encoded(shown, str(target))
-
-        return show
-
-
-def _without_negative_zero(value: float) -> float:
-    """
-    Raises:
-        RefusedError: it is -0, which a server shows as it is or as 0, by how it has come by it.
-    """
-    if not value and math.copysign(1, value) < 0:
-        raise not_supported("the number -0")
-    return value
-
-
-def _within_length(load: values.Convert | None) -> values.Convert:
-    """A number with a fixed point: a server cuts the digits of a larger one if it has kept it in a table."""
-
-    def check(value: float) -> float:
-        if abs(value) >= FIXED_MAX:
-            raise not_supported(f"numbers with a fixed point from {FIXED_MAX:g} on")
-        return value if load is None else float(load(value))
-
-    return check
 
 
 def _session_of(query: AnyQuery) -> QuerySession:

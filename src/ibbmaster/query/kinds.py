@@ -10,14 +10,14 @@ from typing import Any
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.schema.model import SqlType
-from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
+from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, ColumnFlag, FieldType
 
 PRECISION_MAX, SCALE_MAX = 65, 38
 VARIABLE_MAX = 65_535  # bytes of the longest text that is no BLOB
 LENGTH_MAX = (1 << 32) - 1
 FLOATING = 31  # decimals of numbers without a fixed scale
 NOT_FIXED = 39
-UNSIGNED, BINARY, NOT_NULL = 0x20, 0x80, 0x01
+UNSIGNED, BINARY, NOT_NULL = ColumnFlag.UNSIGNED, ColumnFlag.BINARY, ColumnFlag.NOT_NULL
 INT_DIGITS_MAX = 9  # that an INT has for certain
 
 
@@ -77,6 +77,7 @@ class Type:
     is_blob: bool = False
     is_truth: bool = False  # whether it is the result of a comparison
     fraction: int = -1  # digits behind the point that are computed with, where these are more than those shown
+    hidden: int = -1  # such digits of a column of a result, which are there no more
     charset: str | None = None  # of a column's texts, where they can hold only its letters
 
     @property
@@ -259,7 +260,7 @@ def of_all(kinds: Sequence[Type]) -> Type:
     is_nullable = any(kind.is_nullable for kind in kinds)
     if not known:
         return NULL
-    if len(known) < len(kinds) and any(kind.kind is Kind.INT and kind.is_unsigned for kind in known):
+    if known != list(kinds[: len(known)]) and any(kind.kind is Kind.INT and kind.is_unsigned for kind in known):
         raise not_supported("NULL beside whole numbers without a sign")
     if len(known) == 1 and known[0].kind is not Kind.BIT:
         return _widened(known[0].computed(is_nullable=is_nullable))

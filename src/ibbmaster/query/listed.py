@@ -12,8 +12,9 @@ from ibbmaster.dialogue.conversion import integer_of, text_of
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.event.rows.charset import character_size
 from ibbmaster.query import kinds, values
+from ibbmaster.query.comparing import cached
 from ibbmaster.query.kinds import EXACT_NAMES, Kind, Type
-from ibbmaster.query.scalars import Slot, cached
+from ibbmaster.query.scalars import Slot
 from ibbmaster.query.weights import key_of
 from ibbmaster.schema.collations import sent_collation_number
 from ibbmaster.wire.response import ColumnDefinition, FieldType
@@ -72,6 +73,7 @@ class ServerTable:
         self._columns = [_sent(column, charset, collation_id) for column in relation.columns]
         self._types = [listed_type(column, folds=folds) for column in self._columns]
         self._keys: dict[int, str] = {}  # of columns of texts that are compared: their collations
+        self._wanted: dict[int, tuple[str, str]] = {}  # what columns are to be equal to, and by which collation
 
     def slots(self) -> Iterator[tuple[str, Slot]]:
         """The name of each column, and how SQL knows it."""
@@ -83,6 +85,10 @@ class ServerTable:
         place = int(slot.sql.removeprefix(f"{self._alias}.c"))
         self._keys[place] = str(slot.type.collation)
         return f"{self._alias}.k{place}"
+
+    def restrict(self, slot: Slot, text: str) -> None:
+        """Load only rows in which a column compares equal to a text."""
+        self._wanted[int(slot.sql.removeprefix(f"{self._alias}.c"))] = text, str(slot.type.collation)
 
     def load(self, sql: str) -> tuple[str, str, Iterator[tuple[Any, ...]]]:
         """The statements that make and fill the table for a query, and the rows for the second one."""
@@ -96,7 +102,11 @@ class ServerTable:
     def _rows(self, places: list[int]) -> Iterator[tuple[Any, ...]]:
         stores = [(place, _storing(self._types[place])) for place in places]
         keys = [(places.index(place), cached(key_of(collation))) for place, collation in self._keys.items()]
-        for count, given in enumerate(self._relation.rows):
+        given_rows = self._relation.rows
+        for place, (text, collation) in self._wanted.items():
+            is_wanted = _equal_to(text, cached(key_of(collation)))
+            given_rows = [given for given in given_rows if is_wanted(given[place])]
+        for count, given in enumerate(given_rows):
             if not count % ROWS_BETWEEN_LOOKS:
                 check_wanted()
             row: list[Any] = [None if given[place] is None else store(given[place]) for place, store in stores]
@@ -118,11 +128,23 @@ def _storing(kind: Type) -> Callable[[Any], Any]:
     match kind.kind:
         case Kind.INT:
             bias = values.WIDE if kind.is_wide else 0
-            return lambda value: (integer_of(value) or 0) - bias
+            return lambda value: (value if type(value) is int else integer_of(value) or 0) - bias
         case Kind.DECIMAL:
             return lambda value: values.store_decimal(Decimal(text_of(value)), kind.decimals)
         case Kind.DOUBLE:
             return float
         case Kind.DATETIME:
             return text_of
-    return lambda value: text_of(value).encode("utf-8", "replace").decode("utf-8")
+    return _whole_text
+
+
+def _equal_to(text: str, key: Callable[[str], bytes]) -> Callable[[Any], bool]:
+    """Whether values compare equal to a text; NULL does not."""
+    wanted = key(text)
+    return lambda value: value is not None and (value == text or key(text_of(value)) == wanted)
+
+
+def _whole_text(value: Any) -> str:
+    """A text without halves of letters, which SQLite does not take."""
+    text = text_of(value)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ibbmaster.dialogue.refusal import not_supported
+from ibbmaster.query.nodes import NodeParser
 from ibbmaster.query.tree import (
-    Aggregate,
-    Cast,
     Compound,
     Definition,
     DerivedTable,
@@ -14,32 +13,15 @@ from ibbmaster.query.tree import (
     NamedTable,
     Nested,
     Node,
-    OrderKey,
     Query,
     SelectBlock,
     Source,
-    Window,
     WithQuery,
 )
-from ibbmaster.sqltext.expression import (
-    BARE_FUNCTIONS,
-    RESERVED,
-    SPACELESS,
-    Call,
-    ColumnName,
-    ExpressionParser,
-    Literal,
-    Operation,
-    Star,
-)
-from ibbmaster.sqltext.operators import PREDICATE
-from ibbmaster.sqltext.sql_mode import IGNORE_SPACE
+from ibbmaster.sqltext.expression import ColumnName, Literal, Star
+from ibbmaster.sqltext.expression_parser import RESERVED
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, TokenKind, words
 
-AGGREGATES = words(
-    "count sum avg min max group_concat std stddev stddev_pop stddev_samp variance var_pop var_samp bit_and bit_or "
-    "bit_xor any_value json_arrayagg json_objectagg"
-)
 _OPTIONS = words(
     "ALL HIGH_PRIORITY STRAIGHT_JOIN SQL_SMALL_RESULT SQL_BIG_RESULT SQL_BUFFER_RESULT SQL_CACHE SQL_NO_CACHE "
     "SQL_CALC_FOUND_ROWS"
@@ -61,7 +43,7 @@ def read_query(tokens: SqlTokens) -> Query:
     return query
 
 
-class _QueryReader(ExpressionParser):
+class _QueryReader(NodeParser):
     """Recursive descent over one query. Nodes of `tree` stand among the dialogue's expressions."""
 
     def _query(self) -> Query:
@@ -302,19 +284,6 @@ class _QueryReader(ExpressionParser):
         )
         return self._take_name() if is_alias else None
 
-    def _order_keys(self) -> tuple[OrderKey, ...]:
-        if not self._accept("ORDER", "BY"):
-            return ()
-        keys = []
-        while True:
-            node = self._expression()
-            is_descending = self._accept("DESC")
-            if not is_descending:
-                self._accept("ASC")
-            keys.append(OrderKey(node, is_descending))
-            if not self._accept(","):
-                return tuple(keys)
-
     def _limited(self) -> tuple[int, int | None] | None:
         if self._accept("LIMIT"):
             first = self._take_int()
@@ -337,22 +306,6 @@ class _QueryReader(ExpressionParser):
                 raise not_supported("FETCH … WITH TIES")
         return skip, count
 
-    # Expressions ------------------------------------------------------------------------------
-
-    def _operand(self) -> Node:  # type: ignore[override]
-        token = self._token()
-        following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
-        if token is not None and token.kind is TokenKind.WORD and following is not None:
-            word = token.text.upper()
-            if following.kind is TokenKind.TEXT and word in ("DATE", "TIME", "TIMESTAMP"):
-                self._index += 1
-                found: Node = Operation(f"LITERAL {word}", (Literal(self._take_texts()),))
-                return found
-        node: Node = super()._operand()
-        while self._accept("COLLATE"):
-            node = Operation("COLLATE", (node, Literal(self._take_name().lower())))  # type: ignore[arg-type]
-        return node
-
     def _subquery(self) -> Nested:  # type: ignore[override]
         self._depth += 1
         if self._depth > 20:
@@ -361,175 +314,6 @@ class _QueryReader(ExpressionParser):
         self.expect(")")
         self._depth -= 1
         return Nested(query)
-
-    def _column_or_call(self) -> Node:  # type: ignore[override]
-        token = self._token()
-        assert token is not None
-        if self._is_call() and token.kind != "quoted":
-            return self._call()
-        parts = [self._take_name()]
-        if token.kind is TokenKind.WORD and token.text.lower() in BARE_FUNCTIONS:
-            return Call(token.text.lower(), token.text)
-        while len(parts) < 3 and self._accept("."):
-            if self._accept("*"):
-                return Star(tuple(parts))
-            parts.append(self._take_name())
-        if self._peek("("):
-            raise not_supported(f"{'.'.join(parts)}() over tables of the log")
-        return ColumnName(tuple(parts))
-
-    def _call(self, database: str | None = None) -> Node:  # type: ignore[override]
-        written = self._take_name()
-        name = written.lower()
-        is_spaced = not self.is_at_end and self._tokens[self._index].is_spaced
-        self.expect("(")
-        if is_spaced and name in SPACELESS and not self._sql_mode & IGNORE_SPACE:
-            self._skip_brackets()
-            return Call(f"{name} ", written)  # which nobody has
-        if name in AGGREGATES:
-            function: Aggregate | Call = self._aggregate(name)
-        else:
-            node = self._plain_call(name, written)
-            if not isinstance(node, Call):
-                return node
-            function = node
-        return self._window(function) if self._accept("OVER") else function
-
-    def _plain_call(self, name: str, written: str) -> Node:
-        match name:
-            case "cast":
-                value = self._expression()
-                self.expect("AS")
-                return self._cast(value)
-            case "convert":
-                value = self._expression()
-                if self._accept("USING"):
-                    charset = self._take_name().lower()
-                    self.expect(")")
-                    return Cast(value, "using", charset=charset)
-                self.expect(",")
-                return self._cast(value)
-            case "extract":
-                unit = self._take_word()
-                self.expect("FROM")
-                arguments: tuple[Node, ...] = (Literal(unit), self._expression())
-            case "trim":
-                arguments = self._trimmed()
-            case "position":
-                wanted = self._expression(PREDICATE + 1)
-                self.expect("IN")
-                arguments = (wanted, self._expression())
-                name = "locate"
-            case "substring" | "substr" | "mid":
-                arguments = self._substring()
-            case "timestampdiff" | "timestampadd":
-                unit = self._take_word().removeprefix("SQL_TSI_")
-                self.expect(",")
-                arguments = (Literal(unit), *self._list(self._expression))
-            case "char":
-                arguments = self._list(self._expression)
-                if self._accept("USING"):
-                    raise not_supported("CHAR(… USING …)")
-            case "mod" | "left" | "right" | _:
-                arguments = () if self._peek(")") else self._list(self._expression)
-        self.expect(")")
-        return Call(name, written, arguments)  # type: ignore[arg-type]
-
-    def _trimmed(self) -> tuple[Node, ...]:
-        side = next((word for word in ("LEADING", "TRAILING", "BOTH") if self._accept(word)), "BOTH")
-        if self._accept("FROM"):
-            return self._expression(), Literal(" "), Literal(side)
-        first = self._expression()
-        if self._accept("FROM"):
-            return self._expression(), first, Literal(side)
-        return first, Literal(" "), Literal(side)
-
-    def _substring(self) -> tuple[Node, ...]:
-        value = self._expression()
-        if self._accept("FROM"):
-            start = self._expression()
-            return (value, start, self._expression()) if self._accept("FOR") else (value, start)
-        self.expect(",")
-        return value, *self._list(self._expression)
-
-    def _aggregate(self, name: str) -> Aggregate:
-        if name == "count" and self._accept("*"):
-            self.expect(")")
-            return Aggregate(name, ())
-        is_distinct = self._accept("DISTINCT")
-        if not is_distinct:
-            self._accept("ALL")
-        arguments = self._list(self._expression)
-        order_by: tuple[OrderKey, ...] = ()
-        separator = ","
-        if name == "group_concat":
-            order_by = self._order_keys()
-            if self._accept("SEPARATOR"):
-                separator = self._take_text()
-            if self._peek("LIMIT"):
-                raise not_supported("LIMIT in GROUP_CONCAT")
-        self.expect(")")
-        return Aggregate(name, arguments, is_distinct, order_by, separator)
-
-    def _window(self, function: Aggregate | Call) -> Window:
-        if not self._accept("("):
-            raise not_supported("windows by name")
-        partition_by: tuple[Node, ...] = ()
-        if self._accept("PARTITION", "BY"):
-            partition_by = self._list(self._expression)
-        order_by = self._order_keys()
-        frame = ""
-        if self._peek("ROWS") or self._peek("RANGE"):
-            frame = self._frame()
-        self.expect(")")
-        return Window(function, partition_by, order_by, frame)
-
-    def _frame(self) -> str:
-        unit = self._take_word()
-        if unit == "RANGE":
-            raise not_supported("RANGE of a window")
-        if self._accept("BETWEEN"):
-            first = self._bound()
-            self.expect("AND")
-            return f"ROWS BETWEEN {first} AND {self._bound()}"
-        return f"ROWS {self._bound()}"
-
-    def _bound(self) -> str:
-        if self._accept("CURRENT", "ROW"):
-            return "CURRENT ROW"
-        amount = "UNBOUNDED" if self._accept("UNBOUNDED") else str(self._take_int())
-        return f"{amount} {'PRECEDING' if self._accept('PRECEDING') else self._following()}"
-
-    def _following(self) -> str:
-        self.expect("FOLLOWING")
-        return "FOLLOWING"
-
-    def _cast(self, value: Node) -> Cast:
-        """A type, and the bracket that ends the call."""
-        kind = self._take_word().lower()
-        is_unsigned = kind == "unsigned"
-        if kind in ("signed", "unsigned"):
-            if not self._accept("INTEGER"):
-                self._accept("INT")
-            kind = "integer"
-        elif kind == "int":
-            kind = "integer"
-        elif kind in ("dec", "numeric"):
-            kind = "decimal"
-        elif kind == "double":
-            self._accept("PRECISION")
-        elif kind == "nchar":
-            raise not_supported("CAST AS NCHAR")
-        length = scale = None
-        if self._accept("("):
-            length = self._take_int()
-            scale = self._take_int() if self._accept(",") else None
-            self.expect(")")
-        charset = None
-        if self._accept("CHARACTER", "SET") or self._accept("CHARSET"):
-            charset = self._take_name().lower()
-        self.expect(")")
-        return Cast(value, kind, length, scale, is_unsigned, charset)
 
 
 def _without_end(block: SelectBlock) -> SelectBlock:

@@ -10,8 +10,9 @@ from typing import Any
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.query import kinds, values
+from ibbmaster.query.comparing import cached
 from ibbmaster.query.kinds import Kind, Type
-from ibbmaster.query.scalars import Slot, cached
+from ibbmaster.query.scalars import Slot
 from ibbmaster.query.weights import key_of
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableVersion

@@ -69,6 +69,11 @@ def rounded(value: Decimal | int, decimals: int, rounding: str = decimal.ROUND_H
     return Decimal(value).quantize(_unit(decimals), rounding=rounding, context=EXACT)
 
 
+def at_most(value: Decimal | int, decimals: int) -> Decimal:
+    """A number with no more digits behind the point; with fewer it stays as it is, as a quotient of it shows."""
+    return Decimal(value) if scale_of(value) <= decimals else rounded(value, decimals)
+
+
 def checked_decimal(value: Decimal) -> Decimal:
     """
     Raises:

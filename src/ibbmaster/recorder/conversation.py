@@ -1,4 +1,4 @@
-"""What both ends of a connection say, told from its packets by somebody between them. No clock, no socket.
+"""What both ends of a connection say, as a relay between them reads it from the packets. No clock, no socket.
 
 Whatever bytes come, memory is bounded: of a packet that is too large for what it should be only
 the beginning is kept, and events come in pieces. Nothing of a login is kept but the user's name.
@@ -28,7 +28,7 @@ PROGRESS_CODE = 0xFFFF  # an ERR of this code is no error
 LOCAL_FILE_MARK = 0xFB
 COM_FIELD_LIST = 0x04
 COM_CHANGE_USER = 0x11
-#: What is taken away from a greeting: behind any of these nobody between the two could read on.
+#: What is taken away from a greeting: after any of these a relay between the two could read no further.
 TAKEN_AWAY = Capability.TLS | Capability.COMPRESS | Capability.ZSTD_COMPRESS
 CONNECT_STATE = re.compile(rb"@slave_connect_state\s*=\s*['\"]([0-9,\s-]*)['\"]", re.I)
 _NO_ANSWER = (Command.QUIT, Command.STATEMENT_CLOSE, Command.STATEMENT_LONG_DATA)
@@ -120,7 +120,7 @@ class _Payload(NamedTuple):
 class _Cutter:
     """Cuts one direction into payloads, whatever their numbers; keeps no more than `limit` bytes of one.
 
-    With `in_pieces` a larger payload comes in several; else what is behind the limit is forgotten.
+    With `in_pieces` a larger payload comes in several; else what exceeds the limit is forgotten.
     """
 
     def __init__(self, limit: int) -> None:
@@ -389,7 +389,7 @@ class GreetingEditor:
 def greeting_in_clear(frame: bytes) -> bytes:
     """The packet of a greeting that offers neither TLS nor compression; what is none stays as it is."""
     version_end = frame.find(b"\0", PACKET_HEADER_SIZE + 1)
-    low = version_end + 1 + 4 + SEED_FIRST_SIZE + 1  # behind version, connection id and half the seed
+    low = version_end + 1 + 4 + SEED_FIRST_SIZE + 1  # after version, connection id and half the seed
     high = low + 5
     is_greeting = frame[PACKET_HEADER_SIZE : PACKET_HEADER_SIZE + 1] == bytes((PROTOCOL_VERSION,))
     if not is_greeting or version_end < 0 or len(frame) < high + 2:

@@ -33,7 +33,7 @@ from ibbmaster.wire.command import BinlogDump, QueryCommand, Quit, RegisterRepli
 from ibbmaster.wire.response import Err
 
 LIVE_S = 0.2  # a primary that had nothing for so long has sent what it had
-STALL_PERIODS = 1.5  # silence of so many heartbeat periods is a stall
+STALL_PERIODS = 1.5  # silence of this number of heartbeat periods is a stall
 STALL_MAX_S = 3600.0
 SQL_SIZE_MAX = 200  # of a statement that names a place
 ERROR_SIZE_MAX = 500
@@ -93,7 +93,7 @@ class RecordedConnection:
         await self._record(self._refused)
 
     def closed(self) -> None:
-        """The connection is over; how it ended has been told."""
+        """The connection is over; how it ended has been reported."""
 
     async def _record(self, act: Callable[..., None], *arguments: object) -> None:
         def call() -> None:
@@ -289,7 +289,7 @@ class RecordedConnection:
         return {"place": place, **({"sql": sql} if sql else {}), "connection": self._primary_number}
 
     def _place_in(self, dump: RecordedDump) -> dict[str, object]:
-        """The keys of the place behind what came last, perhaps inside of a packet."""
+        """The keys of the place after what came last, perhaps inside of a packet."""
         begun = self._conversation.begun
         return dump.place_of_end(begun) if dump.has_begun or begun[0] else self._named("before dump")
 

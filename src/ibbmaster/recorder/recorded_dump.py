@@ -28,7 +28,7 @@ from ibbmaster.testkit.place import Landmark
 from ibbmaster.testkit.stream_places import SeenPacket, StreamPlaces
 from ibbmaster.wire.command import BinlogDump, DumpFlag
 
-TYPE_END = 5  # bytes of an event behind which its type is known
+TYPE_END = 5  # bytes of an event after which its type is known
 _IN_GROUP_ONCE = (Landmark.GTID, Landmark.COMMIT)
 _OPENING = (Landmark.OPENING_ROTATE, Landmark.OPENING_FORMAT, Landmark.OPENING_GTID_LIST)
 
@@ -130,7 +130,7 @@ class RecordedDump:
         gtid, _ = decode_gtid(header, event)
         shape = "classic" if header.log_pos else "compat" if self._begins_with_rotate else "engine"
         self._recording.know_primary(shape=shape)
-        if self._start is None:  # by file and position: what was before is as good as it can be told
+        if self._start is None:  # by file and position: what was before is as good as it can be determined
             before = [] if gtid.seq_no <= 1 else [replace(gtid, seq_no=gtid.seq_no - 1)]
             self._start = GtidState(before)
         self._gtid, self._gtid_event, self._is_doubtful = gtid, plain, False
@@ -182,7 +182,7 @@ class RecordedDump:
         self._place = landmark, counts[landmark], gtid
 
     def place(self, side: str = "after") -> dict[str, object]:
-        """The keys of the place behind what came last, or at it."""
+        """The keys of the place after what came last, or at it."""
         assert self._place is not None
         landmark, count, gtid = self._place
         number = "" if landmark in (*_IN_GROUP_ONCE, *_OPENING) else f" {count}"

@@ -33,7 +33,7 @@ RESERVE_BYTES = 256 << 10
 FILE_BYTES = "64M"
 REDO_BYTES = "4M"
 WRITE_INTERVAL_S = 1.0
-WRITE_SHARE = 20  # so many times longer than a scenario takes to be written until it is written again
+WRITE_SHARE = 20  # this factor longer than a scenario takes to be written until it is written again
 TIMES_MAX = 20_000  # of groups; more are put together
 TIMES_STEP_S = 0.001  # groups this close come together
 FAULTS_MAX = 5_000
@@ -62,7 +62,7 @@ class RecordedFault:
 
 @dataclass(slots=True)
 class _Told:
-    """What is told of a connection."""
+    """What is written of a connection."""
 
     lines: list[str] = field(default_factory=list)
     left_out: int = 0
@@ -91,7 +91,7 @@ class Recording:
         self._wall = time.gmtime()
         self._begun: float | None = None
         self._log: WritableLog | None = None
-        self._initial, self._state = GtidState(), GtidState()  # before the log's first group, and behind its last
+        self._initial, self._state = GtidState(), GtidState()  # before the log's first group, and after its last
         self._expected: GtidState | None = None
         self._primary: dict[str, object] = {}
         self._version, self._shape = "", ""
@@ -259,7 +259,7 @@ class Recording:
             )
 
     def has(self, gtid: Gtid) -> bool:
-        """Whether the log has a group already, or begins behind it."""
+        """Whether the log has a group already, or begins after it."""
         seq_no = self._state.seq_no(gtid.domain_id, gtid.server_id)
         return seq_no is not None and gtid.seq_no <= seq_no
 
@@ -429,5 +429,5 @@ def profile_of_stream(version: str, shape: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """A line that TOML passes over; what it must not have in one is written as in a text."""
+    """A line that TOML skips; what it must not have in one is written as in a text."""
     return f"# {toml_value(text)[1:-1]}" if not text.isprintable() else f"# {text}"

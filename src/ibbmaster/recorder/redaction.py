@@ -15,14 +15,14 @@ _SECRET_WORD = re.compile(rb"PASSWORD|IDENTIFIED", re.I)
 _LITERAL = re.compile(rb"'(?:[^'\\]++|\\(?:.|\Z)|'')*+(?:'|\Z)|\"(?:[^\"\\]++|\\(?:.|\Z)|\"\")*+(?:\"|\Z)", re.S)
 _COMMENT = re.compile(rb"/\*.*?(?:\*/|\Z)", re.S)
 _HASH = re.compile(rb"\*[0-9A-Fa-f]{40}")
-#: What a literal stands behind if it is a password: PASSWORD('…'), MASTER_PASSWORD = '…'; of an account; SET PASSWORD.
+#: What a literal stands after if it is a password: PASSWORD('…'), MASTER_PASSWORD = '…'; of an account; SET PASSWORD.
 _BEHIND_PASSWORD = re.compile(rb"PASSWORD\w*[`\"]?[\s(:=]*\Z", re.I)
 _OF_ACCOUNT = re.compile(rb"\b(?:BY|USING|AS)\s*(?:PASSWORD\s*)?\(?\s*\Z", re.I)
 _ASSIGNED = re.compile(rb"=\s*\Z")
 _IDENTIFIED = re.compile(rb"\bIDENTIFIED\b", re.I)
 _SET_PASSWORD = re.compile(rb"\bSET\s+PASSWORD\s+FOR\b", re.I)
 _WITH_TEXT = (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, EventType.ANNOTATE_ROWS)
-_LOAD_QUERY_EXTRA = 13  # bytes that an EXECUTE_LOAD_QUERY has behind those of a QUERY
+_LOAD_QUERY_EXTRA = 13  # bytes that an EXECUTE_LOAD_QUERY has after those of a QUERY
 
 
 def without_secrets(sql: bytes) -> bytes:

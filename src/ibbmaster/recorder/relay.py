@@ -2,7 +2,7 @@
 
 A connection to the primary is made for each that comes. Each direction has one task, which reads
 no further before what it read is sent: back pressure reaches the other end. An end passes on as
-what it is: a half close, or a reset behind everything that was sent before it.
+what it is: a half close, or a reset after everything that was sent before it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import trio
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.fault_stage import drain
-from ibbmaster.testkit.mishap import BY_RESET
+from ibbmaster.testkit.incident import BY_RESET
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ class Relay:
 
 
 async def listen_on(host: str, port: int) -> list[trio.SocketListener]:
-    """Take an address to relay from: whoever connects waits until a relay serves.
+    """Take an address to relay from: clients that connect wait until a relay serves.
 
     Raises:
         ConfigurationError: the address cannot be listened on.
@@ -245,7 +245,7 @@ class _Ends:
             raise _GoneError("the other end has gone") from error
 
     async def _ended(self, is_primary: bool, by: str) -> None:
-        """Tell who was first."""
+        """Report who was first."""
         if self._has_ended:
             return
         self._has_ended = True

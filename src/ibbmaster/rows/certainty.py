@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
 from ibbmaster.rows.effects import (
     BLACKHOLE,
@@ -16,6 +16,7 @@ from ibbmaster.rows.effects import (
     DatabaseGone,
     Effect,
     Emptied,
+    EventsLost,
     PartitionStep,
     ProgramMade,
     Substituted,
@@ -95,11 +96,9 @@ class StatementFold:
     def take(self, effect: Effect, place: SchemaPlace) -> Iterator[Outcome]:
         """What an effect of the statement at a place comes to."""
         match effect:
-            case WrittenTables(tables=None):
+            case WrittenTables() | EventsLost() if self.reaches_all(effect):
                 yield from self.everywhere(effect.reason, place)
             case WrittenTables(tables=tables):
-                if self._has_programs:
-                    yield from self.everywhere(effect.reason, place)
                 for table in tables or ():
                     yield from self.doubted(table, effect.reason, place, adds=effect.adds)
             case Unknown():
@@ -123,6 +122,17 @@ class StatementFold:
                 after = self.after(table, place)
                 if after is not None:
                     yield Altered(after)
+
+    def reaches_all(self, effect: Effect) -> TypeGuard[WrittenTables | EventsLost]:
+        """Whether it may have changed rows of any table."""
+        return isinstance(effect, EventsLost) or (
+            isinstance(effect, WrittenTables) and (effect.tables is None or self._has_programs)
+        )
+
+    @property
+    def has_programs(self) -> bool:
+        """Whether a statement may run others, that no log tells: in a trigger or a function."""
+        return self._has_programs
 
     def keeps_rows(self, table: TableVersion) -> bool:
         """Whether its engine is one that has rows at all."""
@@ -154,7 +164,7 @@ class StatementFold:
     def merged(self, table: TableVersion, reason: str, place: SchemaPlace) -> Iterator[Doubted]:
         """Rows of the tables that a MERGE table consists of are changed through it; none of these is a MERGE table."""
         reason = f"{reason} through the MERGE table {table.full_name}"
-        for name in _union_of(table):
+        for name in union_of(table):
             one = self.after(name, place) or self.before(name, place)
             if one is not None and self.keeps_rows(one):
                 yield Doubted(one, reason)
@@ -187,7 +197,7 @@ class StatementFold:
         return found if isinstance(found, TableVersion) else None
 
 
-def _union_of(table: TableVersion) -> Iterator[FullName]:
+def union_of(table: TableVersion) -> Iterator[FullName]:
     """The tables that a MERGE table consists of."""
     union = table.options.get("UNION")
     if union is not None and engine_of(table) in MERGED:

@@ -7,11 +7,12 @@ are unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
 from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.event.types import EventType
 from ibbmaster.schema.alter_clause import partition_names
 from ibbmaster.schema.clause import (
     AlterPartitions,
@@ -53,10 +54,14 @@ _BETWEEN_TABLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emptied:
-    """No row of before is left: the table is made anew, or is gone; or TRUNCATE, by which it stays (`is_kept`)."""
+    """No row of before is left: the table is made anew, or is gone; or TRUNCATE, by which it stays (`is_kept`).
+
+    `is_temporary`: that is said of a table of the session.
+    """
 
     table: FullName
     is_kept: bool = False
+    is_temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +121,13 @@ class WrittenTables:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EventsLost:
+    """Rows of any table may be others, and nothing in the log tells it."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramMade:
     """Something that runs statements of its own: a trigger, a function, a procedure."""
 
@@ -129,7 +141,13 @@ class Substituted:
     is_sure: bool = False
 
 
-Effect = Emptied | DatabaseGone | Changed | Unknown | WrittenTables | ProgramMade | Substituted
+Effect = Emptied | DatabaseGone | Changed | Unknown | WrittenTables | EventsLost | ProgramMade | Substituted
+#: Events that are no statements, and say nothing of the rows that they stand for.
+LOST: Mapping[int, EventsLost] = {
+    EventType.LOAD: EventsLost(reason="LOAD DATA"),
+    EventType.NEW_LOAD: EventsLost(reason="LOAD DATA"),
+    EventType.INCIDENT: EventsLost(reason="an incident: events are lost"),
+}
 
 
 def effects_of(statement: LoggedStatement) -> tuple[Effect, ...]:
@@ -150,12 +168,8 @@ def effects_of(statement: LoggedStatement) -> tuple[Effect, ...]:
     except NotUnderstoodError:
         pass
     text = " ".join(statement.text[: 4 * SHOWN].split())
-    return (anywhere(text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"),)
-
-
-def anywhere(verb: str) -> WrittenTables:
-    """Rows of any table may be others."""
-    return WrittenTables(tables=None, verb=verb, adds=True)
+    verb = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return (WrittenTables(tables=None, verb=verb, adds=True),)
 
 
 def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Iterator[Effect]:
@@ -168,7 +182,7 @@ def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Iterator[Effect]
         case CreateSequence():
             yield Emptied(table=found.table)
         case DropTables():
-            yield from (Emptied(table=table) for table in found.tables)
+            yield from (Emptied(table=table, is_temporary=found.is_temporary) for table in found.tables)
         case TruncateTable():
             yield Emptied(table=found.table, is_kept=True)
         case CreateDatabase(replaces=True) | RemoveDatabase():
@@ -185,7 +199,7 @@ def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Iterator[Effect]
 
 
 def _created(made: CreateTable, statement: LoggedStatement) -> Iterator[Effect]:
-    yield Emptied(table=made.table)
+    yield Emptied(table=made.table, is_temporary=made.is_temporary)
     if made.like is not None:
         yield Substituted(table=made.table, like=made.like)
     elif _is_blackhole(made.options.named.get("ENGINE")):

@@ -51,7 +51,7 @@ _VERBS = ("ADD", "DROP", "MODIFY", "CHANGE", "ALTER", "RENAME", "CONVERT", *_PAR
 def parse_clauses(
     tokens: Sequence[Token], table: FullName, sql_mode: int = 0, database: str = ""
 ) -> tuple[list[AlterClause], FullName | None]:
-    """The clauses behind the name of a table, and its new name if it gets one.
+    """The clauses after the name of a table, and its new name if it gets one.
 
     Raises:
         NotUnderstoodError: a clause cannot be read.
@@ -67,7 +67,7 @@ def parse_clauses(
             to = expect_table(cursor, database or table.database)
         else:
             found += _clause(cursor, table, sql_mode, database or table.database)
-        if takes_partitioning(cursor) is not None:  # stands behind the last clause without a comma
+        if takes_partitioning(cursor) is not None:  # stands after the last clause without a comma
             found.append(AlterPartitions(verb="PARTITION BY", text=written(cursor.rest()).strip()))
         if not cursor.is_at_end:
             raise fail(cursor, "','")

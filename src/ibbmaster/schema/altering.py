@@ -67,7 +67,7 @@ def altered(
     session: SchemaSession,
     new_id: NewId,
 ) -> TableVersion:
-    """The table behind the clauses, which all speak of it as it was before.
+    """The table after the clauses, which all speak of it as it was before.
 
     Raises:
         NotUnderstoodError: they do not fit the table as it is known.
@@ -170,7 +170,7 @@ class _Alteration:
         )
 
     def _change_columns(self) -> None:
-        """Old columns, changed where they stand, and behind them those that come or move, one after the other."""
+        """Old columns, changed where they stand, and after them those that come or move, one after the other."""
         dropped = {one.name.lower() for one in self._clauses if isinstance(one, RemovePart) and one.what == "column"}
         redefined = {one.name.lower(): one for one in self._clauses if isinstance(one, RedefineColumn)}
         names = {one.name.lower(): one.to for one in self._clauses if isinstance(one, RenameColumn)}
@@ -221,7 +221,7 @@ class _Alteration:
                     self._insert(column, one.after)
             elif isinstance(one, RedefineColumn) and one.name.lower() in again:
                 self._insert(draft.column_of(one.definition), one.after)
-        draft.settle_timestamps()
+        draft.complete_timestamps()
         old = {column.id for column in self._old.columns}
         draft.columns = [one if one.id in old else self._as_new(one) for one in draft.columns]
         draft.columns += hidden

@@ -23,7 +23,7 @@ from ibbmaster.sqltext.token import tokens
 Literal = str | bytes | None  # of a dump: a text or a number as written, bytes of _binary and 0x…, NULL
 
 _POSITION = re.compile(r"SET\s+GLOBAL\s+gtid_slave_pos\s*=\s*'([^']*)'", re.IGNORECASE)
-_HEAD_SIZE = 1 << 12  # so much of a statement is looked at to see what it is
+_HEAD_SIZE = 1 << 12  # the part of a statement that is looked at to see what it is
 _DEFINES = ("CREATE", "ALTER", "DROP", "RENAME")
 _VERBS = HARMLESS | {*_DEFINES, "STOP", "TRUNCATE"}
 _VALUE = re.compile(
@@ -71,7 +71,7 @@ def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
 
     Raises:
         ConfigurationError: the text is no such thing, or ends inside a statement; a table has no
-            database, or its columns cannot be told.
+            database, or its columns cannot be determined.
     """
     fold = SchemaFold(lambda *_: None)
     position = None
@@ -98,7 +98,7 @@ def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
 
 
 def _look(head: str, database: str) -> tuple[str, str]:
-    """The first word of a statement, and the database behind it."""
+    """The first word of a statement, and the database after it."""
     cursor = Cursor(tokens(head))
     word = cursor.peek().text.upper()
     if cursor.takes_words("USE"):

@@ -82,7 +82,7 @@ class TableDraft:
     collation: str
     engine: str
     converts_to: str | None = None  # CONVERT TO CHARACTER SET: the collation of all texts, whatever they say
-    _bare_timestamps: set[int] = field(default_factory=set)  # ids of those that nobody gives a value
+    _bare_timestamps: set[int] = field(default_factory=set)  # ids of those that no statement gives a value
     columns: list[TableColumn] = field(default_factory=list)
     indexes: list[IndexDefinition] = field(default_factory=list)
     foreign_keys: list[ForeignConstraint] = field(default_factory=list)
@@ -136,7 +136,7 @@ class TableDraft:
             self._bare_timestamps.add(column.id)
         return replace(column, is_nullable=False)
 
-    def settle_timestamps(self) -> None:
+    def complete_timestamps(self) -> None:
         """Once the columns are in order: the first TIMESTAMP of the table follows changes, others begin at zero.
 
         Source: MariaDB 11.8, sql_table.cc, promote_first_timestamp_column().
@@ -296,7 +296,7 @@ def create_table(
     """The table that CREATE TABLE with definitions makes.
 
     Raises:
-        NotUnderstoodError: its columns cannot be told.
+        NotUnderstoodError: its columns cannot be determined.
     """
     options = table_options(statement.options.named)
     collation = session.resolve(statement.options.charset, database_collation)
@@ -310,7 +310,7 @@ def create_table(
     for definition in statement.definitions:
         if isinstance(definition, NewColumn):
             draft.columns.append(draft.column_of(definition))
-    draft.settle_timestamps()
+    draft.complete_timestamps()
     if not statement.options.is_versioned:
         draft.columns = [replace(one, is_unversioned=False) for one in draft.columns]
     for definition in statement.definitions:

@@ -13,7 +13,7 @@ class CaseFinder:
 
     `is_whole`: the log, or a base, has every table that there ever was. Then a statement about a table
     that is there in other letters only says that the letters do not matter; else the table may be one
-    from before the log, and nobody knows.
+    from before the log, and it is not known.
 
     Attributes:
         found: EXACT or LOWER, once a statement has said it. Of KEPT no log says anything.
@@ -34,7 +34,7 @@ class CaseFinder:
         return self._spellings.get(_key(name), set()) - {name}
 
     def see_missing(self, name: FullName) -> set[FullName]:
-        """A statement has changed a table that is not there: those in other letters, if nobody knows which it is."""
+        """A statement has changed a table that is not there: those in other letters, if it is not known which it is."""
         others = self.others(name)
         if not others:
             return set()

@@ -55,7 +55,7 @@ class TypeClause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignDefinition:
-    """FOREIGN KEY. `name` is behind CONSTRAINT, `index_name` in front of the columns."""
+    """FOREIGN KEY. `name` follows CONSTRAINT, `index_name` in front of the columns."""
 
     name: str | None
     index_name: str | None
@@ -135,7 +135,7 @@ Definition = NewColumn | IndexDefinition | ForeignDefinition | CheckDefinition |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """What stands behind the columns of a table. `partitioning` is None where nothing is said."""
+    """What stands after the columns of a table. `partitioning` is None where nothing is said."""
 
     charset: CharsetClause = NO_CHARSET
     named: Mapping[str, str] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class TableOptions:
 class CreateTable:
     """CREATE TABLE; `selects` if its columns are also those of a query.
 
-    `problem` says what of it was not understood: then nothing of its columns is told.
+    `problem` says what of it was not understood: then its columns are not known.
     """
 
     table: FullName
@@ -163,7 +163,7 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddDefinition:
-    """ADD. `after` is the column that it stands behind, '' if it is the first one."""
+    """ADD. `after` is the column that it stands after, '' if it is the first one."""
 
     definition: Definition
     after: str | None = None
@@ -236,7 +236,7 @@ class AlterVersioning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterPartitions:
-    """A clause that changes partitions: its words, and what is written behind them."""
+    """A clause that changes partitions: its words, and what is written after them."""
 
     verb: str
     text: str
@@ -283,7 +283,7 @@ AlterClause = (
 class AlterTable:
     """ALTER TABLE, CREATE INDEX, DROP INDEX; `to` is its new name.
 
-    `problem` says what of it was not understood: then nothing of it is told.
+    `problem` says what of it was not understood: then nothing of it is known.
     """
 
     table: FullName

@@ -194,7 +194,7 @@ _UCA_1400_LANGUAGES = (
 )
 
 
-#: What clients are told instead of a UCA 14.0 collation, whose numbers they do not know: that of UCA 4.0.
+#: What clients get instead of a UCA 14.0 collation, whose numbers they do not know: that of UCA 4.0.
 _UCA_1400_SENT = {"utf8mb3": 192, "utf8mb4": 224, "ucs2": 128, "utf16": 101, "utf32": 160}
 UNUSED_ENDS = range(21 * 8, 23 * 8)  # two languages between german2 and vietnamese that have numbers and no name
 

@@ -40,7 +40,7 @@ def type_text(column_type: SqlType) -> str:
 
 
 def default_text(column: TableColumn, version: int) -> str | None:
-    """What is printed behind DEFAULT, and is COLUMN_DEFAULT; None where nothing is."""
+    """What is printed after DEFAULT, and is COLUMN_DEFAULT; None where nothing is."""
     if column.default is None or column.period is not None:
         return None
     written = column.default.strip()
@@ -58,7 +58,7 @@ def default_text(column: TableColumn, version: int) -> str | None:
 
 
 def on_update_text(written: str) -> str:
-    """What is printed behind ON UPDATE."""
+    """What is printed after ON UPDATE."""
     match = _NOW.fullmatch(written.strip())
     return written if match is None else _now(match[1])
 

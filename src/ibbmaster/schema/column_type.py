@@ -82,7 +82,7 @@ def _text_type(clause: TypeClause, collation: str) -> SqlType:
 
 
 def _blob_of(size: int, kind: str) -> str:
-    """The smallest type for values of so many bytes."""
+    """The smallest type for values of this number of bytes."""
     return next((prefix for prefix, most in _SIZES if size <= most), "long") + kind
 
 
@@ -120,7 +120,7 @@ def _converted_labels(type_: SqlType, charset: str, collation: str) -> SqlType:
 
 
 def key_bytes(type_: SqlType, length: int | None = None) -> int | None:
-    """Bytes that a column has in an index, or so many characters of it; None of a text or blob as a whole."""
+    """Bytes that a column has in an index, or that its first characters have; None of a text or blob as a whole."""
     unit = character_size(type_.charset)
     if is_text_or_blob(type_):
         return None if length is None else length * unit

@@ -1,4 +1,4 @@
-"""Which DDL a statement is; knows no catalog. What it cannot read it says, and never passes over."""
+"""Which DDL a statement is; knows no catalog. What it cannot read it says, and never skips."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> DdlStatem
 
 
 def _create_table(cursor: Cursor, found: CreateTable, database: str, sql_mode: int) -> CreateTable:
-    """The rest of CREATE TABLE behind the table's name."""
+    """The rest of CREATE TABLE after the table's name."""
     definitions: tuple[Definition, ...] = ()
     like = None
     if cursor.takes_words("LIKE"):

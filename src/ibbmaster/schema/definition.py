@@ -104,7 +104,7 @@ def _index_kind(cursor: Cursor) -> IndexKind | None:
 
 
 def parse_index(cursor: Cursor, kind: IndexKind, name: str | None, *, is_conditional: bool = False) -> IndexDefinition:
-    """An index from what stands behind its kind; `name` is that of its constraint."""
+    """An index from what stands after its kind; `name` is that of its constraint."""
     is_conditional |= cursor.pass_condition()
     algorithm = _algorithm(cursor)
     if algorithm is None and not cursor.peek().is_sign("("):
@@ -181,7 +181,7 @@ def _period(cursor: Cursor) -> PeriodDefinition:
 def parse_reference(
     cursor: Cursor, database: str, columns: tuple[str, ...], constraint: str | None, name: str | None
 ) -> ForeignDefinition:
-    """REFERENCES and what stands behind it."""
+    """REFERENCES and what stands after it."""
     if not cursor.takes_words("REFERENCES"):
         raise fail(cursor, "REFERENCES")
     parent = expect_table(cursor, database)
@@ -211,7 +211,7 @@ def parse_reference(
 
 
 def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) -> NewColumn:
-    """A column from what stands behind its name, up to FIRST, AFTER or the end.
+    """A column from what stands after its name, up to FIRST, AFTER or the end.
 
     Raises:
         NotUnderstoodError: its type or an attribute cannot be read.

@@ -48,7 +48,7 @@ def _is_whole(statement: str) -> bool:
 
 
 class _Cutter:
-    """Text that is read as far as somebody looks. What is before `_start` was taken, before `_at` looked at."""
+    """Text that is read as far as it is looked at. What is before `_start` was taken, before `_at` looked at."""
 
     def __init__(self, pieces: Iterable[str]) -> None:
         self._pieces = iter(pieces)
@@ -69,7 +69,7 @@ class _Cutter:
                 yield self._statement()
 
     def _finds_begin(self) -> bool:
-        """Go to where the next statement begins, with its first line; False behind the last one."""
+        """Go to where the next statement begins, with its first line; False after the last one."""
         while True:
             self._pass(_BETWEEN)
             has_line = self._end - self._at > LINE_SIZE_MAX or self._text.find("\n", self._at, self._end) >= 0
@@ -99,7 +99,7 @@ class _Cutter:
                 raise ConfigurationError(f"{problem}: {' '.join(begin.split())[:SHOWN]!r}")
 
     def _pass_routines(self) -> None:
-        """Go behind the line that makes a semicolon the delimiter again."""
+        """Go after the line that makes a semicolon the delimiter again."""
         while (found := _LAST_DELIMITER.search(self._text, self._at, self._end)) is None:
             if not self._reads_more():
                 raise ConfigurationError("the text ends behind a DELIMITER line, expected 'DELIMITER ;' later")

@@ -1,7 +1,7 @@
 """Reads CREATE EVENT and ALTER EVENT, and writes an event as SHOW CREATE EVENT does.
 
 What a server computes once, when the statement runs, is computed from the time of the statement:
-`NOW() + INTERVAL 1 DAY` is a moment. Of SYSTEM, the time zone of the server's machine, the log tells
+`NOW() + INTERVAL 1 DAY` is a moment. Of SYSTEM, the time zone of the server's machine, the log says
 no more than the name: it is taken for UTC.
 """
 
@@ -156,7 +156,7 @@ def _interval(number: Token, field: str) -> str:
 
 
 def _moment(cursor: Cursor, now: Moment | None) -> str:
-    """A moment, and intervals before or behind it."""
+    """A moment, and intervals before or after it."""
     part: list[Token] = []
     while not cursor.is_at_end and not cursor.peek().is_word(*_ENDS):
         part.append(cursor.take())

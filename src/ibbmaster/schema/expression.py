@@ -41,14 +41,14 @@ _FLOAT = struct.Struct("<f")
 
 
 class NotSimpleError(IbbMasterError):
-    """What an expression gives cannot be told here; the text says why."""
+    """What an expression gives cannot be determined here; the text says why."""
 
 
 def constant(text: str, column: Column) -> Value:
     """What a column holds that is given an expression without columns.
 
     Raises:
-        NotSimpleError: it cannot be told.
+        NotSimpleError: it cannot be determined.
     """
     return stored(_Compiler(text, {}).compiled(_read(text))({}), column)
 
@@ -203,7 +203,7 @@ def stored(value: Value, column: Column) -> Value:
 
 
 def _stored(value: Value, column: Column) -> Value:
-    """None: that cannot be told."""
+    """None: that cannot be determined."""
     match column.kind:
         case ValueKind.INTEGER | ValueKind.DECIMAL | ValueKind.FLOAT | ValueKind.BIT | ValueKind.YEAR:
             return _stored_number(value, column)

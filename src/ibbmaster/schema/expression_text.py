@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ibbmaster.sqltext.expression import Expression, ExpressionParser, Literal
+from ibbmaster.sqltext.expression import Expression, Literal
+from ibbmaster.sqltext.expression_parser import ExpressionParser
 from ibbmaster.sqltext.operators import PREDICATE
 from ibbmaster.sqltext.printing import ExpressionText, UnknownTextError, printed
 from ibbmaster.sqltext.sql_mode import HIGH_NOT_PRECEDENCE, IGNORE_SPACE, ORACLE, PIPES_AS_CONCAT
@@ -101,7 +102,7 @@ def expression_text(written: str) -> str:
 
 
 def default_expression_text(written: str) -> str:
-    """An expression as SHOW CREATE TABLE prints it behind DEFAULT: in brackets, but a call."""
+    """An expression as SHOW CREATE TABLE prints it after DEFAULT: in brackets, but a call."""
     found = _printed(_without_brackets(written.strip()))
     return f"({found.text})" if found.needs_brackets else found.text
 

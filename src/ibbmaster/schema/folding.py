@@ -530,7 +530,7 @@ class SchemaFold:
         self._set_program(new, event)
 
     def _in_order(self, program: StoredProgram, statement: LoggedStatement) -> StoredProgram:
-        """A new trigger behind those that there are, or where FOLLOWS or PRECEDES puts it."""
+        """A new trigger after those that there are, or where FOLLOWS or PRECEDES puts it."""
         if program.kind != TRIGGER:
             return program
         others = self._triggers_of.get(FullName(program.database, program.table), set())
@@ -564,7 +564,7 @@ class SchemaFold:
 
 
 def _drops(statement: DropTables, table: KnownTable) -> bool:
-    """Whether a table that a DROP names is of its kind; of one that is not known nobody can tell."""
+    """Whether a table that a DROP names is of its kind; of one that is not known that is open."""
     if isinstance(table, UnknownTable) or table.kind is statement.kind:
         return True
     return statement.kind is TableKind.BASE and table.kind is TableKind.SEQUENCE

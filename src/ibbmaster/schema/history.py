@@ -23,17 +23,17 @@ BEFORE = SchemaPlace(LogPosition(-1, 0), 0)  # the log's first event
 
 
 class SchemaChange(NamedTuple):
-    """What a table, a database or a program is behind a place; None: it is gone."""
+    """What a table, a database or a program is after a place; None: it is gone."""
 
     since: SchemaPlace
     value: Any
 
 
 class SchemaHistory:
-    """Folds DDL in the order of the log, and tells what every table is at any place of it.
+    """Folds DDL in the order of the log, and says what every table is at any place of it.
 
-    A statement changes the schema for what stands behind it. `base` is what there was before the
-    first statement. `end` is up to where a log was read; whoever adds statements moves it. `places`
+    A statement changes the schema for what stands after it. `base` is what there was before the
+    first statement. `end` is up to where a log was read; code that adds statements moves it. `places`
     are those of all changes, in order: between two of them nothing changes.
 
     `case` says how the log's server compares names of tables. Without it they are taken as they are
@@ -59,8 +59,8 @@ class SchemaHistory:
         """How names are compared."""
         return self.fold.case
 
-    def settle(self) -> None:
-        """Names are compared as they are here; nobody needs to look any longer."""
+    def fix_case(self) -> None:
+        """Names are compared as they are here; there is no need to look further."""
         self.fold.finder = None
 
     def _begin_with(self, base: SchemaCatalog) -> None:
@@ -86,7 +86,7 @@ class SchemaHistory:
     def add_table_map(self, place: SchemaPlace, gtid: str, schema: TableSchema) -> None:
         """See what a TABLE_MAP event says of its table, anywhere in what was folded.
 
-        A table that no statement tells is known from there on as far as the event tells it. One that
+        A table that no statement defines is known from there on as far as the event describes it. One that
         the event contradicts is unknown from there on.
         """
         name = self.case.table_key(schema.database, schema.table)

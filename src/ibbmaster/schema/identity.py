@@ -73,7 +73,7 @@ def named_ranges(name: TableName) -> tuple[NameRange, ...]:
 
 
 def _which(table: KnownTable) -> Hashable:
-    """What tells a table from others of its name: its generation, or what it was called before the log."""
+    """What distinguishes a table from others of its name: its generation, or what it was called before the log."""
     if isinstance(table, UnknownTable) and not table.generation:
         return table.was or (table.database, table.name)
     return table.generation

@@ -175,7 +175,7 @@ def as_definitions(indexes: Iterable[TableIndex], names: Mapping[int, str], engi
 
 
 def row_key(table: TableVersion) -> TableIndex | None:
-    """What tells rows apart: the primary key, or the first unique index whose columns are whole and never NULL.
+    """What identifies rows: the primary key, or the first unique index whose columns are whole and never NULL.
 
     The ends of a period WITHOUT OVERLAPS are parts of it.
     """

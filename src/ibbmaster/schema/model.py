@@ -16,14 +16,14 @@ from ibbmaster.position import LogPosition
 
 AUTO_INCREMENT = "AUTO_INCREMENT"  # the option: the next number, as DDL has it
 NUMBER_DIGITS = 20  # of the largest one
-UNKNOWN_VALUE = "?"  # as `first_value`: an ALTER TABLE gave old rows values that no statement tells
+UNKNOWN_VALUE = "?"  # as `first_value`: an ALTER TABLE gave old rows values that no statement gives
 
 
 class SchemaPlace(NamedTuple):
     """A place between the events of a log; compares in its order.
 
     `position` is where a group begins, `event_no` counts its events from the GTID event, which is 0:
-    a statement changes the schema for the events behind its own.
+    a statement changes the schema for the events after its own.
     """
 
     position: LogPosition
@@ -38,7 +38,7 @@ class SqlType:
         word: as DATA_TYPE of information_schema has it: `int`, `varchar`, `enum`, `longtext`, …
         length: what stands first in its brackets: characters, bytes, bits, digits, or the width
             to show; None where SHOW CREATE TABLE has no brackets.
-        scale: digits behind the point, also of temporal types; None where none are written.
+        scale: digits after the point, also of temporal types; None where none are written.
         labels: of ENUM and SET.
         label_bytes: what a server has kept of them, a letter of Latin-1 for each byte, where CONVERT TO CHARACTER SET
             has made other letters of it.
@@ -72,12 +72,12 @@ class TableColumn:
     Attributes:
         id: the same in all versions of a table, through RENAME and CHANGE; a column that is dropped
             and added again is another one.
-        default: what stands behind DEFAULT, an expression or a literal as SQL; None without one.
+        default: what stands after DEFAULT, an expression or a literal as SQL; None without one.
             DEFAULT NULL, written or implied by a nullable column, is `NULL`.
         first_value: what rows hold in it that were written before the column was added, as SQL;
-            None where no ALTER TABLE added it, UNKNOWN_VALUE where the log does not tell it. It never
+            None where no ALTER TABLE added it, UNKNOWN_VALUE where the log does not say it. It never
             changes afterwards, other than `default`.
-        on_update: what stands behind ON UPDATE.
+        on_update: what stands after ON UPDATE.
         expression: of a generated column, without the brackets around it.
         is_hidden: added by WITH SYSTEM VERSIONING alone, or by a unique index of long columns for their
             hash: in TABLE_MAP events, shown nowhere.
@@ -124,7 +124,7 @@ class IndexKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableIndex:
-    """An index; the primary key is called PRIMARY. `options` stand behind it as SHOW CREATE TABLE prints them.
+    """An index; the primary key is called PRIMARY. `options` stand after it as SHOW CREATE TABLE prints them.
 
     `is_of_foreign_key`: made by the server for a foreign key, and gone once another index does its work.
     """
@@ -132,7 +132,7 @@ class TableIndex:
     name: str
     kind: IndexKind
     parts: tuple[IndexPart, ...]
-    algorithm: str | None = None  # behind USING
+    algorithm: str | None = None  # after USING
     is_ignored: bool = False
     comment: str = ""
     options: tuple[tuple[str, str], ...] = ()
@@ -176,10 +176,10 @@ class TableVersion:
     Attributes:
         generation: grows with CREATE, DROP, TRUNCATE and DROP DATABASE, which leave no row of before;
             RENAME and ALTER keep it.
-        since: behind the statement that made this version; None: from before the log begins.
+        since: after the statement that made this version; None: from before the log begins.
         is_created_in_log: its CREATE is in the log, so that every row it ever had is, too.
         options: ENGINE, COMMENT, ROW_FORMAT and their like, by name in capitals, in the order of SHOW CREATE TABLE.
-        partitioning: what stands behind PARTITION BY, as written.
+        partitioning: what stands after PARTITION BY, as written.
         text: of a view or a sequence, the statement that made it.
     """
 
@@ -208,7 +208,7 @@ class TableVersion:
 
     @property
     def primary_key(self) -> TableIndex | None:
-        """What tells its rows apart by declaration."""
+        """What identifies its rows by declaration."""
         return next((index for index in self.indexes if index.kind is IndexKind.PRIMARY), None)
 
     @property
@@ -230,7 +230,7 @@ class TableVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownTable:
-    """A table that is there, and whose columns cannot be told from `since` on.
+    """A table that is there, and whose columns cannot be determined from `since` on.
 
     `reason` is for people and ends in what would help; `gtid` names the group where that shows.
 

@@ -1,8 +1,8 @@
 """What a version of a table says of a TABLE_MAP that does not say it itself: names, types, labels, the key.
 
-The event goes first: what it tells is not changed, and what it contradicts is an error. With
-`binlog_row_metadata=NO_LOG`, the default, it tells the number of columns, their type codes and
-the sizes behind these, and which may be NULL.
+The event goes first: what it says is not changed, and what it contradicts is an error. With
+`binlog_row_metadata=NO_LOG`, the default, it has the number of columns, their type codes and
+the sizes after these, and which may be NULL.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _layout(told: SqlType) -> tuple[ColumnType, int, int]:
 
 
 def _other_size(told: SqlType, code: ColumnType) -> int:
-    """Sizes that nobody compares."""
+    """Sizes that are not compared."""
     match told.word:
         case "enum":
             return 1 if len(told.labels) < ENUM_LABELS_SHORT else 2

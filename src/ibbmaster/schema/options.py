@@ -1,4 +1,4 @@
-"""What stands behind the columns of a table: its options, and its partitions."""
+"""What stands after the columns of a table: its options, and its partitions."""
 
 from __future__ import annotations
 

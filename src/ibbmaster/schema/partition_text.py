@@ -1,4 +1,4 @@
-"""What stands behind PARTITION BY: as SHOW CREATE TABLE prints it, and partition by partition."""
+"""What stands after PARTITION BY: as SHOW CREATE TABLE prints it, and partition by partition."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Method:
 
 @dataclass(slots=True)
 class _Definition:
-    """One partition as it is defined; `values` is what is printed behind its name."""
+    """One partition as it is defined; `values` is what is printed after its name."""
 
     name: str
     values: str = ""
@@ -64,7 +64,7 @@ class PartitionPart:
 
 
 def partition_text(written: str, engine: str) -> str:
-    """PARTITION BY with what stands behind it; as it was written where it is of a form that is not known."""
+    """PARTITION BY with what stands after it; as it was written where it is of a form that is not known."""
     try:
         read = _Parser(written).whole()
     except _UnreadableError:

@@ -1,4 +1,4 @@
-"""Partitions of a table, as the text behind PARTITION BY."""
+"""Partitions of a table, as the text after PARTITION BY."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
 
 def altered_partitions(text: str | None, clause: AlterPartitions) -> str | None:
-    """The text behind a clause; what it does to partitions that are only counted stays in the count."""
+    """The text after a clause; what it does to partitions that are only counted stays in the count."""
     if clause.verb == "PARTITION BY":
         return clause.text
     if clause.verb == "REMOVE" or text is None:

@@ -24,7 +24,7 @@ def identifier(name: str, sql_mode: int) -> str:
 
 
 def definer_clause(definer: str, sql_mode: int) -> str:
-    """`DEFINER=…` with a blank behind it; nothing where nobody knows it. A role is one without a host."""
+    """`DEFINER=…` with a blank after it; nothing where it is not known. A role is one without a host."""
     if not definer:
         return ""
     user, at, host = definer.rpartition("@")
@@ -263,7 +263,7 @@ def _taken_type(cursor: Cursor, sql_mode: int) -> TypeClause:
 
 
 def _taken_mode(cursor: Cursor) -> str | None:
-    """IN, OUT or INOUT, which may stand before a name, or behind it."""
+    """IN, OUT or INOUT, which may stand before a name, or after it."""
     if not cursor.peek().is_word("IN", "OUT", "INOUT") or cursor.peek(1).is_sign(","):
         return None
     mode = cursor.take().text.upper()

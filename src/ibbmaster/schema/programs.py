@@ -91,7 +91,7 @@ def _created_event(program: StoredProgram, statement: LoggedStatement) -> Stored
 
 
 def altered_event(event: StoredProgram, statement: LoggedStatement, moment_us: int | None) -> StoredProgram:
-    """An event behind ALTER EVENT, perhaps with another name."""
+    """An event after ALTER EVENT, perhaps with another name."""
     zone = statement.time_zone or event.time_zone
     client, connection = _characters(statement)
     definer = statement.invoker or event.definer
@@ -117,7 +117,7 @@ def altered_event(event: StoredProgram, statement: LoggedStatement, moment_us: i
 
 
 def altered_routine(routine: StoredProgram, statement: LoggedStatement, moment_us: int | None) -> StoredProgram:
-    """A routine behind ALTER PROCEDURE or ALTER FUNCTION."""
+    """A routine after ALTER PROCEDURE or ALTER FUNCTION."""
     routine = replace(routine, modified=moment_us)
     cursor = PlacedCursor(statement.text, statement.sql_mode)
     try:
@@ -143,7 +143,7 @@ def called(routine: StoredProgram, name: str) -> StoredProgram:
 
 
 def _characters(statement: LoggedStatement) -> tuple[str, str]:
-    """Character set of the client and collation of the connection, where they are told."""
+    """Character set of the client and collation of the connection, where they are given."""
     client, connection = (
         None if number is None else collation_name(number)
         for number in (statement.client_collation, statement.connection_collation)

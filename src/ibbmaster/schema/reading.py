@@ -75,7 +75,7 @@ def expect_table(cursor: Cursor, database: str) -> FullName:
 
 
 def expect_text(cursor: Cursor) -> str:
-    """A text; texts behind each other are one, and a character set in front says how it was written."""
+    """A text; texts after each other are one, and a character set in front says how it was written."""
     if cursor.peek().kind is TokenKind.WORD and cursor.peek(1).kind is TokenKind.TEXT:
         cursor.take()
     if cursor.peek().kind is not TokenKind.TEXT:
@@ -134,7 +134,7 @@ def merged(first: CharsetClause, second: CharsetClause) -> CharsetClause:
 
 
 def expect_option(cursor: Cursor) -> str:
-    """A value behind an equals sign that may be left out: a word, a text or a number."""
+    """A value after an equals sign that may be left out: a word, a text or a number."""
     cursor.takes_sign("=")
     sign = "-" if cursor.takes_sign("-") else ""
     token = cursor.take()
@@ -147,7 +147,7 @@ def expect_option(cursor: Cursor) -> str:
 
 
 def take_value(cursor: Cursor, database: str = "", sql_mode: int = 0) -> str:
-    """What may stand behind DEFAULT: a literal, an expression in brackets, or a call; `database` is of sequences."""
+    """What may stand after DEFAULT: a literal, an expression in brackets, or a call; `database` is of sequences."""
     if (now := takes_now(cursor)) is not None:
         return now
     if cursor.peek().is_sign("("):

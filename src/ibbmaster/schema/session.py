@@ -1,4 +1,4 @@
-"""What a session had set that gives its DDL a meaning: character sets that nobody names."""
+"""What a session had set that gives its DDL a meaning: character sets that no clause names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SchemaSession:
         has_explicit_timestamps: `explicit_defaults_for_timestamp`.
         began_at: seconds and microseconds since 1970; None where that is not known.
         client_charset, connection_collation: what a view keeps of the session.
-        utf8: the character set that this word means, unless `old_mode` says otherwise, which no event tells.
+        utf8: the character set that this word means, unless `old_mode` says otherwise, which no event says.
     """
 
     collation: str = DEFAULT_COLLATION

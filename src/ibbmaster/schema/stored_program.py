@@ -20,9 +20,9 @@ class StoredProgram:
         text: what SHOW CREATE gives; of an event whose schedule is not known, the statement.
         problem: why the schedule of an event is not known.
         sql_mode: under which it runs, as a QUERY event has it.
-        definer: `user@host`; nothing where neither the statement nor its event tells it.
+        definer: `user@host`; nothing where neither the statement nor its event names it.
         client, connection, of_database: character set of the client, collations of the connection and of the
-            database, when it was created; nothing where the event does not tell them.
+            database, when it was created; nothing where the event does not have them.
         time_zone: in which an event counts.
         created, modified: microseconds since 1970; None where that is not known.
         originator: the server where an event was created.

@@ -20,7 +20,7 @@ from ibbmaster.schema.model import (
 from ibbmaster.schema.type_clause import INTEGERS
 
 _Code = ColumnType
-_SCALED = (_Code.NEWDECIMAL, _Code.TIME2, _Code.DATETIME2, _Code.TIMESTAMP2)  # older ones do not tell it
+_SCALED = (_Code.NEWDECIMAL, _Code.TIME2, _Code.DATETIME2, _Code.TIMESTAMP2)  # older ones do not have it
 _BLOBS = (_Code.BLOB, _Code.BLOB_COMPRESSED)
 _STRINGS = (_Code.VARCHAR, _Code.VARCHAR_COMPRESSED, _Code.VAR_STRING)
 _BLOB_LENGTHS = {"tiny": 1, "": 2, "medium": 3, "long": 4}
@@ -104,9 +104,9 @@ def expected_size(type_: SqlType) -> int | None:
 
 
 def derived_table(schema: TableSchema, place: SchemaPlace, gtid: str, new_id: Callable[[], int]) -> TableVersion | None:
-    """The table that a TABLE_MAP event with names tells; None if it has no names.
+    """The table that a TABLE_MAP event with names describes; None if it has no names.
 
-    What it does not tell is not there: defaults, widths, most indexes; types that are one in the
+    What it does not have is not there: defaults, widths, most indexes; types that are one in the
     event are the commonest of them.
     """
     if not schema.has_names:

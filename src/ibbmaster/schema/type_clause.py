@@ -178,7 +178,7 @@ def _labels(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _attributes(cursor: Cursor, found: TypeClause) -> TypeClause:
-    """What stands behind the type of a string and says which characters it has."""
+    """What stands after the type of a string and says which characters it has."""
     charset, word, is_binary, is_compressed = None, found.word, False, False
     while True:
         if (name := takes_charset(cursor)) is not None:

@@ -29,7 +29,7 @@ HERE, PYTHON = "{here}", "{python}"  # in a command
 BUILD_S = 1800.0
 START_S_MAX = 600.0
 STARTS = ("gtid", "now", "file")
-#: Keys of adapter.toml, and the type of each; "?" behind a key: it may be left out.
+#: Keys of adapter.toml, and the type of each; "?" after a key: it may be left out.
 KEYS: dict[str, type] = {
     "title": str,
     "package": str,
@@ -57,7 +57,7 @@ class Adapter:
         sources: further files, relative to the directory, that are copied beside its own before it is built.
         build: commands that run once, in a copy of the directory.
         run: the command; names of files that are there are made absolute, and `{here}` is their directory.
-        start: `gtid`: it can begin behind a GTID position; `now`: it begins where the primary is; `file`: it knows
+        start: `gtid`: it can begin after a GTID position; `now`: it begins where the primary is; `file`: it knows
             files and offsets only.
         start_s: about how long it takes until it follows.
     """

@@ -38,7 +38,7 @@ class Card:
         best: the best grade that a right consumer can get.
         faults: each as a line.
         workload: what is written, as it stands in the file: `tables`, `before`, `groups`.
-        start: where a consumer begins; None: behind what is there before it comes.
+        start: where a consumer begins; None: after what is there before it comes.
         delay_ms: how slowly it takes its events.
         asks_tables: whether it is to tell columns, keys and types of tables, too.
         expected: the GTIDs of what it shall deliver, in this order; None: everything that is written live.

@@ -29,9 +29,9 @@ from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultAction
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
+from ibbmaster.testkit.incident import reset_all, reset_dumps
 from ibbmaster.testkit.mariadb_programs import find_programs
 from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
-from ibbmaster.testkit.mishap import reset_all, reset_dumps
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.witness import Witness
@@ -210,7 +210,7 @@ class _RealPrimary:
             time.sleep(STEP_S)
 
     def rotate(self) -> None:
-        """Begin a new file of the server, behind what is logged."""
+        """Begin a new file of the server, after what is logged."""
         self.wait()
         self._server.sql("FLUSH BINARY LOGS")
 
@@ -267,7 +267,7 @@ class _RealFaults(Faults):
             except* ConfigurationError as errors:
                 found["problem"] = errors.exceptions[0]
             finally:
-                begun.set()  # whoever waits shall hear of an end, too
+                begun.set()  # one who waits is woken by an end, too
 
         thread = threading.Thread(target=trio.run, args=(run,), name="ibbmaster-relay", daemon=True)
         thread.start()
@@ -308,7 +308,7 @@ class _RealFaults(Faults):
         self._token.run_sync_soon(_end_all, self._registry)
 
     def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
-        """Start it again, so many seconds later."""
+        """Start it again, this number of seconds later."""
         if not self._over.wait(after_s):
             self._server.start()
 

@@ -32,7 +32,7 @@ class Consumer:
     Attributes:
         process: how often the consumer has been started, this time included.
         exit_code: negative: the signal that ended it; None while it lives.
-        problem: what was wrong with its lines; none is read behind that.
+        problem: what was wrong with its lines; none is read after that.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Consumer:
         return self.exit_code is not None
 
     def events(self, timeout: float = 0.0) -> list[ToldEvent]:
-        """What it has told since; waits so many seconds for the first one."""
+        """What it has told since; waits this number of seconds for the first one."""
         found: list[ToldEvent] = []
         with contextlib.suppress(queue.Empty):
             found.append(self._lines.get(timeout=timeout) if timeout > 0 else self._lines.get_nowait())

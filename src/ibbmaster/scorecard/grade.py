@@ -4,12 +4,12 @@ How it is decided:
 
 - A change that was told is matched with one that was logged by table, kind and values. Where several are equal, the
   next one in order is taken. A change is told "again" when all that are equal to it have come.
-- A flaw is a change that never came, came with other values, under another GTID, or behind a later one; and a
-  change that was never logged. What is missing behind the last change that came is no flaw of its own: the end says
+- A flaw is a change that never came, came with other values, under another GTID, or after a later one; and a
+  change that was never logged. What is missing after the last change that came is no flaw of its own: the end says
   what it is.
 - Where a consumer tells of commits, a group whose changes it told and whose commit it did not is a flaw as well,
   unless it was prepared only.
-- A flaw is *told* if an error was told behind the change before it; not by errors that the library takes up again by
+- A flaw is *told* if an error was told after the change before it; not by errors that the library takes up again by
   itself (`is_retried`): who reads "connection lost, connecting again" takes it that nothing is lost.
 - A flaw that is not told: "loses silently", whatever else happened.
 - Columns, a key or types of a table that were told otherwise than the primary has them are no flaw of a change: where
@@ -38,7 +38,7 @@ FLOAT_ERROR = 1e-6  # of a FLOAT, of which 24 bits are kept
 
 
 class Grade(enum.StrEnum):
-    """From the best to the worst; what nobody notices is worse than what stops."""
+    """From the best to the worst; what is not noticed is worse than what stops."""
 
     EXACT = "exact"
     REPEATS_GROUPS = "repeats whole groups"
@@ -153,7 +153,7 @@ def _more(count: int) -> str:
 
 
 def _last_told(told: Sequence[ToldEvent], end: RunEnd) -> int:
-    """The number of the last line by which a user was told of a loss; behind all of them: by how it ended."""
+    """The number of the last line by which a user was told of a loss; after all of them: by how it ended."""
     if end.exit_code and end.has_log:
         return len(told)
     loud = (number for number, event in enumerate(told) if event.what == "error" and not event.is_retried)

@@ -24,7 +24,7 @@ Image = Mapping[str, Any] | list[Any]  # by name, or by position where the libra
 
 IMAGES = (dict, list, type(None))
 
-#: What is told -> its keys, each with the types it may have; "?" behind a key: it may be left out.
+#: What is told -> its keys, each with the types it may have; "?" after a key: it may be left out.
 TOLD: dict[str, dict[str, tuple[type, ...]]] = {
     "version": {"text": (str,)},
     "begin": {"gtid?": (str, type(None))},

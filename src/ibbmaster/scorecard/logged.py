@@ -23,7 +23,7 @@ FRAMES = ("begin", "commit", "rollback", "savepoint", "xa ", "release savepoint"
 
 
 def logged_groups(primary: FixturePrimary, after: str) -> list[LoggedGroup]:
-    """What a primary has logged behind a position."""
+    """What a primary has logged after a position."""
     has_names = primary.format.metadata is RowMetadata.FULL
     groups = primary.log.groups(after=after) if after else primary.log.groups()
     return [_logged(group, has_names) for group in groups]

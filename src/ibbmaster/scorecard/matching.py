@@ -49,7 +49,7 @@ class LoggedChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedGroup:
-    """A group that was logged behind the consumer's start.
+    """A group that was logged after the consumer's start.
 
     `is_required` is false for one that the primary itself has lost since: it may come or not. `is_prepared`: it ends
     with XA PREPARE, which commits nothing.
@@ -63,7 +63,7 @@ class LoggedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """What is not as it should be; `since`: the number of the line behind which an error of it can stand."""
+    """What is not as it should be; `since`: the number of the line after which an error of it can stand."""
 
     text: str
     since: int
@@ -154,7 +154,7 @@ class Matching:
             self._metadata.setdefault(text, Flaw(text, number, False))
 
     def _next(self, event: ToldEvent) -> int | None:
-        """The change behind the last one, or the first one of the group, if it is this, which it mostly is."""
+        """The change after the last one, or the first one of the group, if it is this, which it mostly is."""
         places = [self._cursor + 1]
         if self._open is not None and not self._in_group:
             places.append(self._first_of.get(self._open, self._cursor + 1))
@@ -232,7 +232,7 @@ class Matching:
             self._strange.append(Flaw(f"{self._wanted[found]} was told as {gtid}", number, False))
 
     def _take_strange(self, number: int, event: ToldEvent, candidates: Sequence[int]) -> None:
-        """A change that was not logged so: another one's, with wrong values, or nobody's."""
+        """A change that was not logged so: another one's, with wrong values, or of no one."""
         in_group = [one for one in candidates if self._wanted[one].group.gtid == self._open]
         ahead = [one for one in in_group or candidates if self._wanted[one].is_due]
         behind = [one for one in ahead if one > self._cursor]
@@ -276,7 +276,7 @@ class Matching:
         return list(self._metadata.values())
 
     def missing_behind(self) -> list[str]:
-        """What did not come behind the last change that did."""
+        """What did not come after the last change that did."""
         behind = self._wanted[self._furthest + 1 :]
         return [f"{wanted} is missing" for wanted in behind if wanted.group.is_required]
 

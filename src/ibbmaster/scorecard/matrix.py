@@ -13,7 +13,7 @@ from ibbmaster.scorecard.results import Cell, ConsumerResult, Results, ScenarioR
 class GradeLook:
     """How a grade looks everywhere: a symbol, a short word, and colours that also the colour-blind tell apart.
 
-    The better ones are pale, and what nobody notices is the darkest (on a dark page: the brightest), so that
+    The better ones are pale, and what is not noticed is the darkest (on a dark page: the brightest), so that
     lightness alone shows the worst. `ground` and `ink` are for a light page, `dark_…` for a dark one.
     """
 

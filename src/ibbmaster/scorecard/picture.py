@@ -108,7 +108,7 @@ _LIGHT = ("#ffffff", "#dfe3e8", "#1c232b", "#5b6470")
 
 
 def _title(results: Results) -> str:
-    """What somebody is told who cannot see the picture."""
+    """What is read out in place of the picture."""
     cells = cells_by_place(results)
     sentences = []
     for consumer in results.consumers:

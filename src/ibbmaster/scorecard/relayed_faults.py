@@ -37,14 +37,14 @@ _GREETING, _LOGIN_OK, _ANSWER = 0, 2, 1  # the numbers of packets that come firs
 
 
 class _Relayed(NamedTuple):
-    """Where the log was read to: nobody here knows."""
+    """Where the log was read to: it is not known here."""
 
     position: LogPosition = NOWHERE
     is_inside_group: bool = False
 
 
 class FaultedConnection:
-    """One connection through a relay: a witness notes it, and faults behind that hold it up, change or cut it."""
+    """One connection through a relay: a witness notes it, and faults after that hold it up, change or cut it."""
 
     def __init__(self, witness: Witness, registry: Registry, client: trio.socket.SocketType, peer: str) -> None:
         self._witness = witness
@@ -56,7 +56,7 @@ class FaultedConnection:
         self._conversation = Conversation()
         self._greeting = GreetingEditor()
         self._stage: Stage | None = None
-        self._turn = trio.Lock()  # a step behind an answer comes before what the client says next
+        self._turn = trio.Lock()  # a step after an answer comes before what the client says next
         self._is_over = False
         self.primary_id = 0  # the number that the primary has given the connection
 

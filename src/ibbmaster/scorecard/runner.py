@@ -47,7 +47,7 @@ START_S = 60.0  # for a process to say its first word
 QUIET_S = 2.0  # everything was sent, and nothing comes any more
 CALM_S = 0.3  # without a new statement, before anything is written
 CALM_S_MAX = 3.0
-SETTLE_S = 0.4  # behind the marker, to see whether more comes
+SETTLE_S = 0.4  # after the marker, to see whether more comes
 STEP_S = 0.02
 SAME_MAX = 5  # a line that comes more often is no progress
 

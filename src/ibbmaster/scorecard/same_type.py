@@ -8,7 +8,7 @@ from ibbmaster.event.rows.column import Column, ColumnType
 from ibbmaster.schema.table_map import CODES
 from ibbmaster.schema.type_clause import INTEGERS
 
-_IN_STRINGS = (ColumnType.ENUM, ColumnType.SET)  # a TABLE_MAP has them as STRING, and their own number behind it
+_IN_STRINGS = (ColumnType.ENUM, ColumnType.SET)  # a TABLE_MAP has them as STRING, and their own number after it
 _SCALED = (ColumnType.TIME2, ColumnType.DATETIME2, ColumnType.TIMESTAMP2)
 _SAME_WORDS = {"integer": "int", "numeric": "decimal", "dec": "decimal", "boolean": "tinyint"}
 _TYPE = re.compile(r"\s*(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.DOTALL)
@@ -34,7 +34,7 @@ def is_same_type(logged: Column, told: int | str) -> bool:
 
 
 def _has_digits(logged: Column, first: int, second: int) -> bool:
-    """Whether the numbers in brackets behind a type are those of the column."""
+    """Whether the numbers in brackets after a type are those of the column."""
     if logged.type == ColumnType.NEWDECIMAL:
         return (logged.size, logged.scale) == (first, second)
     if logged.type in _SCALED:

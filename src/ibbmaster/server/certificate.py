@@ -2,7 +2,7 @@
 
 A MariaDB replica of 11.4 or later demands TLS, and accepts a self-signed certificate when
 the server proves with the account's password that it is the one (dump-protocol: the OK of
-the login). So a certificate nobody has to install is enough.
+the login). So a certificate that need not be installed is enough.
 """
 
 from __future__ import annotations

@@ -18,13 +18,11 @@ from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dump.error import DumpError, seeking_failed
-from ibbmaster.dump.profile import OpeningTimestamp
-from ibbmaster.dump.request import DumpRequest, dump_request
+from ibbmaster.dump.request import dump_request
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start, choose_file, impossible_position, opening_file_name
 from ibbmaster.errors import IbbMasterError, RemoteProtocolError
-from ibbmaster.event.header import decode_event_header
-from ibbmaster.log.interface import EventGroups, FileEngine, LogEngine, ReadPlan
+from ibbmaster.log.interface import EventGroups, LogEngine
+from ibbmaster.server.dump_opening import DumpOpening
 from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
@@ -59,7 +57,7 @@ log = logging.getLogger(__name__)
 
 RECEIVE_SIZE = 16 * 1024
 LOGIN_TIMEOUT_S = 10.0  # MariaDB's connect_timeout, for the whole login
-RESERVED_PART = 10  # one of so many connections is kept for other accounts
+RESERVED_PART = 10  # one of this number of connections is kept for other accounts
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
 READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command of which a part is here
 NONCE_SIZE = 32  # of the ed25519 plugin
@@ -69,8 +67,8 @@ Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What a connection has around it, shared by all of one primary."""
+class PrimaryParts:
+    """The parts of a primary that all its connections share."""
 
     engine: LogEngine
     options: PrimaryOptions
@@ -84,8 +82,8 @@ class Surroundings:
     guard: LoginGuard
 
 
-async def serve_connection(stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
-    """Talk to one client until one of us is done; what it breaks is logged, and harms nobody else."""
+async def serve_connection(stream: trio.SocketStream, session: Session, primary: PrimaryParts) -> None:
+    """Talk to one client until one of us is done; what it breaks is logged, and harms no other connection."""
     connection = _Connection(stream, session, primary)
     try:
         await connection.run()
@@ -107,7 +105,7 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
 
 
 async def refuse_connection(stream: trio.SocketStream) -> None:
-    """Tell one client too many so, and close."""
+    """Refuse one client too many, and close."""
     with trio.move_on_after(1):
         await stream.send_all(frame_packets(encode_err(TOO_MANY_CONNECTIONS), 0)[0])
     await trio.aclose_forcefully(stream)
@@ -116,7 +114,7 @@ async def refuse_connection(stream: trio.SocketStream) -> None:
 class _Connection:
     """Moves bytes between a socket and the state machines that know what they mean."""
 
-    def __init__(self, stream: trio.SocketStream, session: Session, primary: Surroundings) -> None:
+    def __init__(self, stream: trio.SocketStream, session: Session, primary: PrimaryParts) -> None:
         self.stream: Stream = stream
         self._sender = Sender(stream)
         self._session = session
@@ -229,7 +227,7 @@ class _Connection:
         await self._sender.send(frame_packets(encode_err(answer), sequence)[0])
 
     async def _is_one_too_many(self, user: str) -> bool:
-        """Whether an account has all the places that are not kept for others; then the client is told so."""
+        """Whether an account has all the places that are not kept for others; then the client gets an error."""
         options = self._primary.options
         if not options.other_accounts:
             return False
@@ -352,7 +350,7 @@ class _Connection:
                 if answers is None:
                     await self._work(functools.partial(dialog.answers, sql))
                     return
-                responses = tuple(answer for answer in answers if not isinstance(answer, Kill))  # none is light
+                responses = tuple(answer for answer in answers if not isinstance(answer, Kill))  # none is a KILL
             case commands.InitDb(database=database):
                 await self._work(functools.partial(dialog.use, database))
                 return
@@ -474,79 +472,20 @@ class _Connection:
     def _prepare_dump(
         self, command: commands.BinlogDump, *, only_cached: bool = False
     ) -> tuple[DumpSession, EventGroups]:
-        """Everything that may refuse a dump, and all that is read before its first event.
-
-        Raises:
-            BlockingIOError: with `only_cached`, something is not in memory.
-            DumpError: it is refused.
-            IbbMasterError: the log cannot be read there.
-        """
-        engine, options = self._primary.engine, self._primary.options
+        """As `DumpOpening.open`; notes where the dump begins."""
+        primary = self._primary
         request = dump_request(
             command,
             self._dialog.variables,
-            options.profile,
+            primary.options.profile,
             skip_replication=self._dialog.skip_replication,
             is_registered=self._session.replica_server_id is not None,
         )
-        is_of_file = request.position is None
-        if only_cached and (is_of_file or options.profile.opening_timestamp is not OpeningTimestamp.ZERO):
-            raise BlockingIOError("groups have to be read")
-        check = check_start(request, engine.state(only_cached=only_cached))
-        if request.position is None:
-            files = self._primary.facts.files()
-            file = files[choose_file(request, [file.name for file in files])]
-            if options.profile.sends_files and request.file_position > file.size and not file.is_packed:
-                raise impossible_position(request)
-            plan = engine.start_of_file(file.file_no)
-        else:
-            plan = engine.seek(check.position, only_cached=only_cached)
-        file_name, newest = engine.file_name(plan.position.file_no), engine.end(only_cached=only_cached)
-        self._session.dump_start = None if request.position is None else check.position
-        log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, check.position, file_name)
-        dump = DumpSession(
-            request,
-            check,
-            profile=options.profile,
-            server_id=options.server_id,
-            start_state=plan.state,
-            current_state=engine.state,
-            position=plan.position,
-            file_name=engine.file_name,
-            announced_file_name=opening_file_name(
-                request,
-                options.profile,
-                start_file_name=file_name,
-                newest_file_name=engine.file_name(newest.file_no),
-            ),
-            started_at=self._primary.facts.started_at,
-            opening_timestamp=self._opening_timestamp(plan),
-        )
-        return dump, self._groups(request, plan)
-
-    def _groups(self, request: DumpRequest, plan: ReadPlan) -> EventGroups:
-        """What is read for a dump: of files that are sent as they are, everything."""
-        engine = self._primary.engine
-        if not self._primary.options.profile.sends_files:
-            return engine.groups(plan)
-        assert isinstance(engine, FileEngine)
-        if request.position is not None:
-            return engine.stored_groups(plan)
-        return engine.stored_groups(plan, request.file_position)
-
-    def _opening_timestamp(self, plan: ReadPlan) -> int:
-        """In seconds since 1970; where nothing is logged behind a place, when this primary started."""
-        primary = self._primary
-        if primary.options.profile.opening_timestamp is OpeningTimestamp.ZERO:
-            return 0
-        try:
-            with contextlib.closing(primary.engine.groups(plan)) as groups:
-                group = groups.next_group()
-        except IbbMasterError:
-            group = None  # the dump will meet the same, and say so
-        if group is None:
-            return primary.facts.started_at
-        return decode_event_header(group.gtid_event).timestamp
+        opened = DumpOpening(primary.engine, primary.options, primary.facts).open(request, only_cached=only_cached)
+        self._session.dump_start = opened.start
+        where = opened.position, opened.file_name
+        log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, *where)
+        return opened.dump, opened.groups
 
     async def _watch_for_leaving(self, scope: trio.CancelScope) -> None:
         """Notice a client that goes while it is sent to; what else it says means nothing now."""

@@ -85,7 +85,7 @@ async def _send(block: Block, sender: Sender, stage: Stage | None) -> None:
 
 
 async def _wait_at_end(session: DumpSession, follower: Follower, generation: int, connection: Session) -> None:
-    """Wait for growth, the next heartbeat, or somebody who ends the dump."""
+    """Wait for growth, the next heartbeat, or a request to end the dump."""
     session.reached_end(now=trio.current_time())
     if session.is_finished:
         return

@@ -1,4 +1,4 @@
-"""What the conversation may know of the primary: the answers behind SHOW and SELECT @@."""
+"""What the conversation may know of the primary: the answers to SHOW and SELECT @@."""
 
 from __future__ import annotations
 

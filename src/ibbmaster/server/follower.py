@@ -14,14 +14,14 @@ log = logging.getLogger(__name__)
 
 DAMAGE_PERIOD_S = 1.0  # between two looks at a log whose end cannot be read
 WAIT_S = 0.1  # in a worker thread, before looking whether anybody waits still
-QUIET_WAITS = 10  # without growth: what is unfinished then is told
+QUIET_WAITS = 10  # without growth: what is unfinished then is reported
 
 
 class Follower:
-    """Tells those who wait that the durable end has moved.
+    """Wakes those who wait when the durable end has moved.
 
     `wait_for_growth` and `tell_growth` are the engine's. The first runs in a worker thread, and
-    only while somebody waits. Where the engine tells of growth itself, this comes here from
+    only while a dump waits. Where the engine reports growth itself, this comes here from
     the thread that made it durable, once for all that has become durable meanwhile. `unfinished`
     says what stands at the end that is not whole: it is logged once, when nothing more has come for a while.
     """
@@ -59,9 +59,9 @@ class Follower:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """A dump runs: from now on growth is of interest, whether or not somebody waits just then.
+        """A dump runs: from now on growth is of interest, whether or not one waits just then.
 
-        What has grown while none ran was told to nobody: what an earlier dump knew of the end is void.
+        Growth while none ran was not announced: what an earlier dump knew of the end is void.
         """
         if not self._readers:
             self.announce()
@@ -106,7 +106,7 @@ class Follower:
                 if told != str(error):
                     told = str(error)  # once, however long it lasts
                     log.error("cannot look at the end of the log: %s", error)
-                self.announce()  # whoever reads there shall meet the same, and tell its replica
+                self.announce()  # a reader there shall meet the same, and report it to its replica
                 await trio.sleep(DAMAGE_PERIOD_S)
 
     def _tell_unfinished(self) -> None:
@@ -116,7 +116,7 @@ class Follower:
             log.warning("%s", text)
 
     def announce(self) -> None:
-        """Wake everybody who waits: the log has grown."""
+        """Wake all that wait: the log has grown."""
         self.generation += 1
         self._growth.set()
         self._growth = trio.Event()

@@ -31,7 +31,7 @@ class Listing(Protocol):
         """Where the log ends, as a place that a dump can begin at."""
 
     def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
-        """The events of a file from the first one at an offset or behind it.
+        """The events of a file from the first one at an offset or after it.
 
         Raises:
             KeyError, RefusedError: there is no such file, or no event begins there.
@@ -156,7 +156,7 @@ def _rows(engine: FileEngine, file: LogFile, offset: int) -> Iterator[BinlogEven
 def state_at(engine: FileEngine, file: LogFile, offset: int) -> GtidState | None:
     """What was logged before an event of a file, or before its end; None where no event begins.
 
-    A group counts once its GTID event is behind.
+    A group counts once its GTID event is passed.
 
     Source: MariaDB 10.11, sql_repl.cc, gtid_state_from_pos().
     """

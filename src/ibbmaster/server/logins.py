@@ -1,13 +1,13 @@
-"""Logins that were wrong: who guesses waits, longer each time, and nobody else does.
+"""Logins that were wrong: who guesses waits, longer each time, and others do not.
 
 - The answer to a wrong login comes late: by what its address and its account got wrong before.
 - An address that got much wrong has few logins answered at a time, each of which counts until its
   late answer was due, whether or not the client waits for that: to guess in parallel gains nothing.
   The others of that address wait their turn, first come, first served, right ones and wrong ones
   alike; no more wait than get their turn within the longest delay, and the rest is turned away.
-- Who has logged in before, from the same address to the same account, does not wait behind those: that
+- Who has logged in before, from the same address to the same account, does not wait after those: that
   pair's logins are looked at before their turn, and answered at once if they are right, as long as few
-  are wrong. A wrong one waits like any other: the time tells neither accounts nor who has used them.
+  are wrong. A wrong one waits like any other: the time reveals neither accounts nor who has used them.
 - A right login is answered at once from all addresses that got little wrong.
 - What is remembered is bounded, and forgotten with time.
 """
@@ -38,7 +38,7 @@ Pair = tuple[str, int]  # address, and hash of the account's name
 
 @dataclass(slots=True)
 class _Wrong:
-    """What somebody got wrong."""
+    """Wrong logins of one account or address."""
 
     count: float = 0.0
     at: float = -math.inf  # when that was counted

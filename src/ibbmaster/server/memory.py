@@ -23,7 +23,7 @@ class SharedMemory:
         self._lock = threading.Lock()
 
     def change(self, user: str, size: int) -> bool:
-        """Take so many bytes, or give back a negative number; False, and nothing is taken, if there are not so many."""
+        """Take a number of bytes, or release a negative one; False, and nothing is taken, if there are too few."""
         with self._lock:
             taken = self._taken.get(user, 0) + size
             if size > 0 and (taken > self._size_max * 3 // 4 or self.size + size > self._size_max):
@@ -49,7 +49,7 @@ class SessionMemory:
         self._taken = 0  # of the store
 
     def hold(self, what: str, size: int) -> None:
-        """Note that `what` has so many bytes now.
+        """Note the number of bytes that `what` has now.
 
         Raises:
             RefusedError: there is no room for more; what was noted before stays.

@@ -32,7 +32,7 @@ class Observer(Protocol):
         """Let a connection continue by returning None, soon or late; `command` is that of the last three steps.
 
         At ACCEPTED, LOGGED_IN and ASKED, responses are sent instead of what would have come: an
-        `Err`, behind which the connection ends, or the whole answer to a command that is no dump.
+        `Err`, after which the connection ends, or the whole answer to a command that is no dump.
         Raise `trio.BrokenResourceError` to cut the connection: by a reset where SO_LINGER of
         `session.socket` is on and zero. While this waits no limit of time of the login runs.
         """

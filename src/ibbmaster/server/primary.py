@@ -19,7 +19,7 @@ from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load_in_background
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import FileEngine, LogEngine
-from ibbmaster.server.connection import Surroundings, refuse_connection, serve_connection
+from ibbmaster.server.connection import PrimaryParts, refuse_connection, serve_connection
 from ibbmaster.server.dumping import PUMPS_MAX
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
@@ -56,7 +56,7 @@ class Primary:
         self.guard = LoginGuard(time.monotonic)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
-        self._surroundings = Surroundings(
+        self._parts = PrimaryParts(
             engine=engine,
             options=options,
             registry=self.registry,
@@ -100,7 +100,7 @@ class Primary:
             await self._stopping.wait()
             await self._end_everybody()
             nursery.cancel_scope.cancel()
-        self._surroundings.shared_blocks.close()
+        self._parts.shared_blocks.close()
 
     def stop(self) -> None:
         """End every dump with its last packet, then return from `serve`."""
@@ -157,14 +157,14 @@ class Primary:
         session.socket = stream.socket
         try:
             with session.scope:
-                await serve_connection(stream, session, self._surroundings)
+                await serve_connection(stream, session, self._parts)
         except Exception:
             log.exception("connection %d from %s failed", session.connection_id, host)
         finally:
             self.registry.close(session)
 
     async def _end_everybody(self) -> None:
-        """Dumps say EOF; what only talks is cut off. First nobody may come back: a replica does so at once."""
+        """Dumps say EOF; what only talks is cut off. First no client may come back: a replica does so at once."""
         self._accepting.cancel()
         await trio.lowlevel.checkpoint()
         for session in self.registry:
@@ -174,7 +174,7 @@ class Primary:
                 session.cut_off(BreakReason.STOPPED)
         while len(self.registry):
             await trio.sleep(0.01)
-        await self._surroundings.workers.wait_until_idle()
+        await self._parts.workers.wait_until_idle()
 
     async def _heed_signals(
         self,
@@ -213,5 +213,5 @@ class Primary:
             other_accounts=found.other_accounts,
             certificate=certificate,
         )
-        self._surroundings = dataclasses.replace(self._surroundings, options=self.options)
+        self._parts = dataclasses.replace(self._parts, options=self.options)
         log.info("SIGHUP: accounts and certificate were read again, and hold for new connections")

@@ -17,7 +17,7 @@ UNYIELDED_MAX = 1 << 20  # bytes that a socket may take in a row before others h
 
 
 class Sender:
-    """Sends to a stream that nobody else sends to.
+    """The only sender to a stream.
 
     Without TLS it writes to the socket itself: `send_all` costs 10 to 15 us a call, several
     times what the kernel takes for a small block.

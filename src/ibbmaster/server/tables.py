@@ -12,7 +12,7 @@ from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import ConfigurationError, IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel.cache import KernelSet
-from ibbmaster.kernel.loading import load_in_background
+from ibbmaster.kernel.loading import is_long, kernels_at_hand, load_in_background
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ibbmaster.dialogue.relation import Relation
     from ibbmaster.log.history_cache import HistoryCache
-    from ibbmaster.log.schema_history import LoggedSchema
+    from ibbmaster.log.schema_history import LastScanned, LoggedSchema, TakeStatement
     from ibbmaster.query.engine import QueryRun
     from ibbmaster.schema.base_dump import BaseRows, BaseSchema
     from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
@@ -150,10 +150,24 @@ class PrimaryTables:
 
                 base = self._base = self._read_base()
                 catalog, behind = (None, None) if base is None else (base.catalog, base.position)
-                schema = LoggedSchema(self._engine, cache=self._cache, base=catalog, behind=behind, case=self._case)
+                scan = self._scan if self._has_kernels else None
+                schema = LoggedSchema(
+                    self._engine, cache=self._cache, base=catalog, behind=behind, case=self._case, scan=scan
+                )
                 self._versions = _Timeline(schema)
             self._versions.follow(end)
             return self._versions
+
+    @staticmethod
+    def _scan(log: LogEngine, take: TakeStatement) -> LastScanned | None:
+        """All statements of a log by kernels, if these are at hand."""
+        start, end = log.start_of_file().position, log.end()
+        found = kernels_at_hand(KernelSet.SELECT, start, end) if is_long(start, end) else None
+        if found is None:
+            return None
+        from ibbmaster.arrow.ddl_scan import scan_ddl
+
+        return scan_ddl(log, take, lambda _: found)
 
     def _read_base(self) -> BaseSchema | None:
         """What there was before the log, if that was given.
@@ -191,7 +205,11 @@ class PrimaryTables:
                 position = None if self._base is None else self._base.position
                 base = None if position is None else BaseDump(position=position, read=self._read_rows)
                 self._table_reader = TableReader(
-                    self._engine, timeline, base=base, large=large_rows(self._row_event_max)
+                    self._engine,
+                    timeline,
+                    base=base,
+                    large=large_rows(self._row_event_max),
+                    loads_kernels=self._has_kernels,
                 )
             return self._table_reader
 

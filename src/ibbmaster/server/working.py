@@ -12,7 +12,7 @@ from ibbmaster.work import Work, doing
 
 THREADS_MAX = 4
 THREADS_OF_AN_ACCOUNT = 3
-ENDING_S = 1.0  # how long work that is broken off may take to notice, before nobody waits for it
+ENDING_S = 1.0  # how long work that is broken off may take to notice, before it is no longer waited for
 
 Returned = TypeVar("Returned")
 
@@ -44,7 +44,7 @@ class Workers:
 
 
 class _Places:
-    """A place in each of several limiters, from before a thread begins until it ends, whoever waits for it."""
+    """A place in each of several limiters, from before a thread begins until it ends, waited for or not."""
 
     def __init__(self, limiters: Sequence[trio.CapacityLimiter]) -> None:
         self._limiters = limiters
@@ -67,7 +67,7 @@ class _Places:
 
 @contextlib.asynccontextmanager
 async def watching(call: Callable[[], object], stream: trio.socket.SocketType | None) -> AsyncIterator[None]:
-    """Call `call` if the client leaves while the block runs: nobody else reads from its socket then."""
+    """Call `call` if the client leaves while the block runs: nothing else reads from its socket then."""
     lost: Exception | None = None
     async with trio.open_nursery() as nursery:
         if stream is not None:

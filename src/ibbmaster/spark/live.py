@@ -49,7 +49,7 @@ class LiveTracker:
         return self._schema
 
     def _offset(self, start: Mapping[str, object], end: GtidPosition, count: int | None = None) -> Offset:
-        """The offset of `end`, which is so many groups behind `start`."""
+        """The offset of `end`, a number of groups after `start`."""
         if self._options.granularity not in OF_ROWS:
             return encode_offset(end, NOWHERE)
         schema = self._schema_from(start)

@@ -30,18 +30,18 @@ PRINTED_AS = 110800  # the version of a server whose SHOW CREATE TABLE offsets h
 
 
 def texts_before(options: ReadOptions, position: GtidPosition) -> TableTexts:
-    """What a typed stream that begins at a position has to know of its tables, if nobody has declared its own."""
+    """What a typed stream that begins at a position has to know of its tables, if none are declared."""
     if options.table is None or options.table in options.declarations or not len(position):
         return {}
     try:
         history = read_history(options, live_range("", str(position)))
     except SourceError:
-        return {}  # purged: events tell, or nobody
+        return {}  # purged: only events could say it
     return _texts(options, history, None)
 
 
 class LiveSchema:
-    """The schema behind the offset at which a run of a stream begins; it grows with what the primary sends.
+    """The schema after the offset at which a run of a stream begins; it grows with what the primary sends.
 
     Groups are numbered from that offset on: `passed` says how many there are up to another one.
     """
@@ -69,11 +69,11 @@ class LiveSchema:
         self._passed[str(end)] = self._count
 
     def note(self, position: GtidPosition, after: GtidPosition, count: int) -> None:
-        """A position is so many groups behind one that is known."""
+        """A position is a number of groups after one that is known."""
         self._passed[str(position)] = self._passed[str(after)] + count
 
     def passed(self, position: GtidPosition, after: GtidPosition) -> int:
-        """How many groups there are from the beginning of the run to a position, which is behind one that is known."""
+        """How many groups there are from the beginning of the run to a position, which is after one that is known."""
         if str(position) not in self._passed:
             log_range = live_range(str(after), str(position))
             self.note(position, after, sum(1 for _ in LiveSource(self.options).groups_in(log_range)))
@@ -84,7 +84,7 @@ class LiveSchema:
         return selected_versions(self.options, self._history, self._began, goes_on=True)
 
     def texts(self, position: GtidPosition, after: GtidPosition) -> TableTexts:
-        """What the tables are behind a position, as far as statements have changed them since the stream began."""
+        """What the tables are after a position, as far as statements have changed them since the stream began."""
         place = self._place(self.passed(position, after))
         found = _texts(self.options, self._history, place)
         known = self._history.at(place).tables

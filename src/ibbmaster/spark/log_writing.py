@@ -160,7 +160,7 @@ class Recorder:
             yield self._record(row, number, code, self._image(table, cells))
             return
         if code == UPDATE_BEFORE:
-            return  # the row behind it has both images
+            return  # the row after it has both images
         name = str(row["_table"])
         if name not in self._tables:
             raise ConfigurationError(f"table {name} is not declared; option schema has {', '.join(self._tables)}")
@@ -236,7 +236,7 @@ class Written:
 
 
 def write_log(paths: Iterable[str], options: WriteOptions, staging: Path) -> Written:
-    """Write the records of all runs: into a new log, which takes its place in one step, or behind the log there is.
+    """Write the records of all runs: into a new log, which takes its place in one step, or after the log there is.
 
     Raises:
         ConfigurationError: the records make no groups.

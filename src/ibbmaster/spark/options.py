@@ -59,6 +59,7 @@ NAMES = (
     "schema",
     "schemaMode",
     "zeroDates",
+    "completeKeys",
     "startingOffsets",
     "maxBytesPerTrigger",
     "maxGroupsPerTrigger",
@@ -117,6 +118,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         schema_mode=schema_mode,
         schema_at=schema_at,
         zero_dates=_choice(ZeroDates, "zeroDates", given.get("zerodates", "null")),
+        completes_keys=flag_of("completeKeys", given.get("completekeys", "false")),
         starting_offsets=_starting_offsets(given.get("startingoffsets", "earliest")),
         bytes_per_trigger_max=size_of("maxBytesPerTrigger", given.get("maxbytespertrigger")),
         groups_per_trigger_max=size_of("maxGroupsPerTrigger", given.get("maxgroupspertrigger")),
@@ -230,7 +232,7 @@ def number_of(name: str, value: str, *, first: int = 0, end: int = NUMBER_END) -
 
 
 def size_of(name: str, value: str | None, *, end: int = NUMBER_END) -> int | None:
-    """A count, or bytes with k, m, g or t behind it: above 0, and below `end`."""
+    """A count, or bytes with k, m, g or t after it: above 0, and below `end`."""
     if value is None:
         return None
     try:

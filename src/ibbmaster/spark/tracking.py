@@ -65,7 +65,7 @@ class OffsetTracker:
         return self._give(position, self._find(position))
 
     def latest(self) -> Offset:
-        """The offset behind everything that can be read now."""
+        """The offset after everything that can be read now."""
         return self._give(self._log.state().position(), ReadStart(self._log.end(), {}))
 
     def freeze(self) -> None:

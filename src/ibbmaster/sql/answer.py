@@ -10,7 +10,7 @@ from ibbmaster.dialogue.conversion import bytes_of
 from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
-from ibbmaster.dialogue.statement import SelectItem, TableName
+from ibbmaster.dialogue.statement import SelectItem
 from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import kernels
@@ -18,8 +18,8 @@ from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
 from ibbmaster.sql.conditions import Condition, RowConditions
-from ibbmaster.sql.contents import TableContents
-from ibbmaster.sql.definitions import ColumnFlag, column_definition
+from ibbmaster.sql.contents import TableContents, UnknownRows
+from ibbmaster.sql.definitions import column_definition
 from ibbmaster.sql.kept_rows import EVERYTHING, Interval
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
 from ibbmaster.sql.literals import stored_value
@@ -30,7 +30,7 @@ from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns, sort_k
 from ibbmaster.sql.value_texts import TextSettings
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.wire.response import COLLATION_DEFAULT, BlockResultSet, ColumnDefinition, Err, ResultSet
+from ibbmaster.wire.response import COLLATION_DEFAULT, BlockResultSet, ColumnDefinition, ColumnFlag, Err, ResultSet
 
 SQLSTATE = "HY000"
 UNKNOWN_ROWS = 1105
@@ -38,6 +38,15 @@ ROWS_MAX = 1 << 62  # more than any table has
 OF_VALUES = ColumnFlag.UNSIGNED | ColumnFlag.ZEROFILL | ColumnFlag.BINARY | ColumnFlag.BLOB
 
 MakeCondition = Callable[[StoredLayout], Condition]
+
+
+class UnknownRowsError(RefusedError):
+    """The log does not tell the rows of a table; `unknown` says since when, and why."""
+
+    def __init__(self, table: TableVersion, unknown: UnknownRows) -> None:
+        text = f"the rows of {table.full_name} are not known since GTID {unknown.gtid}: {unknown.reason}"
+        super().__init__(UNKNOWN_ROWS, SQLSTATE, text)
+        self.unknown = unknown
 
 
 class Answer:
@@ -69,8 +78,6 @@ class Answer:
 
     def _check(self) -> None:
         select = self._select
-        if select.is_joined or len(select.tables) != 1:
-            raise not_supported("a query of several tables")
         if select.is_distinct or select.group_by or select.having is not None:
             raise not_supported("DISTINCT, GROUP BY and HAVING over tables of the log")
         if self._calls and len(self._calls) < len(select.items):
@@ -113,7 +120,7 @@ class Answer:
             self._table,
             column,
             name,
-            alias=table.alias if isinstance(table, TableName) else None,
+            alias=table.alias,
             text_charset=self._query.text_charset,
             text_collation_id=self._query.text_collation_id,
         )
@@ -276,14 +283,13 @@ class Answer:
 def expect_known(contents: TableContents, table: TableVersion, column_ids: Sequence[int]) -> None:
     """
     Raises:
-        RefusedError: the rows of a table, or their values of these columns, are not known.
+        UnknownRowsError: the rows of a table, or their values of these columns, are not known.
     """
     unknown = contents.unknown
     for number in column_ids:
         unknown = unknown or contents.unknown_columns.get(number)
     if unknown is not None:
-        text = f"the rows of {table.full_name} are not known since GTID {unknown.gtid}: {unknown.reason}"
-        raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
+        raise UnknownRowsError(table, unknown)
 
 
 def _places(

@@ -97,6 +97,9 @@ class TableContents:
     _plans: dict[int, KeyPlan | None] = field(default_factory=dict)
     _computed: dict[int, list[ColumnExpression]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.kept.digest_of[self.number] = self._digest_at
+
     def fork(self, kept: KeptRows) -> TableContents:
         """The same, to go on from by itself."""
         return TableContents(
@@ -340,6 +343,11 @@ class TableContents:
                 parts.append(b"\1" + len(value).to_bytes(4, "big") + value)
         return hashlib.blake2b(b"".join(parts), digest_size=DIGEST_SIZE).digest()
 
+    def _digest_at(self, place: int) -> bytes:
+        layout_no, image = self.kept.rows.read(place)
+        layout = self.layouts[layout_no]
+        return self._digest(layout, image, layout.spans(image)[0])
+
     def set_sequence(self, state: Sequence[int], layout: StoredLayout) -> None:
         """Let a sequence have this row."""
         columns = zip(layout.columns, state, strict=True)
@@ -371,8 +379,10 @@ class TableContents:
 
     # Changes of the table ---------------------------------------------------------------------
 
-    def alter(self, table: TableVersion) -> dict[int, str]:
+    def alter(self, table: TableVersion, time_zone_s: int | None = None) -> dict[int, str]:
         """The table has another version now; its rows keep their images, or get new ones if these are right no more.
+
+        `time_zone_s` is the session's, in seconds east of UTC, if it is known.
 
         Returns the columns whose values are not known any more, by their ids, and why.
 
@@ -384,7 +394,7 @@ class TableContents:
         self._plans.clear()
         self._computed.clear()
         known = {column.id: column for column in table.columns}
-        changing = RowConversion(old, table, lambda column: first_value(known[column.id], column))
+        changing = RowConversion(old, table, lambda column: first_value(known[column.id], column), time_zone_s)
         if not self.has_rows:
             self.unknown_columns.clear()
             return {}

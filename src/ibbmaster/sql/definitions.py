@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import re
 
 from ibbmaster.codec import lenenc
@@ -11,36 +10,13 @@ from ibbmaster.schema.collations import sent_collation_number
 from ibbmaster.schema.describing import index_parts
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import IndexKind, SqlType, TableColumn, TableVersion
-from ibbmaster.wire.response import ColumnDefinition
+from ibbmaster.wire.response import ColumnDefinition, ColumnFlag
 
 LENGTH_MAX = (1 << 32) - 1
 TYPE_NAME, FORMAT_NAME = 0, 1  # what a piece of the extended metadata is
 _JSON_CHECK = re.compile(r"json_valid\(`(?:[^`]|``)*`\)", re.IGNORECASE)
 BINARY_CHARSET = "binary"
 ANY_DECIMALS = 31  # of floating numbers without a fixed scale
-
-
-class ColumnFlag(enum.IntFlag):
-    """What a definition says of a column beyond its type.
-
-    Source: MariaDB 12.3, include/mysql_com.h.
-    """
-
-    NOT_NULL = 1
-    PRIMARY_KEY = 2
-    UNIQUE_KEY = 4
-    MULTIPLE_KEY = 8
-    BLOB = 16
-    UNSIGNED = 32
-    ZEROFILL = 64
-    BINARY = 128
-    ENUM = 256
-    AUTO_INCREMENT = 512
-    TIMESTAMP = 1024
-    SET = 2048
-    NO_DEFAULT = 4096
-    ON_UPDATE_NOW = 8192
-    PART_OF_KEY = 16384
 
 
 #: type on the wire, and how wide its values are where the type has no length of its own

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Self
 
 from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
@@ -32,9 +33,10 @@ from ibbmaster.rows.certainty import (
     StatementFold,
     engine_of,
 )
-from ibbmaster.rows.effects import PartitionStep, WrittenTables, effects_of
+from ibbmaster.rows.confined import columns_touched, confined_update
+from ibbmaster.rows.effects import LOST, PartitionStep, WrittenTables, effects_of
 from ibbmaster.rows.walk import walk
-from ibbmaster.schema.clause import NotUnderstoodError
+from ibbmaster.schema.clause import FullName, NotUnderstoodError
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
@@ -50,6 +52,7 @@ from ibbmaster.sql.cascades import (
 from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
 from ibbmaster.sql.kept_rows import KeptRows
 from ibbmaster.sql.partitions import move_rows
+from ibbmaster.sql.row_conversion import time_zone_of
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
 from ibbmaster.sqltext.cursor import Cursor
@@ -57,9 +60,9 @@ from ibbmaster.sqltext.token import tokens
 from ibbmaster.work import check_wanted
 
 INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKind.INSERT)
+NO_FOREIGN_KEY_CHECKS = 1 << 26  # of the flags of a session
 GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
-OLD_LOADS = (EventType.LOAD, EventType.NEW_LOAD)
 UNTRANSACTIONAL = frozenset(("MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM"))
 
 
@@ -69,6 +72,10 @@ class MissingTablesError(Exception):
     def __init__(self, generations: frozenset[int]) -> None:
         super().__init__(generations)
         self.generations = generations
+
+
+class NotPlainError(Exception):
+    """Kernels cannot go on: the reference has to read it all."""
 
 
 class RowFold:
@@ -107,23 +114,26 @@ class RowFold:
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
         self._followed: dict[tuple[str, str], Children] = {}  # of those, the children whose rows are kept
         self._moved: tuple[SchemaPlace, PartitionStep] | None = None
+        self._time_zone_s: int | None = None  # of the session, where the statement that is read depends on it
         self._gtid = ""
         self._place = SchemaPlace(start, 0)
         self._base = base
         self._is_loaded = base is None
 
-    def fork(self) -> RowFold:
+    def fork(self) -> Self:
         """The same, to go on from by itself."""
-        kept, place = self.kept.fork(), self.position
-        other = RowFold(
-            self._engine, self._timeline, kept, place, self._bytes_max, self._base, self._large, self.wanted
-        )
+        other = self._like(self.kept.fork())
         other._is_loaded = self._is_loaded
         other.layouts = self.layouts
         other.tables = {number: contents.fork(other.kept) for number, contents in self.tables.items()}
         other._complete, other._prepared = set(self._complete), dict(self._prepared)
         other._statements = self._statements.fork()
         return other
+
+    def _like(self, kept: KeptRows) -> Self:
+        """With the same settings, at the same position."""
+        settings = (self._bytes_max, self._base, self._large, self.wanted)
+        return type(self)(self._engine, self._timeline, kept, self.position, *settings)
 
     def close(self) -> None:
         """Forget all of it."""
@@ -139,6 +149,12 @@ class RowFold:
         """
         if not self._is_loaded and self._base is not None:
             self._load(self._base)
+        self._read(end)
+        self.position = max(self.position, end)
+        self._forget_dropped()
+
+    def _read(self, end: LogPosition) -> None:
+        """Apply all groups up to a position."""
         for log_range in self._engine.ranges(self.position, end, size=1 << 62):
             for group in self._engine.groups_in(log_range):
                 check_wanted()
@@ -152,8 +168,6 @@ class RowFold:
                     for _ in group.body:
                         pass
                 self.position = group.end
-        self.position = max(self.position, end)
-        self._forget_dropped()
 
     def keeps(self, table: TableVersion) -> bool:
         """Whether the rows of a table are kept."""
@@ -162,7 +176,9 @@ class RowFold:
     def contents_of(self, table: TableVersion) -> TableContents:
         """The rows of a table as it is at `position`, if they are kept."""
         self._versions.clear()
-        return self._contents(table)
+        found = self._contents(table)
+        self.kept.conclude()
+        return found
 
     # The base ---------------------------------------------------------------------------------
 
@@ -217,11 +233,13 @@ class RowFold:
             raise EventError(f"group {self._gtid}: {error}") from error
         finally:
             self.kept.release(GROUP)
-        if self.kept.rows.size > self._bytes_max:
-            self._make_room()
+        self._expect_room()
 
-    def _make_room(self) -> None:
-        """Leave out rows that are gone, and then the largest table, until the others take half of what they may."""
+    def _expect_room(self) -> None:
+        """If rows take more than they may: leave out those that are gone, and then the largest table, until the others
+        take half of it."""
+        if self.kept.rows.size <= self._bytes_max:
+            return
         self.kept.compact()
         while self.kept.rows.size > self._bytes_max // 2 and self.tables:
             sizes = {number: self.kept.size(number) for number in self.tables}
@@ -236,17 +254,21 @@ class RowFold:
         touched: dict[int, int] = {}
         for number, event, table in walk(events, self._large, lambda event, number: self._map(event, start, number)):
             self._place = SchemaPlace(start, number)
-            event_type = event[TYPE_OFFSET]
             if table is not None:
                 touched[table.contents.number] = self._savepoint_count
                 self._change(table, event)
-            elif event_type == EventType.GTID:
+            elif event[TYPE_OFFSET] == EventType.GTID:
                 xid = xid_text(event)
-            elif event_type in STATEMENT_TYPES:
-                self._state(decode_statement(event), xid, touched)
-            elif event_type in OLD_LOADS or event_type == EventType.INCIDENT:
-                reason = "an incident: events are lost" if event_type == EventType.INCIDENT else "LOAD DATA"
-                self._doubt_all(reason)
+            else:
+                self._apply_other(event, xid, touched)
+
+    def _apply_other(self, event: bytes, xid: str | None, touched: dict[int, int]) -> None:
+        """What an event does that is no row event."""
+        event_type = event[TYPE_OFFSET]
+        if event_type in STATEMENT_TYPES:
+            self._state(decode_statement(event), xid, touched)
+        elif (lost := LOST.get(event_type)) is not None:
+            self._take_all(self._statements.take(lost, self._place))
 
     def _state(self, statement: LoggedStatement, xid: str | None, touched: dict[int, int]) -> None:
         """What a statement does, beyond the row events beside it."""
@@ -309,12 +331,7 @@ class RowFold:
         database, _, name = table_name(event).partition(".")
         table = self._version(database, name)
         if table is None:
-            for child, _ in self._followed_children(database, name):  # of a parent that nothing is known of
-                reached = self._contents(child)
-                if reached.unknown is None and reached.has_rows:
-                    reason = f"its foreign key to {database}.{name}, whose columns are not known, may change rows"
-                    self.doubt(reached, reason)
-                    doubt_below(self, child)
+            self._doubt_children(database, name, ", whose columns are not known, may change rows")
             return None
         if table.kind is TableKind.VIEW or not self._is_followed(table):
             return None
@@ -381,8 +398,8 @@ class RowFold:
         elif (reason := self._statements.engine_reason(contents.table)) is not None:
             self.doubt(contents, reason)
 
-    def _change(self, mapped: MappedTable, event: bytes) -> None:
-        """Apply a row event."""
+    def _change(self, mapped: MappedTable, event: bytes, first: int = 0) -> None:
+        """Apply a row event, from the row on that is at `first`."""
         contents = mapped.contents
         if contents.table.kind is TableKind.SEQUENCE:
             contents.unknown = None  # an event has all of its state, if its image is whole
@@ -391,7 +408,7 @@ class RowFold:
             self._take_all(self._statements.merged(contents.table, "its rows are changed", self._place))
         else:
             try:
-                mapped.change(event, self._gtid)
+                mapped.change(event, self._gtid, first)
             except InexactRowsError as error:
                 self.doubt(contents, str(error))
         if changes:
@@ -451,8 +468,49 @@ class RowFold:
             self._mapped.clear()
             self._children = None
             self._followed.clear()
+        self._time_zone_s = time_zone_of(statement)
         for effect in effects:
+            if isinstance(effect, WrittenTables) and effect.tables is not None:
+                self._write(effect.tables, effect, statement)
+            else:
+                self._take_all(self._statements.take(effect, self._place))
+        self._time_zone_s = None
+
+    def _write(self, tables: Sequence[FullName], effect: WrittenTables, statement: LoggedStatement) -> None:
+        """A change of rows in statement format: of some columns, or of everything in a table; and of its children."""
+        if not self._is_confined(statement):
             self._take_all(self._statements.take(effect, self._place))
+            if _changes_parents(effect, statement):
+                for name in tables:
+                    parent = self._statements.before(name, self._place)
+                    self._doubt_children(*(name if parent is None else (parent.database, parent.name)))
+
+    def _is_confined(self, statement: LoggedStatement) -> bool:
+        """Whether a statement has changed some columns alone: then these are what is not known any more."""
+        found = None if self._statements.has_programs else confined_update(statement)
+        table = None if found is None else self._statements.before(found[0], self._place)
+        if found is None or table is None or not self._statements.keeps_rows(table):
+            return False
+        touched = columns_touched(table, found[1])
+        if touched is None or self._statements.engine_reason(table) is not None:
+            return False
+        names = {column.name.lower() for column in table.columns if column.id in touched}
+        if names & referred_columns(self.children_of(table)):
+            return False
+        if self.keeps(table):
+            contents = self._contents(table)
+            reason = UnknownRows(self._gtid, "in statement format: UPDATE")
+            if contents.has_rows:
+                contents.unknown_columns = {**dict.fromkeys(touched, reason), **contents.unknown_columns}
+        return True
+
+    def _doubt_children(self, database: str, name: str, why: str = " deletes or changes rows without an event") -> None:
+        """Nobody knows what a parent's foreign keys have done to the rows of its children."""
+        for child, _ in self._followed_children(database, name):
+            contents = self._contents(child)
+            if contents.unknown is None and contents.has_rows:
+                self.doubt(contents, f"its foreign key to {database}.{name}{why}")
+            doubt_below(self, child)
 
     def _take_all(self, outcomes: Iterable[Outcome]) -> None:
         for outcome in outcomes:
@@ -527,7 +585,7 @@ class RowFold:
                 except InexactRowsError as error:
                     contents.unknown_columns[column.id] = UnknownRows(gtid, f"ADD COLUMN: {error}")
         try:
-            for column_id, reason in contents.alter(table).items():
+            for column_id, reason in contents.alter(table, self._time_zone_s).items():
                 contents.unknown_columns.setdefault(column_id, UnknownRows(gtid, reason))
         except (InexactRowsError, EventError, ValueError) as error:
             self.doubt(contents, f"ALTER TABLE: {error}")
@@ -542,6 +600,14 @@ class RowFold:
 
     def _doubt_all(self, reason: str) -> None:
         self._take_all(self._statements.everywhere(reason, self._place))
+
+
+def _changes_parents(effect: WrittenTables, statement: LoggedStatement) -> bool:
+    """Whether rows that were there may be gone, or have other values, and the server looks at foreign keys."""
+    if (statement.flags or 0) & NO_FOREIGN_KEY_CHECKS:
+        return False
+    words = statement.text.upper()
+    return effect.verb not in ("INSERT", "LOAD DATA") or "DUPLICATE" in words or "REPLACE" in words
 
 
 def _first_state(table: TableVersion) -> list[int]:

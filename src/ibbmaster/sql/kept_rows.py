@@ -6,7 +6,7 @@ import itertools
 import sqlite3
 import weakref
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ibbmaster.sql.row_file import RowFile
 
@@ -15,6 +15,10 @@ BLOCK_ROWS = 1 << 12
 
 Interval = tuple[bytes, bytes | None]  # keys from the first on, up to the second; None: to the end
 EVERYTHING: Interval = (b"", None)
+
+
+class WrongChangeError(Exception):
+    """A change of a row that is not there, or an INSERT of one that is."""
 
 
 class KeptRows:
@@ -26,6 +30,7 @@ class KeptRows:
 
     def __init__(self, rows: RowFile, database: sqlite3.Connection | None = None) -> None:
         self.rows = rows
+        self.digest_of: dict[int, Callable[[int], bytes]] = {}  # by table: of the row at a place
         self._database = temporary_database() if database is None else database
         weakref.finalize(self, self._database.close)  # its file goes where nobody asks for the rows any more
         self._tables = self._names()
@@ -33,13 +38,19 @@ class KeptRows:
 
     def fork(self) -> KeptRows:
         """The same rows, to go on from by themselves."""
+        return KeptRows(self.rows, self._copied_database())
+
+    def _copied_database(self) -> sqlite3.Connection:
         database = temporary_database()
         self._database.backup(database)
-        return KeptRows(self.rows, database)
+        return database
 
     def close(self) -> None:
         """Forget all of it."""
         self._database.close()
+
+    def conclude(self) -> None:
+        """See that changes do not contradict each other; here that is seen at once."""
 
     # Transactions -----------------------------------------------------------------------------
 
@@ -138,7 +149,7 @@ class KeptRows:
     # Rows without a key -----------------------------------------------------------------------
 
     def add(self, number: int, digests: Sequence[bytes], places: Sequence[int]) -> None:
-        """Add rows behind all others."""
+        """Add rows after all others."""
         self._changes(number)
         self._make_digests(number)
         (last,) = self._database.execute(f"SELECT max(key) FROM r{number}").fetchone()
@@ -217,12 +228,20 @@ class KeptRows:
         """Keep only rows that are there, in a new file, in the order of their keys."""
         rows = RowFile()
         for number in self.numbers():
-            for key, place in self._database.execute(f"SELECT key, place FROM r{number} ORDER BY key").fetchall():
-                layout_no, image = self.rows.read(place)
-                (new,) = rows.append(layout_no, [image])
-                self._database.execute(f"UPDATE r{number} SET place = ? WHERE key = ?", (new, key))
+            self._copy(number, rows)
         self.rows = rows
         self._all_places = None
+
+    def _copy(self, number: int, rows: RowFile) -> None:
+        """Keep the rows of a table in another file."""
+        for key, place in self._database.execute(f"SELECT key, place FROM r{number} ORDER BY key").fetchall():
+            new = self._copied(place, rows)
+            self._database.execute(f"UPDATE r{number} SET place = ? WHERE key = ?", (new, key))
+
+    def _copied(self, place: int, rows: RowFile) -> int:
+        layout_no, image = self.rows.read(place)
+        (new,) = rows.append(layout_no, [image])
+        return new
 
     def all_rows(self, number: int) -> Iterable[tuple[bytes, int]]:
         """Key and place of every row, in the order of their keys."""

@@ -5,17 +5,20 @@ Most changes need none of that: a stored value is shown in the type that its col
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
-from ibbmaster.event.rows.column import ColumnType, ValueKind
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.rows.casting import as_text, cast_of
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.rows.casting import Convert, as_text, cast_of
 from ibbmaster.rows.keeps import keeps_values
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.reading import with_new_names
 from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns
 from ibbmaster.sql.value_texts import TextSettings, text_of
+from ibbmaster.sqltext.moment import DAY_S, date_text, moment_text, parse_moment, parse_time_zone
 
 Restore = Callable[[bytes], bytes]
 """Takes the stored bytes of a value, gives those of another column. Raises ValueError where that does not have it."""
@@ -23,6 +26,9 @@ Restore = Callable[[bytes], bytes]
 FirstValue = Callable[[StoredColumn], bytes | None]
 """What rows store in a column that they do not have. Raises ValueError where that is not known."""
 
+SECOND_US = 1_000_000
+TIMESTAMP_END_S = (1 << 31) - 1
+_PLAIN_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.\d{1,6})?)?", re.ASCII)
 _PACKED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
 _EMPTY = (ValueKind.TEXT, ValueKind.BINARY)  # whose zero has no bytes
 _NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DECIMAL, ValueKind.FLOAT)  # texts of these are as shown
@@ -47,11 +53,21 @@ def is_shown_alike(old: StoredColumn, new: StoredColumn) -> bool:
     return True
 
 
-def restoring(old: StoredColumn, new: StoredColumn) -> Restore | None:
+def time_zone_of(statement: LoggedStatement) -> int | None:
+    """Seconds that a statement's time zone is east of UTC; None if the log does not tell it."""
+    name = statement.time_zone.upper()
+    if name in ("", "SYSTEM"):
+        return None
+    return 0 if name == "UTC" else parse_time_zone(name)
+
+
+def restoring(old: StoredColumn, new: StoredColumn, time_zone_s: int | None = None) -> Restore | None:
     """What makes a stored value of one column that of another, as ALTER TABLE does it; None if that cannot be told."""
     if _are_stored_alike(old, new):
         return bytes
     cast, read = cast_of(old.column, new.column), kind_of(old.column).convert(old.column)
+    if cast is None:
+        cast = _moment_cast(old.column, new.column, time_zone_s)
     if cast is None and old.column.kind in _NUMBERS and new.column.kind is ValueKind.TEXT:
         shown, cast = text_of(old.column, old.type, TextSettings("utf8mb4")), as_text(new.column)
         read = lambda data: shown(data).decode()  # noqa: E731 - one of two ways
@@ -64,6 +80,43 @@ def restoring(old: StoredColumn, new: StoredColumn) -> Restore | None:
         return found
 
     return restore
+
+
+def _moment_cast(old: Column, new: Column, time_zone_s: int | None) -> Convert | None:
+    """Between moments of a clock on the wall and of UTC; and texts that are a date as every server reads it."""
+    match old.kind, new.kind:
+        case ValueKind.DATETIME, ValueKind.TIMESTAMP if time_zone_s is not None:
+            return lambda value: _shifted(str(value), new, -time_zone_s)
+        case ValueKind.TIMESTAMP, ValueKind.DATETIME if time_zone_s is not None:
+            return lambda value: _shifted(str(value), new, time_zone_s)
+        case ValueKind.TEXT, ValueKind.DATE | ValueKind.DATETIME:
+            return lambda value: _shifted(_plain_moment(str(value)), new, 0)
+    return None
+
+
+def _plain_moment(text: str) -> str:
+    if _PLAIN_MOMENT.fullmatch(text) is None:
+        raise ValueError(f"{text[:60]!r} is no plain date")
+    return text
+
+
+def _shifted(text: str, new: Column, seconds: int) -> str:
+    """A moment so many seconds later, in a column."""
+    if not text.strip("0-: ."):
+        return "0000-00-00" if new.kind is ValueKind.DATE else "0000-00-00 00:00:00"
+    moment = parse_moment(text)
+    if moment is None:
+        raise ValueError(f"{text} is no day of the calendar")
+    moment += seconds * SECOND_US
+    if moment % 10 ** (6 - new.scale):
+        raise ValueError(f"{text} has more than {new.scale} digits of a second")
+    if new.kind is ValueKind.TIMESTAMP and not SECOND_US <= moment < TIMESTAMP_END_S * SECOND_US:
+        raise ValueError(f"{text} is beyond what every server has as TIMESTAMP")
+    if new.kind is not ValueKind.DATE:
+        return moment_text(moment, new.scale)
+    if moment % (DAY_S * SECOND_US):
+        raise ValueError(f"{text} is no date alone")
+    return date_text(moment)
 
 
 def _are_stored_alike(old: StoredColumn, new: StoredColumn) -> bool:
@@ -92,8 +145,11 @@ class RowConversion:
         filled: columns that cannot be NULL any more, by their ids.
     """
 
-    def __init__(self, old: TableVersion, new: TableVersion, first_value: FirstValue) -> None:
+    def __init__(
+        self, old: TableVersion, new: TableVersion, first_value: FirstValue, time_zone_s: int | None = None
+    ) -> None:
         self._first_value = first_value
+        self._time_zone_s = time_zone_s
         self.columns = own_columns(new)
         self.unknown: dict[int, str] = {}
         self.computed: dict[int, str] = {}
@@ -155,7 +211,7 @@ class RowConversion:
             return place, None
         kept = stored.columns[place]
         own = self._old[column.id]
-        first, second = restoring(kept, own), restoring(own, column)
+        first, second = restoring(kept, own), restoring(own, column, self._time_zone_s)
         if first is None or second is None:
             self.unknown[column.id] = _may_change(self._names[column.id])
             return place, None

@@ -34,8 +34,8 @@ class MappedTable:
     large: LargeRows = ALL_ROWS
     _plans: dict[bytes, _Plan] = field(default_factory=dict)
 
-    def change(self, event: bytes, gtid: str) -> None:
-        """Apply a row event.
+    def change(self, event: bytes, gtid: str, start: int = 0) -> None:
+        """Apply a row event, from the row on that is at `start`; 0: all of it.
 
         Raises:
             EventError: the event is damaged.
@@ -46,6 +46,7 @@ class MappedTable:
             name, columns = self.contents.table.full_name, len(self.layout.columns)
             raise EventError(f"row event of {header.column_count} columns, {name} has {columns}")
         data, offset = rows_of(event, header, self.large)
+        offset = start or offset
         kind = KINDS[EventType(event[TYPE_OFFSET])]
         first = self._plan(header.columns_present)
         if kind is ChangeKind.UPDATE:

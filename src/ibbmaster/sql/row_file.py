@@ -50,6 +50,15 @@ class RowFile:
                 self._write()
         return places
 
+    def append_block(self, rows: Buffer) -> int:
+        """Add rows that are as they are kept, each after its head; returns where the first one is."""
+        with self._lock:
+            start = self._written + len(self._unwritten)
+            self._unwritten += rows
+            if len(self._unwritten) >= UNWRITTEN_MAX:
+                self._write()
+        return start
+
     def read(self, place: int) -> tuple[int, bytes]:
         """Layout and image of a row."""
         with self._lock:

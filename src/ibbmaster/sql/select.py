@@ -13,6 +13,9 @@ from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.loading import kernels_at_hand
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import SchemaTimeline
@@ -20,8 +23,8 @@ from ibbmaster.schema.model import TableVersion
 from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer, expect_known
 from ibbmaster.sql.base_rows import BaseDump
 from ibbmaster.sql.contents import TableContents
-from ibbmaster.sql.folding import ROW_BYTES_MAX, MissingTablesError, RowFold
-from ibbmaster.sql.kept_rows import KeptRows
+from ibbmaster.sql.folding import ROW_BYTES_MAX, MissingTablesError, NotPlainError, RowFold
+from ibbmaster.sql.kept_rows import KeptRows, WrongChangeError
 from ibbmaster.sql.row_file import RowFile
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 from ibbmaster.work import holding
@@ -47,7 +50,8 @@ class TableReader:
     of them read at once. What was read for one query is there for the next one, and for later positions it is
     only read on from there. Positions are kept as long as a session has them frozen, the last ones
     also longer. The rows of one position take `bytes_max` of temporary disk space at most;
-    `large` is what is done with row events that are larger than the memory.
+    `large` is what is done with row events that are larger than the memory. Kernels are taken where they are
+    ready; who `loads_kernels` also waits for them if they pay and need not be compiled.
     """
 
     def __init__(
@@ -58,7 +62,9 @@ class TableReader:
         base: BaseDump | None = None,
         bytes_max: int = ROW_BYTES_MAX,
         large: LargeRows | None = None,
+        loads_kernels: bool = False,
     ) -> None:
+        self._loads_kernels = loads_kernels
         self._large = large
         self._base = base
         self._bytes_max = bytes_max
@@ -87,7 +93,7 @@ class TableReader:
         answer = Answer(query)
         self._check_reached(query.snapshot)
         with holding(self._lock):
-            contents = self._fold_at(query.snapshot, query.table).contents_of(query.table)
+            contents = self._contents_at(query.snapshot, query.table)
             answer.check_known(contents)
             return answer.rows(contents)
 
@@ -100,7 +106,7 @@ class TableReader:
         """
         self._check_reached(snapshot)
         with holding(self._lock):
-            contents = self._fold_at(snapshot, table).contents_of(table)
+            contents = self._contents_at(snapshot, table)
             expect_known(contents, table, column_ids)
             return FoundRows(contents, contents.kept.all_places(contents.number), contents.kept.rows.data())
 
@@ -120,34 +126,37 @@ class TableReader:
                 fold.close()
             self._folds.clear()
 
-    def _fold_at(self, snapshot: LogSnapshot, table: TableVersion) -> RowFold:
-        """The rows of a table, at least, at a position: those that are there, read on, or read anew."""
+    def _contents_at(self, snapshot: LogSnapshot, table: TableVersion) -> TableContents:
+        """The rows of a table at a position: those that are there, read on, or read anew."""
         self._users = [(user, place) for user, place in self._users if user() is not None]
         self._users.append((weakref.ref(snapshot), snapshot.end))
         able = [fold for fold in self._folds if fold.keeps(table)]
         fold = next((fold for fold in able if fold.position == snapshot.end), None)
-        if fold is None:
-            fold = self._read_on(self._nearest(snapshot.end, able, table), snapshot.end)
+        fold = self._nearest(snapshot.end, able, table) if fold is None else fold
+        fold, contents = self._read_on(fold, snapshot.end, table)
         self._folds.remove(fold)
         self._folds.append(fold)
         self._forget_oldest()
-        return fold
+        return contents
 
-    def _read_on(self, fold: RowFold, end: LogPosition) -> RowFold:
-        """A fold at a position; another one if more tables have a say in it."""
+    def _read_on(self, fold: RowFold, end: LogPosition, table: TableVersion) -> tuple[RowFold, TableContents]:
+        """A fold at a position, and a table of it; another fold where more tables have a say in it, or a group needs
+        the reference."""
         while True:
-            needed: frozenset[int] = frozenset()
+            wanted, is_plain = fold.wanted, True
             try:
-                fold.advance(end)
+                if fold.position != end:
+                    fold.advance(end)
+                return fold, fold.contents_of(table)
             except MissingTablesError as error:
-                needed = error.generations
+                wanted = (wanted or frozenset()) | error.generations
+            except (NotPlainError, WrongChangeError):
+                is_plain = False
             except BaseException:
                 self._drop(fold)  # what is half done is of no use
                 raise
-            if not needed:
-                return fold
             self._drop(fold)
-            fold = self._new_fold((fold.wanted or frozenset()) | needed)
+            fold = self._new_fold(end, wanted, is_plain=is_plain)
 
     def _drop(self, fold: RowFold) -> None:
         self._folds.remove(fold)
@@ -175,19 +184,30 @@ class TableReader:
         fold = max(before, key=lambda fold: fold.position, default=None)
         if fold is None:
             self._asked.add((table.database, table.name))
-            return self._new_fold(frozenset({table.generation}) if len(self._asked) <= ALONE_MAX else None)
+            return self._new_fold(end, frozenset({table.generation}) if len(self._asked) <= ALONE_MAX else None)
         if any(place == fold.position for _, place in self._users):
             fold = fold.fork()
             self._folds.append(fold)
         return fold
 
-    def _new_fold(self, wanted: frozenset[int] | None) -> RowFold:
-        """One at the start of the log."""
+    def _new_fold(self, end: LogPosition, wanted: frozenset[int] | None, *, is_plain: bool = True) -> RowFold:
+        """One at the start of the log, to be read on up to a position; one that is not plain is for the reference."""
         start = self._engine.start_of_file().position
-        kept = KeptRows(RowFile())
-        fold = RowFold(self._engine, self._timeline, kept, start, self._bytes_max, self._base, self._large, wanted)
+        settings = (start, self._bytes_max, self._base, self._large, wanted)
+        found = self._kernels(start, end) if is_plain else None
+        if found is None:
+            fold = RowFold(self._engine, self._timeline, KeptRows(RowFile()), *settings)
+        else:
+            from ibbmaster.sql.fast_folding import FastRowFold
+            from ibbmaster.sql.fast_kept_rows import FastKeptRows
+
+            fold = FastRowFold(self._engine, self._timeline, FastKeptRows(RowFile()), *settings).use(found)
         self._folds.append(fold)
         return fold
+
+    def _kernels(self, start: LogPosition, end: LogPosition) -> Kernels | None:
+        """Those that read from one position to another."""
+        return kernels_at_hand(KernelSet.SELECT, start, end if self._loads_kernels else start)
 
 
 def _has_reached(state: GtidState, position: GtidPosition) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ibbmaster.errors import EventError
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.kernel.fields import KeyOp
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.schema.names import COLUMNS_REMEMBERED, column_of, named
 
@@ -172,31 +173,38 @@ def is_padded(kind: SqlType) -> bool:
 
 def sort_key(column: StoredColumn, *, is_descending: bool = False) -> SortKey:
     """How values of a column become parts of keys; texts compare by their bytes, up to spaces at their end."""
-    make = value_key(column.column)
-    if column.column.kind is ValueKind.TEXT and is_padded(column.type):
-        exact = make
-        make = lambda data: exact(data.rstrip(b" "))  # noqa: E731 - one of two ways
+    make = _KEYS[key_op(column)]
     return make if not is_descending else lambda data: make(data).translate(_INVERTED)
+
+
+def key_op(column: StoredColumn) -> KeyOp:
+    """Which of the ways of `sort_key` a column takes."""
+    found = _value_op(column.column)
+    if found is KeyOp.TEXT and column.column.kind is ValueKind.TEXT and is_padded(column.type):
+        return KeyOp.PADDED_TEXT
+    return found
 
 
 def value_key(column: Column) -> SortKey:
     """How values of a column become bytes that compare as they do, each different one others."""
+    return _KEYS[_value_op(column)]
+
+
+def _value_op(column: Column) -> KeyOp:
     match column.type:
         case ColumnType.TINY | ColumnType.SHORT | ColumnType.INT24 | ColumnType.LONG | ColumnType.LONGLONG:
-            if column.is_unsigned:
-                return lambda data: int.from_bytes(data, "little").to_bytes(8, "big")
-            return lambda data: (int.from_bytes(data, "little", signed=True) + _SIGN).to_bytes(8, "big")
+            return KeyOp.UNSIGNED if column.is_unsigned else KeyOp.SIGNED
         case ColumnType.FLOAT | ColumnType.DOUBLE:
-            return _floating_key
+            return KeyOp.FLOATING
         case ColumnType.DATE | ColumnType.NEWDATE | ColumnType.ENUM | ColumnType.SET:
-            return lambda data: data[::-1]
+            return KeyOp.REVERSED
         case ColumnType.TIMESTAMP | ColumnType.DATETIME if not column.scale:
-            return lambda data: data[::-1]
+            return KeyOp.REVERSED
         case ColumnType.TIME if not column.scale:
-            return lambda data: (int.from_bytes(data, "little", signed=True) + (1 << 23)).to_bytes(3, "big")
+            return KeyOp.TIME
         case _ if kind_of(column).fixed_size(column) is not None:
-            return bytes
-    return lambda data: data.replace(b"\0", b"\0\xff") + b"\0\0"
+            return KeyOp.FIXED
+    return KeyOp.TEXT
 
 
 def _floating_key(data: bytes) -> bytes:
@@ -206,3 +214,19 @@ def _floating_key(data: bytes) -> bytes:
         value = 0  # both zeros are one value
     value = value ^ (1 << bits) - 1 if value >> (bits - 1) else value | 1 << (bits - 1)
     return value.to_bytes(len(data), "big")
+
+
+def _text_key(data: bytes) -> bytes:
+    return data.replace(b"\0", b"\0\xff") + b"\0\0"
+
+
+_KEYS: dict[KeyOp, SortKey] = {
+    KeyOp.UNSIGNED: lambda data: int.from_bytes(data, "little").to_bytes(8, "big"),
+    KeyOp.SIGNED: lambda data: (int.from_bytes(data, "little", signed=True) + _SIGN).to_bytes(8, "big"),
+    KeyOp.REVERSED: lambda data: data[::-1],
+    KeyOp.TIME: lambda data: (int.from_bytes(data, "little", signed=True) + (1 << 23)).to_bytes(3, "big"),
+    KeyOp.FLOATING: _floating_key,
+    KeyOp.FIXED: bytes,
+    KeyOp.TEXT: _text_key,
+    KeyOp.PADDED_TEXT: lambda data: _text_key(data.rstrip(b" ")),
+}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
-END = Token(TokenKind.SIGN, "")  # behind the last token
+END = Token(TokenKind.SIGN, "")  # after the last token
 
 
 class Cursor:
@@ -17,7 +17,7 @@ class Cursor:
         self._ahead: list[Token] = []
 
     def peek(self, distance: int = 0) -> Token:
-        """The token that comes next, or one behind it; `END` where there is none."""
+        """The token that comes next, or one after it; `END` where there is none."""
         while len(self._ahead) <= distance:
             self._ahead.append(next(self._source, END))
         return self._ahead[distance]
@@ -67,7 +67,7 @@ class Cursor:
         return self.take().text
 
     def host(self) -> str | None:
-        """The host of an account, behind its user; None if none comes."""
+        """The host of an account, after its user; None if none comes."""
         if self.peek().kind is TokenKind.USER:
             return self.take().text
         return self.take().text if self.takes_sign("@") else None

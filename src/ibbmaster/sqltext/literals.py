@@ -17,7 +17,7 @@ class VariableValueError(ValueError):
 
 
 def literal_value(expression: str) -> Value:
-    """The value of a literal, perhaps in brackets or with a sign; texts behind each other are one.
+    """The value of a literal, perhaps in brackets or with a sign; texts after each other are one.
 
     Raises:
         VariableValueError: it is something else.

@@ -94,7 +94,7 @@ def days_of(year: int, month: int, day: int) -> int:
 
 
 def moment_text(microseconds: int, digits: int = 0) -> str:
-    """`2026-05-10 03:08:16`, with so many digits of a second's fraction, cut off."""
+    """`2026-05-10 03:08:16`, with that many digits of a second's fraction, cut off."""
     return f"{date_text(microseconds)} {time_of_day_text(microseconds, digits)}"
 
 
@@ -120,7 +120,7 @@ def duration_text(microseconds: int, digits: int = 0) -> str:
 
 
 def fraction_text(microsecond: int, digits: int) -> str:
-    """`.123`: the part of a second in so many digits, the others cut off."""
+    """`.123`: the part of a second in that many digits, the others cut off."""
     return f".{microsecond:06}"[: digits + 1] if digits else ""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from ibbmaster.sqltext.sql_mode import NO_BACKSLASH_ESCAPES
 
-#: What the letter behind a backslash stands for; any other one stands for itself.
+#: What the letter after a backslash stands for; any other one stands for itself.
 ESCAPES: Mapping[str, str] = {
     "n": "\n",
     "t": "\t",

@@ -230,7 +230,7 @@ class _Cutter:
         """
         sql, offset, is_spaced = self._sql, self._start, False
         find = _pattern(self._sql_mode & (NO_BACKSLASH_ESCAPES | MSSQL)).match
-        next_of_name = None  # the dot directly behind a name, or what is directly behind that: no number begins there
+        next_of_name = None  # the dot directly after a name, or what is directly after that: no number begins there
         while (match := (next_of_name and next_of_name(sql, offset)) or find(sql, offset)) is not None:
             group, end = match.lastgroup, match.end()
             if group == "space":
@@ -290,7 +290,7 @@ class _Cutter:
         return TokenKind.TEXT, unescaped(inner, quote, self._sql_mode)
 
     def _passed_mark(self, start: int) -> int:
-        """Where the text goes on behind the mark of a comment, or behind one that is not run.
+        """Where the text goes on after the mark of a comment, or after one that is not run.
 
         Raises:
             SqlError: as `tokens`.

@@ -46,7 +46,7 @@ class AppendedLog(Protocol):
 
     @property
     def end(self) -> LogPosition:
-        """The first byte behind the last record."""
+        """The first byte after the last record."""
 
     def write_group(self, gtid: Gtid, gtid_event: Buffer, body: Iterable[Buffer]) -> None: ...
 
@@ -62,7 +62,7 @@ def open_log(
     state_interval_bytes: int = STATE_INTERVAL_BYTES,
     gtid_strict: bool = True,
 ) -> Iterator[AppendedLog]:
-    """The log in a directory, recovered, or a new one; nobody else can write there meanwhile.
+    """The log in a directory, recovered, or a new one; no other process can write there meanwhile.
 
     Raises:
         BusyError: another process has the directory.

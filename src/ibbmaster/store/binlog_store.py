@@ -87,7 +87,7 @@ class BinlogStore(WritableLogEngine):
         the FORMAT_DESCRIPTION a server logs when it starts.
 
         Raises:
-            DiskFullError: there is no room, and nobody waits for it; nothing was appended.
+            DiskFullError: there is no room, and it is not waited for; nothing was appended.
             DuplicateGtidError: the log has this group already, event for event.
             FailedError: the disk failed before.
             GtidOrderError: the GTID is not newer than what its domain has.
@@ -97,12 +97,12 @@ class BinlogStore(WritableLogEngine):
 
     def group_commit_ordered(self, last: Ticket) -> None:
         """Make a batch of groups as durable as was asked for, given the last of them: one sync serves all."""
-        self._writer.settle(last)
+        self._writer.make_durable(last)
 
     def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group and make it as durable as was asked for. Returns where its commit record is."""
         ticket = self.write_direct_ordered(gtid, gtid_event, body)
-        self._writer.settle(ticket)
+        self._writer.make_durable(ticket)
         return ticket.ref
 
     def open_group(self) -> GroupWriter:
@@ -119,7 +119,7 @@ class BinlogStore(WritableLogEngine):
         assert entry.stream is not None
         record = encode_commit_header(CommitHeader(streams=(entry.stream,))) + gtid_event
         ticket = self._writer.append_end(record, gtid, entry=entry)
-        self._writer.settle(ticket)
+        self._writer.make_durable(ticket)
         return ticket.ref
 
     def xa_rollback(self, xid: Xid) -> None:
@@ -129,7 +129,7 @@ class BinlogStore(WritableLogEngine):
             StoreError: there is no such transaction, or as `write_direct`.
         """
         entry = self._prepared(xid)
-        self._writer.settle(self._writer.append_rollback(entry, XaState.GONE))
+        self._writer.make_durable(self._writer.append_rollback(entry, XaState.FINISHED))
 
     def xa_recover(self) -> list[Xid]:
         """The prepared transactions that wait for their end."""
@@ -274,7 +274,7 @@ class BinlogStore(WritableLogEngine):
         self._disk.sync_dir()
 
     def purge(self, request: PurgeRequest) -> PurgeResult:
-        """Remove the oldest files, up to what was asked for or what somebody still needs."""
+        """Remove the oldest files, up to what was asked for or what is still needed."""
         writer = self._writer
         with writer.flusher.lock:
             self.finish_purge()
@@ -335,7 +335,7 @@ class BinlogStore(WritableLogEngine):
         return self.purge(PurgeRequest(before=before, total_bytes=options.max_total_bytes))
 
     def _needed_file_no(self) -> int:
-        """The oldest file that somebody needs."""
+        """The oldest file that is needed."""
         with self._writer.ordered:
             needed = [self._writer.appender.file_no, *self._writer.open_groups.values()]
             if self._writer.xa.oldest_file_no is not None:
@@ -369,7 +369,7 @@ class BinlogStore(WritableLogEngine):
         self._writer.checkpoint()
 
     def check_unbroken(self) -> None:
-        """Read the active file up to where the log ends, before anything is appended behind it.
+        """Read the active file up to where the log ends, before anything is appended after it.
 
         Raises:
             FormatError: a page of it is damaged, or was lost.
@@ -392,10 +392,10 @@ class BinlogStore(WritableLogEngine):
             return next(iter(self._writer.xa.entries(XaState.ROLLED_BACK)), None)
 
     def _note_finished(self, entry: XaEntry) -> None:
-        self._writer.append([], notes=lambda: (replace(entry, state=XaState.GONE),))
+        self._writer.append([], notes=lambda: (replace(entry, state=XaState.FINISHED),))
 
     def stop_waiting(self) -> None:
-        """Whoever waits for room on the disk gets a DiskFullError now."""
+        """Threads that wait for room on the disk get a DiskFullError now."""
         self._writer.stop_waiting()
 
     def close(self) -> None:

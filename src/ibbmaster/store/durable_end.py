@@ -14,7 +14,7 @@ PENDING_MAX = 20_000  # steps that are not durable yet
 
 
 class LogStep(NamedTuple):
-    """One step of the log: the LSN that makes it durable, the end behind it, and what it does to the GTID state."""
+    """One step of the log: the LSN that makes it durable, the end after it, and what it does to the GTID state."""
 
     lsn: int
     end: LogPosition
@@ -77,7 +77,7 @@ class DurableEnd:
         return forget
 
     def _advance(self) -> tuple[Callable[[], object], ...]:
-        """Returns who is to be told."""
+        """Returns whom to notify."""
         before = self.mark
         while self._pending and self._pending[0].lsn <= self._durable_lsn:
             step = self._pending.popleft()

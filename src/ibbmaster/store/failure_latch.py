@@ -41,7 +41,7 @@ class FailureLatch:
     What is `repeatable` is done again after anything but an error of the disk. What is
     `unrepeatable` fails with a full disk, too.
 
-    The lock under which something runs is taken before and given back after: else another
+    The lock under which something runs is taken before and released after: else another
     thread goes on between the error and the note of it, and syncs once more what a sync has
     failed for. The second one succeeds, and nothing of that is on the disk.
     """

@@ -54,7 +54,7 @@ class Flusher:
         self._dirty: set[int] = set()  # files that were written and not synced
         self._cuts: list[Cut] = []  # to be made once they are durable
         self.unfinished: Purge | None = None  # noted, and some of its files could not be removed yet
-        self._covered_lsn = redo.end_lsn  # behind the last checkpoint that was appended
+        self._covered_lsn = redo.end_lsn  # after the last checkpoint that was appended
 
     def begin(self) -> None:
         """Begin the life of the redo log; what the files hold is durable."""
@@ -83,7 +83,7 @@ class Flusher:
         """Make everything that is in the log now durable in its files, and note that in the redo log.
 
         The note counts, and frees room in the redo log, once it is durable itself. A purge that is
-        not finished is noted again behind it: it has left groups that need files that are gone.
+        not finished is noted again after it: it has left groups that need files that are gone.
         """
         with self.lock, self._latch.work:
             with self._ordered:

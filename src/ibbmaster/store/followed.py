@@ -58,7 +58,7 @@ class FollowedDirectory(LogEngine):
     def __init__(self, disk: RealDisk) -> None:
         self._disk = disk
         self._view = _View(disk)
-        self._watch: DirectoryWatch | None = None  # once somebody waits
+        self._watch: DirectoryWatch | None = None  # once a thread waits
         self._lock = threading.RLock()  # for everything below
         self._log: BinlogDirectory | None = None  # None while there is no file
         self._active: tuple[int, int] | None = None  # number and start LSN of a file that belongs to the log
@@ -117,7 +117,7 @@ class FollowedDirectory(LogEngine):
             has_moved = self._has_moved()
             opened = self._log
             if not has_moved and opened is not None:
-                with contextlib.suppress(MissingFileError):  # purged, or reset: the next look tells
+                with contextlib.suppress(MissingFileError):  # purged, or reset: the next look shows it
                     has_moved = opened.meets_damage()
             left = deadline - time.monotonic()
             if has_moved or left <= 0:
@@ -128,7 +128,7 @@ class FollowedDirectory(LogEngine):
                 if self._log is not None and self._has_moved():
                     return True  # which files there are can wait: the next call looks at them first
             elif time.monotonic() >= deadline:
-                return False  # nobody has written: what there was to see was seen above
+                return False  # nothing was written: what there was to see was seen above
 
     def _has_moved(self) -> bool:
         """Whether the end is another one than the last time."""
@@ -148,7 +148,7 @@ class FollowedDirectory(LogEngine):
         for attempt in range(2):
             opened = self._log
             try:
-                if self._seen_end is None:  # growth is what comes behind the first answer
+                if self._seen_end is None:  # growth is what comes after the first answer
                     self._seen_end = _BEGIN if opened is None else opened.end()
                 return None if opened is None else question(opened)
             except StoreError:  # purged, or reset, between two steps
@@ -195,7 +195,7 @@ class FollowedDirectory(LogEngine):
                 self._look_at_files()
 
     def _glance(self) -> None:
-        """As `look`, without the redo log, and not while somebody else looks: for the event loop."""
+        """As `look`, without the redo log, and not while another thread looks: for the event loop."""
         if self._lock.acquire(blocking=False):
             try:
                 if time.monotonic() - self._looked_at >= LOOK_PERIOD_S:
@@ -242,7 +242,7 @@ class FollowedDirectory(LogEngine):
         return None if header is None else header.start_lsn
 
     def check(self, position: LogPosition, resets: int) -> None:
-        """Whether a reader of the log as it was after so many resets may continue at a position.
+        """Whether a reader of the log as it was after this number of resets may continue at a position.
 
         Raises:
             PositionPurgedError: the log was begun anew, or what comes next is gone.
@@ -297,7 +297,7 @@ class FollowedDirectory(LogEngine):
             return False
         for name in SEGMENT_NAMES:
             with contextlib.suppress(MissingFileError):
-                self._disk.settle(name)
+                self._disk.make_durable(name)
         report = check_redo(self._disk)
         scan = None if report is None or report.problem is not None else scan_redo(self._disk)
         tail = None if scan is None else RedoTail(self._disk, scan)
@@ -363,7 +363,7 @@ class FollowedReader(StoreReader):
 
 
 class _View:
-    """The directory as readers see it: as it is, or with what a redo log adds and nothing behind that."""
+    """The directory as readers see it: as it is, or with what a redo log adds and nothing after that."""
 
     def __init__(self, disk: ReadDisk) -> None:
         self._real = disk
@@ -404,11 +404,11 @@ class _View:
         return self._shown.open(name)
 
     def close(self) -> None:
-        """The directory is closed by whoever follows it."""
+        """The directory is closed by its follower."""
 
 
 def _let_go(reader: StoreReader) -> None:
-    """Nothing is kept for a reader of what somebody else owns."""
+    """Nothing is kept for a reader of a log with another owner."""
 
 
 def _empty_plan(position: GtidPosition) -> SeekPlan:

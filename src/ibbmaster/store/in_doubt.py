@@ -1,8 +1,8 @@
 """Transactions in doubt after a restart: one small decision each, then what they wrote is forgotten little by little.
 
 Nothing of what they wrote is read for a decision, which is durable at once. To go through what
-was rolled back, to tell how much of each file is garbage, and then to let go of the files takes
-time in proportion to the transaction, so nobody waits for it: it is done while the store serves,
+was rolled back, to find how much of each file is garbage, and then to let go of the files takes
+time in proportion to the transaction, so it is not waited for: it is done while the store serves,
 can be interrupted anywhere and is begun anew by the next start.
 
 Source of the rules: MariaDB 12.3, handler.cc, ha_recover_engine_binlog().
@@ -60,7 +60,7 @@ def decide(writer: LogWriter, engines: Iterable[TransactionEngine], *, was_repla
                 engine.commit_by_xid(xid)
     committed = writer.xa.entries(XaState.COMMITTED)
     for entry in committed:
-        gone = replace(entry, state=XaState.GONE)
+        gone = replace(entry, state=XaState.FINISHED)
         writer.append([], notes=lambda gone=gone: (gone,))  # type: ignore[misc]
     if incomplete or committed:
         writer.checkpoint()  # so that the next start finds nothing to do

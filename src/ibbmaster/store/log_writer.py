@@ -111,16 +111,16 @@ class LogWriter(StepWriter):
             prepare = XaPrepare(engine_count=engine_count, xid=xid, stream=stream)
             records = [NewRecord(RecordType.XA_PREPARE, encode_xa_prepare(prepare))]
         _, lsn = self.append(records, notes=entry, group=group if engine_count else None)
-        self.settle(Ticket(LogPosition(0, 0), lsn))
+        self.make_durable(Ticket(LogPosition(0, 0), lsn))
 
     def release(self, group: GroupWriter) -> None:
         super().release(group)
         with self.ordered:
             entry = None if group.xid is None else self.xa.get(group.xid)
         if entry is not None and not self.is_closed:
-            self.append([], notes=lambda: (replace(entry, state=XaState.GONE),))
+            self.append([], notes=lambda: (replace(entry, state=XaState.FINISHED),))
 
-    def settle(self, ticket: Ticket) -> None:
+    def make_durable(self, ticket: Ticket) -> None:
         match self.options.durability:
             case Durability.SYNC:
                 self.sync_to(ticket.lsn)
@@ -145,7 +145,7 @@ class LogWriter(StepWriter):
         commit = NewRecord(RecordType.COMMIT, record, gtid)
         try:
             if entry is not None:
-                state = XaState.GONE if entry.engine_count == 1 else XaState.COMMITTED
+                state = XaState.FINISHED if entry.engine_count == 1 else XaState.COMMITTED
                 return self._append_completion(entry, state, commit, group=group)
             refs, lsn = self.append([commit], group=group)
         except GtidOrderError as error:
@@ -170,7 +170,7 @@ class LogWriter(StepWriter):
         return Ticket(refs[-1], lsn)
 
     def flush(self, dropped_domain_ids: tuple[int, ...], check: Callable[[], None]) -> None:
-        """End the active file and begin the next; `check` may refuse it once nobody else can append."""
+        """End the active file and begin the next; `check` may refuse it once no other thread can append."""
         with self._room(lambda: PAGE_SIZE + STEP_ROOM + 3 * self.limits.state_size_max):
             check()
             with self.latch.step:
@@ -248,7 +248,7 @@ class LogWriter(StepWriter):
 
     @contextlib.contextmanager
     def _room(self, size: Callable[[], int]) -> Iterator[None]:
-        """Hold the lock `ordered` while there is room for a step of so many bytes of redo; wait for it before."""
+        """Hold the lock `ordered` while there is room for a step with that many bytes of redo; wait for it before."""
         self._wait_until_ready(size)
         try:
             yield
@@ -277,7 +277,7 @@ class LogWriter(StepWriter):
                 self.retrying(self._gain_room)
 
     def _is_ready(self, size: int) -> bool:
-        """Whether a step of so many bytes of redo can be made without waiting; under the writer's lock."""
+        """Whether a step with that number of bytes of redo can be made without waiting; under the writer's lock."""
         self._check_usable()
         return (
             self.redo.is_begun
@@ -300,7 +300,7 @@ class LogWriter(StepWriter):
             self.sync()
 
     def _step_size(self, data_size: int) -> int:
-        """Bytes of redo that records of so many bytes can need."""
+        """Bytes of redo that records of that size can need."""
         pages = data_size // DATA_SIZE + 3
         interval = self.appender.shape.state_interval_pages
         states = 2 + (pages // interval if interval else 0)
@@ -320,13 +320,13 @@ class LogWriter(StepWriter):
                 self._wait_for_room(error)
 
     def _wait_for_room(self, error: DiskFullError) -> None:
-        """Wait a little, or raise the error if nobody wants to wait."""
+        """Wait a little, or raise the error if there is no wish to wait."""
         if not self.options.full_disk_retry_s or self._space.is_set():
             raise error
         self._space.wait(self.options.full_disk_retry_s)
 
     def stop_waiting(self) -> None:
-        """Whoever waits for room on the disk gets a DiskFullError now."""
+        """Threads that wait for room on the disk get a DiskFullError now."""
         self._space.set()
 
     # To the disk ----------------------------------------------------------------------------

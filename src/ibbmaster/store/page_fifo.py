@@ -1,10 +1,10 @@
 """Pages between the writer, the flusher and the readers.
 
 The writer adds to the last page, the flusher takes full pages out at the other end once
-their redo is durable, and readers look at copies: nobody waits for anybody longer than it
+their redo is durable, and readers look at copies: no thread waits for another longer than it
 takes to copy a page. Source of the idea: MariaDB 12.3, fsp_binlog.cc, fsp_binlog_page_fifo.
 
-A reader of the log needs no other rule than the format's own: behind the durable end there
+A reader of the log needs no other rule than the format's own: after the durable end there
 are zeros, as in a file that was never written further.
 """
 
@@ -30,7 +30,7 @@ class _Page:
     def __init__(self) -> None:
         self.data = bytearray(PAGE_SIZE)
         self.end = 0  # of what was placed
-        self.lsn = 0  # behind the record of its last change
+        self.lsn = 0  # after the record of its last change
         self.needs_image = False  # it was written while partly filled
 
 
@@ -80,7 +80,7 @@ class PageFifo:
         return found
 
     def place(self, changes: Iterable[PageChange], lsn: int) -> None:
-        """Take changes in the order of the log; `lsn` is behind their redo record."""
+        """Take changes in the order of the log; `lsn` is the end of their redo record."""
         with self._lock:
             for file_no, page_no, page_offset, data in changes:
                 page = self._pages.get((file_no, page_no))
@@ -164,7 +164,7 @@ class PageFifo:
             self._pages.clear()
 
     def visible(self, file_no: int, pages: range, mark: LogPosition) -> dict[int, bytes]:
-        """Copies of what is held of these pages, as a reader may see them: sealed, nothing behind `mark`."""
+        """Copies of what is held of these pages, as a reader may see them: sealed, nothing after `mark`."""
         found: dict[int, bytes] = {}
         with self._lock:
             if not self._pages:
@@ -258,7 +258,7 @@ class VisiblePages:
 class _View(NamedTuple):
     """Of what is read from `offset` on: the pages in memory, and where in it the visible part ends.
 
-    Pages behind the end may be on their way into the file, half of one already.
+    Pages after the end may be on their way into the file, half of one already.
     """
 
     held: dict[int, bytes]

@@ -15,7 +15,7 @@ class PageWriter:
     """Takes the changes of one file's pages, and writes whole sealed pages.
 
     A full page is written once, the last, partly filled one by each `write_out` that finds
-    more in it. To continue in a file that has data, give the place behind it.
+    more in it. To continue in a file that has data, give the place after it.
     """
 
     def __init__(self, disk: Disk, file_no: int, *, page_no: int = 0, page_offset: int = 0) -> None:
@@ -41,7 +41,7 @@ class PageWriter:
         self._is_written = False
 
     def room(self, page_no: int, page_offset: int) -> tuple[bytearray, int]:
-        """Whole pages for somebody else to place bytes in from a position on, and where in them that is.
+        """Whole pages for a kernel to place bytes in from a position on, and where in them that is.
 
         What was placed before may not be changed; `placed` says how far it went.
         """
@@ -50,7 +50,7 @@ class PageWriter:
         return self._batch, (page_no - self._first_no) * PAGE_SIZE + page_offset
 
     def placed(self, end: int) -> tuple[int, int]:
-        """Take what was placed up to `end`: behind the last byte, or the start of the page behind a full one.
+        """Take what was placed up to `end`: after the last byte, or the start of the page after a full one.
 
         Returns the position there.
         """

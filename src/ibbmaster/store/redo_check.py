@@ -109,7 +109,7 @@ def _count_groups(disk: ReadDisk, start: LogPosition | None, end: LogPosition | 
         start = LogPosition.on_page(min(numbers), FULL_STATE_PAGE)
     reader = EventGroupReader(disk, file_no=start.file_no, page_no=FULL_STATE_PAGE, end=end)
     if start.page_no:
-        reader.pass_over(start, (), is_inside_record=False)
+        reader.continue_at(start, (), is_inside_record=False)
     count = 0
     while (group := reader.next_group()) is not None:
         for _ in group.body:
@@ -119,7 +119,7 @@ def _count_groups(disk: ReadDisk, start: LogPosition | None, end: LogPosition | 
 
 
 def _count_alone(disk: ReadDisk, scan: RedoScan) -> int:
-    """The groups behind the last checkpoint in the redo log, if they can be read."""
+    """The groups after the last checkpoint in the redo log, if they can be read."""
     overlay = OverlayDisk(disk)
     try:
         return _count_groups(overlay, scan.checkpoint.end, replay(overlay, scan))

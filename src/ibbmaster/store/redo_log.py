@@ -7,7 +7,7 @@ Layout and rules: protocol/store/redo-log.md. Invariants:
   only when everything in the other one is durable
   (test_a_segment_is_not_used_again_before_a_checkpoint_covers_it).
 - A life (one opening of the store) begins with a checkpoint that is durable before anything
-  follows, so what an earlier life left behind the end is never taken for a continuation
+  follows, so what an earlier life left after the end is never taken for a continuation
   (test_another_life_goes_on_where_the_last_ended_and_is_told_from_what_it_left).
 - After an error of the disk nothing is written any more. A full disk is no error: the same
   bytes are written again, to the same place (test_an_error_of_the_disk_is_final,
@@ -64,8 +64,8 @@ def holds_log(disk: ReadDisk) -> bool:
 class RedoScan:
     """What the redo log holds when a store is opened.
 
-    `records` are those behind the last checkpoint's LSN, `checkpoint` the last one, and
-    `notes` the records behind that checkpoint's own.
+    `records` are those after the last checkpoint's LSN, `checkpoint` the last one, and
+    `notes` the records after that checkpoint's own.
     """
 
     segment: int  # the one written last
@@ -156,7 +156,7 @@ def read_durable_end(disk: ReadDisk) -> int | None:
 class RedoLog:
     """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any.
 
-    Nothing is written before `begin`. To continue behind what a scan found, give it. `synced` is
+    Nothing is written before `begin`. To continue after what a scan found, give it. `synced` is
     called with the LSN that is durable after each sync, before those who wait for it continue.
     """
 
@@ -180,7 +180,7 @@ class RedoLog:
         self._buffer_lock = threading.Lock()  # for the buffer and `end_lsn`
         self._buffer = bytearray()  # appended and not written
         self._is_new = scan is None
-        self._pending: tuple[int, Checkpoint] | None = None  # appended and not durable; the LSN behind it
+        self._pending: tuple[int, Checkpoint] | None = None  # appended and not durable; the LSN after it
         self.is_begun = False  # whether this life has written anything
         self._latch = latch or FailureLatch()
         if scan is None:
@@ -221,7 +221,7 @@ class RedoLog:
         self._publish(self.end_lsn)
 
     def make_room(self, size: int, *, reserve: int, xa: Callable[[], tuple[XaEntry, ...]]) -> bool:
-        """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes behind it.
+        """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes after it.
 
         False if a checkpoint must become durable first. `xa` gives the table as it is now.
 
@@ -250,7 +250,7 @@ class RedoLog:
         return True
 
     def append(self, items: Iterable[Item]) -> int:
-        """Append one record for which there is room; returns the LSN behind it."""
+        """Append one record for which there is room; returns the LSN after it."""
         record = encode_record(self.end_lsn, self._life, items)
         assert self.end_lsn + len(record) <= self._segment_end_lsn
         with self._buffer_lock:
@@ -308,7 +308,7 @@ class RedoLog:
             self.checkpoint = pending[1]
 
     def _publish(self, lsn: int) -> None:
-        """Tell other processes what is durable. They go without where that cannot be written."""
+        """Publish to other processes what is durable. They go without where that cannot be written."""
         with contextlib.suppress(StoreError):
             self._disk.publish(DURABLE_END_NAME, encode_durable_end(lsn))
 

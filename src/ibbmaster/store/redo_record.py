@@ -50,7 +50,7 @@ PAGE_ITEM, HEADER_ITEM = bytes((ItemType.PAGE,)), bytes((ItemType.HEADER,))
 class XaState(IntEnum):
     """What became of a transaction in two phases."""
 
-    GONE = 0  # finished; only in notes, never in a table
+    FINISHED = 0  # only in notes, never in a table
     PREPARED = 1
     COMMITTED = 2  # in the log; another engine still has to commit it
     ROLLED_BACK = 3  # decided; what it wrote out of band is being forgotten
@@ -74,7 +74,7 @@ class XaEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """A file ends behind `size_pages` pages."""
+    """A file ends after `size_pages` pages."""
 
     file_no: int
     size_pages: int
@@ -156,7 +156,7 @@ def decode_segment_header(data: Buffer) -> tuple[int, int] | None:
 
 
 def encode_durable_end(lsn: int) -> bytes:
-    """What the writer tells other processes: every record before `lsn` is durable."""
+    """What the writer publishes to other processes: every record before `lsn` is durable."""
     head = DURABLE_END.pack(DURABLE_END_MAGIC, SEGMENT_VERSION, lsn, 0)[:-4]
     return head + struct.pack("<I", crc32c(head))
 

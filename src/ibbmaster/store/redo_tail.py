@@ -43,7 +43,7 @@ class RedoTail:
         self.lsn, self._life = scan.end_lsn, scan.life
         if self.mark.page_offset:
             file_no, page_no = self.mark.file_no, self.mark.page_no
-            with contextlib.suppress(MissingFileError):  # removed by a reset that comes behind the checkpoint
+            with contextlib.suppress(MissingFileError):  # removed by a reset that comes after the checkpoint
                 page = disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE)
                 self._fifo.load_last(file_no, page_no, page, self.mark.page_offset)  # there may be more by now
         self._apply(scan.records)

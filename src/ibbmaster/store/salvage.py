@@ -104,7 +104,7 @@ def _first_change(overlay: OverlayDisk, end: LogPosition | None) -> LogPosition 
         for name in overlay.changed_files
         if (file_no := parse_file_name(name)) is not None and (pages := overlay.changed_pages(name))
     ]
-    if end is not None:  # behind its end the files may continue
+    if end is not None:  # after its end the files may continue
         changes.append(LogPosition.on_page(end.file_no, end.page_no))
     if not changes:
         return None
@@ -136,7 +136,7 @@ class _Salvage:
         self._views_found = _Views(main=source)
         self._is_extra = False  # the second view is read
         self._conflict_log: BinlogWriter | None = None
-        self._open_losses: list[Loss] = []  # no group was read behind them yet
+        self._open_losses: list[Loss] = []  # no group was read after them yet
         self._latest = ""  # group that was read
 
     def run(self, target: Disk, conflicts: Callable[[], Disk]) -> SalvageReport:

@@ -53,7 +53,7 @@ class StepWriter(GroupSink):
 
     @property
     def end(self) -> LogPosition:
-        """The first byte behind the last record, durable or not."""
+        """The first byte after the last record, durable or not."""
         return self.appender.end
 
     # What groups are written to -------------------------------------------------------------
@@ -80,13 +80,13 @@ class StepWriter(GroupSink):
         group: GroupWriter | None = None,
         holder: GroupWriter | None = None,
     ) -> tuple[list[LogPosition], int]:
-        """Append records and notes in one step; returns where the records are and the LSN behind the step.
+        """Append records and notes in one step; returns where the records are and the LSN after the step.
 
-        `notes` are asked for once nobody else can append, and may refuse the step. `group` holds
+        `notes` are asked for once no other thread can append, and may refuse the step. `group` holds
         on to nothing any more afterwards; `holder` holds on to the file the first record lies in.
 
         Raises:
-            DiskFullError: there is no room, and nobody waits for it; nothing was appended.
+            DiskFullError: there is no room, and it is not waited for; nothing was appended.
             FailedError: the disk failed before.
             GtidOrderError: a GTID is not newer than what its domain has; nothing was appended.
             StoreError: the disk fails, or a record is too large.
@@ -135,7 +135,7 @@ class StepWriter(GroupSink):
         return refs, self._log(changes, notes, gtid)
 
     def _take_room(self, size: int) -> None:
-        """Take the lock `ordered` once records of so many bytes can be appended; the caller gives it back."""
+        """Take the lock `ordered` once records of that size can be appended; the caller releases it."""
         self.ordered.acquire()
         try:
             self._check_usable()
@@ -145,7 +145,7 @@ class StepWriter(GroupSink):
 
     @abstractmethod
     def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtid: Gtid | None) -> int:
-        """Bring one step on its way; returns the LSN behind it."""
+        """Bring one step on its way; returns the LSN after it."""
 
     def _check_usable(self) -> None:
         if self.is_closed:

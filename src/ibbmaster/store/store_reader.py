@@ -69,7 +69,7 @@ class StoreReader:
         if self._resets() != self._began_at:
             raise PositionPurgedError("the log was reset while it was read")
 
-    def pass_over(
+    def continue_at(
         self,
         position: LogPosition,
         gtids: Iterable[Gtid],
@@ -78,7 +78,7 @@ class StoreReader:
         is_inside_record: bool,
         record_type: int = -1,
     ) -> None:
-        self._reader.pass_over(position, gtids, head=head, is_inside_record=is_inside_record, record_type=record_type)
+        self._reader.continue_at(position, gtids, head=head, is_inside_record=is_inside_record, record_type=record_type)
         self._group_file_no = None
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:

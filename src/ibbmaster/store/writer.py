@@ -153,7 +153,7 @@ class BinlogWriter(StepWriter):
         return write_whole_group(self, gtid, gtid_event, body).ref
 
     def room(self) -> Room:
-        """Where somebody else may place commit records of known pairs, each at most `inline_size_max` long.
+        """Where a kernel may place commit records of known pairs, each at most `inline_size_max` long.
 
         Raises:
             StoreError: the disk fails, or has failed before.
@@ -167,7 +167,7 @@ class BinlogWriter(StepWriter):
 
     def placed(self, end: int, gtids: Iterable[Gtid]) -> None:
         """Take what was placed in `room` up to `end`; `gtids` are the last of each pair."""
-        self.appender.pass_over(*self._pages.placed(end), gtids)
+        self.appender.continue_at(*self._pages.placed(end), gtids)
 
     def open_group(self) -> GroupWriter:
         """Begin a group whose size is not known yet; several may be open at once."""

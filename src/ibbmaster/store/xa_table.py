@@ -26,7 +26,7 @@ class XaTable:
 
     def apply(self, entry: XaEntry) -> None:
         """Take an entry, or what became of it; a finished one is forgotten."""
-        if entry.state is XaState.GONE:
+        if entry.state is XaState.FINISHED:
             self._entries.pop(entry.xid, None)
         else:
             self._entries[entry.xid] = entry
@@ -80,7 +80,7 @@ class XaTable:
 
 
 def find_pending_xa(disk: ReadDisk, end: Continuation) -> tuple[XaEntry, ...]:
-    """The prepared transactions of a log that somebody else wrote, by the last record of each.
+    """The prepared transactions of a log that another program wrote, by the last record of each.
 
     Reads from the oldest file that the active one's header names to the end.
 

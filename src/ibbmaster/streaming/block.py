@@ -1,4 +1,4 @@
-"""A run of packets that is ready to be sent, and what its reader has to know to continue behind it."""
+"""A run of packets that is ready to be sent, and what its reader has to know to continue after it."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Block:
         self.before = before  # where it begins
         self.after = after
         self.gtids = gtids  # the last one of each (domain, server) pair whose group begins here
-        self.head = head  # of the log where it begins, if known: enough to tell which group that is
+        self.head = head  # of the log where it begins, if known: enough to say which group that is
         self.is_inside_event = is_inside_event  # a part of an event has gone out, and the rest has not
-        self.log_positions = log_positions  # behind it, where they are counted
+        self.log_positions = log_positions  # after it, where they are counted
         self.framed_bytes = size if framed_bytes is None else framed_bytes  # and what a pump has sent of them
 
     def __len__(self) -> int:
@@ -102,7 +102,7 @@ class Block:
 
     def __del__(self) -> None:
         if self._pool is not None:
-            self._pool.give_back(self._buffer)
+            self._pool.release(self._buffer)
 
 
 def plain_block(data: Buffer, at: Mark) -> Block:

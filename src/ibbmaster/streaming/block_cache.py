@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ibbmaster.streaming.large_group import LargeGroup
 
 BYTES_MAX = 64 << 20  # of memory that all blocks take
-READERS_OF_SHARED = 8  # so many are worth longer blocks, which stay in memory
+READERS_OF_SHARED = 8  # this number is worth longer blocks, which stay in memory
 READERS_OF_KEPT = 2  # one alone never comes to a place again
 
 
@@ -36,7 +36,7 @@ class BlockCache:
         self._large_groups: WeakValueDictionary[Key, LargeGroup] = WeakValueDictionary()  # that a dump is inside of
 
     def add_reader(self, reader: object) -> None:
-        """Somebody reads from here, until `remove_reader`."""
+        """A reader reads from here, until `remove_reader`."""
         with self._lock:
             self._readers.add(reader)
 
@@ -57,7 +57,7 @@ class BlockCache:
 
     @property
     def is_shared(self) -> bool:
-        """Whether there are so many readers that one should frame for all."""
+        """Whether there are enough readers for one to frame for all."""
         return len(self._readers) >= READERS_OF_SHARED
 
     def find(
@@ -66,7 +66,7 @@ class BlockCache:
         """The block whose first packet has this number, made if it is not there.
 
         `make` gets the same block with another number, and that number, if there is one. With
-        `only_cached` this does not wait for somebody else who makes a block for many.
+        `only_cached` this does not wait for another thread that makes a block for many.
         """
         block = self._get(key, sequence)
         if block is not None:

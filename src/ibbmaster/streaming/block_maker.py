@@ -25,14 +25,14 @@ class BlockMaker(Protocol):
     - A block begins at `at`, which it repeats in `before`, and ends at a place that depends on
       the file alone, so that all dumps meet there. With an empty `Block` it has only skipped.
     - Marks between groups are those that the reference way can continue from: `FramingState` with
-      the position behind a group. A mark inside a group has `is_inside_group`, and the position
+      the position after a group. A mark inside a group has `is_inside_group`, and the position
       of the group's begin; from it only the maker can continue, so it raises what is wrong there.
     - `gtids` has the last GTID of each (domain, server) pair whose group begins in the block.
     - Nothing of a damaged group is framed: the reference way names the damage.
     """
 
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
-        """What tells the file of a mark from one that had its name before; None where no block can begin."""
+        """What distinguishes the file of a mark from one that had its name before; None where no block can begin."""
 
     def frame(
         self,
@@ -58,7 +58,7 @@ class BlockMaker(Protocol):
         """The same block with other packet numbers."""
 
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
-        """A block without packets, behind groups that come before the limit of their domain.
+        """A block without packets, after groups that come before the limit of their domain.
 
         It ends before the first group that is a limit or has none.
         """
@@ -86,7 +86,7 @@ class BlockPump(Protocol):
     """Reads, frames and sends for one visit of a worker thread."""
 
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
-        """Send from a mark on; returns what the socket did not take, a block that ends behind all of it.
+        """Send from a mark on; returns what the socket did not take, a block that ends after all of it.
 
         Its `framed_bytes` count what was sent, too. None, or a block that ends where it
         begins, where nothing goes in this way.

@@ -96,7 +96,7 @@ class Workspace:
 
 
 class Buffers:
-    """A pool; thread-safe. What is given back is kept, so the most that was ever in use at once, but no long buffer."""
+    """A pool; thread-safe. What is released is kept, so the most that was ever in use at once, but no long buffer."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -112,7 +112,7 @@ class Buffers:
                 return self._free.pop()
         return np.empty(OUT_BYTES, dtype=np.uint8)
 
-    def give_back(self, buffer: Any) -> None:
+    def release(self, buffer: Any) -> None:
         """Let a buffer be used again."""
         if len(buffer) == OUT_BYTES:
             self._free.append(buffer)  # atomic; may be called by the garbage collector while the lock is held

@@ -80,7 +80,7 @@ class ClassicBlocks:
     def large_group(self, group: EventGroup) -> ClassicPart | None:
         if not self._groups.is_cut:
             return None
-        self._groups.pass_over(group.start, ())
+        self._groups.continue_at(group.start, ())
         return ClassicPart(group.start, group.start.offset)
 
     def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
@@ -118,7 +118,7 @@ class ClassicBlocks:
                 framing.stay()
             if framing.has_advanced:
                 return framing.block(out, self._buffers)
-            self._buffers.give_back(out)
+            self._buffers.release(out)
         if isinstance(at, ClassicPart):
             raise self._problem(at)
         return None
@@ -251,7 +251,7 @@ class ClassicPump:
         self._kernels.pump_classic(
             groups.descriptor, self._socket, workspace.pages, framing.framing, kernel_roles(), sending
         )
-        self._buffers.give_back(out)
+        self._buffers.release(out)
         framing.offset = int(progress[Progress.FILE_OFFSET])
         framing.state[Field.OUT] = progress[Progress.REST]
         return framing.block(rest, self._buffers, framed_bytes=int(progress[Progress.FRAMED]))

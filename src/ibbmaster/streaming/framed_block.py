@@ -35,7 +35,7 @@ def make_block(
     is_small = size < (SMALL if len(out) == OUT_BYTES else len(out) // 2)
     buffer = out[:size].copy() if is_small else out
     if is_small:
-        pool.give_back(out)
+        pool.release(out)
     return Block(
         buffer,
         None if is_small else pool,

@@ -65,7 +65,7 @@ class LargeGroup:
         return PartState(self, 0, LOG_START, (0,) * (Field.SIZE - FIRST_FIELD), b"")
 
     def nodes_from(self, number: int) -> list[NodeRow]:
-        """The node of a number from 1 on, and those behind it that are known; none behind the last."""
+        """The node of a number from 1 on, and those after it that are known; none after the last."""
         self._find(number, only_cached=False)
         return self._nodes[number - 1 :]
 
@@ -97,7 +97,7 @@ class LargeGroup:
                 while after is not None and not is_full and workspace.state[Field.OUT] < wanted_bytes:
                     after, is_full = self._step(workspace, after, out, kernels, only_cached=only_cached)
             except _WouldWaitError:
-                buffers.give_back(out)
+                buffers.release(out)
                 return None
             return make_block(
                 out,
@@ -111,7 +111,7 @@ class LargeGroup:
     def _step(
         self, workspace: Workspace, at: PartState, out: Any, kernels: Kernels, *, only_cached: bool
     ) -> tuple[PartState | None, bool]:
-        """One call of a kernel; returns the place behind it, None at the end, and whether the output is full."""
+        """One call of a kernel; returns the place after it, None at the end, and whether the output is full."""
         resume(workspace, at)
         state = workspace.state
         if at.node == 0:
@@ -168,7 +168,7 @@ class LargeGroup:
         return kernels.frame_bytes(data, at.place.offset, len(data), workspace.framing(out, workspace.none))
 
     def is_end(self, at: PartState) -> bool:
-        """Whether a place is known to be that behind the last node, with no event under way."""
+        """Whether a place is known to be that after the last node, with no event under way."""
         fields = at.fields
         is_open = fields[Field.EVENT_LEFT - FIRST_FIELD] or fields[Field.HEAD_HELD - FIRST_FIELD]
         return at.node > self._node_count and not is_open
@@ -180,7 +180,7 @@ class LargeGroup:
         return PartState(self, node, place, fields, head)
 
     def _find(self, number: int, *, only_cached: bool) -> FoundNode | None:
-        """The node of a number from 1 on; None behind the last."""
+        """The node of a number from 1 on; None after the last."""
         if number > self._node_count:
             return None
         if len(self._nodes) < number:
@@ -197,12 +197,12 @@ class LargeGroup:
                 found = list(islice(self._ahead, NODES_AHEAD))
                 assert found, "a stream has all nodes that its commit record counts"
             except BaseException:
-                self._ahead = self._search()  # whoever comes next shall meet the same
+                self._ahead = self._search()  # the next caller shall meet the same
                 raise
             self._nodes += found
 
     def _search(self) -> Iterator[NodeRow]:
-        """The nodes behind those that were found."""
+        """The nodes after those that were found."""
         nodes_of = partial(_nodes_of, self._disk, self._out_of_band, self._kernels)  # without the group: no cycle
         return islice(chain.from_iterable(map(nodes_of, self._streams)), len(self._nodes), None)
 
@@ -288,7 +288,7 @@ def resume(workspace: Workspace, at: PartState) -> None:
 
 
 def first_packet(at: PartState) -> int:
-    """Where in the packets from there on the first one begins: behind the rest of the current one."""
+    """Where in the packets from there on the first one begins: after the rest of the current one."""
     return at.fields[Field.PACKET_LEFT - FIRST_FIELD] if is_inside_event(at) else 0
 
 

@@ -99,7 +99,7 @@ class PageBlocks:
                 pages = SHORT_PAGES if is_short else 0
                 framed = self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached, pages=pages)
             if framed is None:
-                buffers.give_back(out)
+                buffers.release(out)
                 return None
             after, head = framed
             state, gtids = workspace.state, workspace.gtids()
@@ -187,7 +187,7 @@ class PageBlocks:
         skips: Any = None,
         pages: int = 0,
     ) -> tuple[FramingState, bytes] | None:
-        """Frame, or skip, so many pages, or to a border; returns where that ended and the head, None if nowhere."""
+        """Frame, or skip, a number of pages, or to a border; returns where that ended and the head, None if nowhere."""
         name = format_file_name(at.position.file_no)
         state = workspace.state
         first_page_no = at.position.page_no
@@ -249,7 +249,7 @@ class PagePump:
         self._stack = contextlib.ExitStack()
         self._workspace = self._stack.enter_context(self._buffers.workspace())
         self._out = self._buffers.take()
-        self._stack.callback(self._buffers.give_back, self._out)
+        self._stack.callback(self._buffers.release, self._out)
         self._file: OpenFile | None = None
         self._stuck_at: FramingState | None = None  # what comes here goes another way
 

@@ -38,7 +38,7 @@ class SharedBlocks:
             self._cache.clear()
 
     def maker(self, groups: EventGroups) -> tuple[BlockMaker, BlockCache] | None:
-        """Who makes blocks from the files of these groups, and where they are kept; None where nobody can, or yet."""
+        """Who makes blocks from the files of these groups, and where they are kept; None where that cannot be done."""
         ready = kernels()
         if ready is None or not are_framed(groups):
             return None

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ibbmaster.streaming.block_cache import BlockCache
 
 REFERENCE_BYTES = 256 * 1024  # in one block of the reference way: a hop to a thread, and one send
-FAR_BEHIND_BYTES = 128 * 1024  # a block of so many is not the last one
+FAR_BEHIND_BYTES = 128 * 1024  # a block of this size is not the last one
 EMPTY_BLOCKS_MAX = 8  # without a packet, skipped in one call
 SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
 SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
@@ -68,12 +68,12 @@ class BlockSource:
         self._reference_before = NOWHERE  # up to here: there is a group of a watched domain
         self._pieces: Iterator[Buffer] | None = None  # the rest of the group that goes the reference way
         self._probe: EndProbe | None = None
-        self._begun: tuple[Gtid, ...] = ()  # groups that the reader was not told of yet
+        self._begun: tuple[Gtid, ...] = ()  # groups that the reader does not know of yet
         self._groups_at_once = 0  # since a block was framed
         self._is_first = True  # no block has been made: the first one shall be there soon
         self._is_far_behind = False
         self.is_pumpable = True  # else blocks are long where much is to come: each costs some calls
-        self.is_at_end = False  # behind the block that was given last
+        self.is_at_end = False  # after the block that was given last
 
     def close(self) -> None:
         """The dump is over: leave those who share blocks, and let go of the log. Not while a thread is in a call."""
@@ -106,7 +106,7 @@ class BlockSource:
 
     @property
     def is_far_behind(self) -> bool:
-        """Whether the block before was a full one, and nobody shares it: then `pump` is worth a hop to a thread."""
+        """Whether the block before was a full one, and it is not shared: then `pump` is worth a hop to a thread."""
         if not self._is_far_behind or self._pieces is not None or self._session.has_data_to_send:
             return False
         return self._cache is not None and not self._cache.is_shared
@@ -189,7 +189,7 @@ class BlockSource:
         except BlockingIOError:
             if self._at.position == groups.position and skipped is None:
                 return None
-            self._follow_reader()  # behind states
+            self._follow_reader()  # after states
             self._session.receive_skipped((), self._at.position)
             return plain_block(b"", self._at)
         finally:
@@ -255,7 +255,7 @@ class BlockSource:
         return cache.find((identity, at, selection, is_shared), sequence, make, only_cached=only_cached)
 
     def _go_behind(self, block: Block) -> None:
-        """Continue behind a block.
+        """Continue after a block.
 
         Raises:
             DumpError: it does not begin here.
@@ -271,14 +271,14 @@ class BlockSource:
         if isinstance(block.after, FramingState):
             if position == block.begin:
                 inside = block.after.skip_type
-                groups.pass_over(
+                groups.continue_at(
                     block.end, self._begun, head=block.head, is_inside_record=inside >= 0, record_type=inside
                 )
             elif position != block.end:  # where a large group ends that the reader has read
                 raise not_continuous(str(block.after), str(FramingState(position)))
             self._begun = ()
-        elif block.end != block.begin:  # a large group begins behind others
-            groups.pass_over(block.end, ())
+        elif block.end != block.begin:  # a large group begins after others
+            groups.continue_at(block.end, ())
 
     def _join_group(self, maker: BlockMaker) -> None:
         """Go into the group that comes next if another dump is in it, which has read where its parts are."""
@@ -357,7 +357,7 @@ class BlockSource:
                     break
                 groups_left -= 1
                 if group.gtid is None:
-                    tries_left = max(tries_left, 1)  # nothing is skipped at it, and perhaps much behind it
+                    tries_left = max(tries_left, 1)  # nothing is skipped at it, and perhaps much after it
                 if maker is not None and self._begin_large_group(maker, group):
                     break
                 self._pieces = self._session.receive_group(group)
@@ -371,7 +371,7 @@ class BlockSource:
                 break
 
     def _skip(self, maker: BlockMaker, blocks_max: int, *, only_cached: bool = False) -> Block | None:
-        """Go behind groups that the replica has; returns all that was skipped, if there were any."""
+        """Go after groups that the replica has; returns all that was skipped, if there were any."""
         limits = self._session.limits
         skipped: list[Block] = []
         for _ in range(blocks_max if limits else 0):
@@ -410,7 +410,7 @@ class BlockSource:
         assert not self._session.is_inside_group, "the rest of a group would be lost"
         group = self._groups.next_group()
         if group is None:
-            self._follow_reader()  # behind states, or in the next file
+            self._follow_reader()  # after states, or in the next file
             self._session.receive_skipped((), self._at.position)
         return group
 
@@ -451,7 +451,7 @@ class BlockSource:
         self.is_at_end = True
 
     def _queued(self, data: bytes | bytearray = b"") -> Block:
-        """What the session has queued, behind what was read."""
+        """What the session has queued, after what was read."""
         return plain_block(data + self._session.data_to_send(), self._at)
 
     # The end of the log
@@ -469,13 +469,13 @@ class BlockSource:
         return self._shared.known_end == place
 
     def _begin_probe(self, generation: int) -> None:
-        """Tell others that this dump looks what comes here; in the middle of a group it knows that."""
+        """Let others know that this dump looks what comes here; in the middle of a group it knows that."""
         if not self._at.is_inside_group:
             self._probe = self._shared.probe = EndProbe((generation, self._at.position))
 
 
 def _behind_begins(block: Block) -> LogPosition:
-    """Behind the groups that begin in a block."""
+    """After the groups that begin in a block."""
     return block.begin._replace(offset=block.begin.offset + 1) if block.ends_inside_group else block.end
 
 

@@ -45,13 +45,13 @@ class FaultyPrimary(Protocol):
         """Shut down in order."""
 
     def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
-        """Listen on the same port again, so many seconds later, perhaps as another kind of server."""
+        """Listen on the same port again, `after_s` seconds later, perhaps as another kind of server."""
 
     def purge(self) -> None:
         """Remove every file but the newest."""
 
     def fail_over(self, *, lose: int = 0, add: int = 0, server_id: int | None = None) -> None:
-        """Serve another log on the same port: without the last groups, and with some of its own behind."""
+        """Serve another log on the same port: without the last groups, and with some of its own after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class CutConnection(FaultAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stall(FaultAction):
-    """Send nothing for so many `seconds`, heartbeats neither."""
+    """Send nothing for `seconds`, heartbeats neither."""
 
     word = "stall"
     sides = ANYWHERE
@@ -141,7 +141,7 @@ class AnswerOtherwise(FaultAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendGarbage(FaultAction):
-    """Send so many random bytes that are no packet; the seed decides which."""
+    """Send `count` random bytes that are not a packet; the seed decides which."""
 
     word = "garbage"
     sides = ANYWHERE
@@ -216,7 +216,7 @@ class SendTwice(FaultAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SwapGroups(FaultAction):
-    """At a GTID event: send the group behind the one that follows it."""
+    """At a GTID event: send the group after the one that follows it."""
 
     word = "swap"
 
@@ -243,7 +243,7 @@ class SpoilEvent(FaultAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InsertEvent(FaultAction):
-    """Send an `event` nobody expects there: "rotate" to `file` and `position`, "format", "heartbeat", or "stop"."""
+    """Send an unexpected `event`: "rotate" to `file` and `position`, "format", "heartbeat", or "stop"."""
 
     word = "insert"
     sides = BORDERS
@@ -267,7 +267,7 @@ class PrimaryAction(FaultAction, ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrashPrimary(PrimaryAction):
-    """Reset everybody, close the port, recover the log if it is `torn`; `closed_s` seconds later listen again."""
+    """Reset all connections, close the port, recover a log that is `torn`; `closed_s` seconds later listen again."""
 
     word = "crash"
     closed_s: float = 0.0
@@ -316,7 +316,7 @@ class FailOver(PrimaryAction):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveClock(PrimaryAction):
-    """Let the primary's clock jump by so many `seconds`, back if negative."""
+    """Let the primary's clock jump by `seconds`, back if negative."""
 
     word = "clock"
     seconds: float

@@ -99,7 +99,7 @@ class ClassicFiles:
         self._groups = log.engine.groups(log.engine.start_of_file(files[0].file_no if files else None))
 
     def _catch_up(self) -> None:
-        """Write what has become durable. Called by whoever has made it so, whom it must not fail."""
+        """Write what has become durable. Called by the thread that has made it so, which it must not fail."""
         with self._lock:
             try:
                 while not self._file.closed and (group := self._groups.next_group()) is not None:

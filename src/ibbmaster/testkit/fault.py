@@ -29,7 +29,7 @@ class PlannedFault:
     """An action at a place, or at a time.
 
     Attributes:
-        place: None: it happens `at` so many seconds on the scenario's clock.
+        place: None: it happens at second `at` of the scenario's clock.
         replica: the server id whose dump it happens in; None: any.
         connection: the number of the dump, or of the connection at a step before one is asked for, from 1 on;
             None: any.

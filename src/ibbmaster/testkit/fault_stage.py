@@ -25,7 +25,7 @@ from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultyPrimary, PrimaryAction
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_plan import FaultPlan, FaultRecord
-from ibbmaster.testkit.mishap import close_by_reset
+from ibbmaster.testkit.incident import close_by_reset
 from ibbmaster.testkit.place import Landmark, Side
 from ibbmaster.testkit.stream_editor import StreamEditor
 from ibbmaster.wire.command import AnyCommand, BinlogDump, QueryCommand, RegisterReplica
@@ -33,7 +33,7 @@ from ibbmaster.wire.response import ColumnDefinition, Eof, Err, FieldType, Ok, R
 
 POLL_S = 0.005
 DRAIN_S = 5.0  # a client that reads slower loses what it has not read
-DRIP_PIECES_PER_S = 1000  # no more than so many bytes are sent one by one
+DRIP_PIECES_PER_S = 1000  # no more than this number of bytes are sent one by one
 _SET_FAULT = re.compile(
     rb"\s*SET\s+GLOBAL\s+ibb_fault\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|\"([^\"\\]*)\")\s*;?\s*", re.I | re.S
 )
@@ -114,14 +114,14 @@ class Faults:
         self.plan.clear()
 
     def set_down(self, is_down: bool) -> None:
-        """Say whether the primary has crashed: then whoever connects is reset."""
+        """Say whether the primary has crashed: then new connections are reset."""
         self._is_down = is_down
 
     def wait(self, timeout: float = 10.0) -> None:
         """Wait until everything that was planned for a place has happened, and the primary is as that leaves it.
 
         Raises:
-            TimeoutError: something has not, in so many seconds.
+            TimeoutError: something has not, in that number of seconds.
         """
         deadline = time.monotonic() + timeout
         while waiting := self.plan.unfinished:
@@ -318,7 +318,7 @@ class FaultStage:
                 raise trio.BrokenResourceError(f"fault: {item}")
 
     def note_sent(self, size: int) -> None:
-        """So much went past the editor."""
+        """Count bytes that went past the editor."""
         if size:
             self._is_at_border = False
             self._editor.pass_by(size)
@@ -334,7 +334,7 @@ class FaultStage:
 
 
 async def _wait(session: Session, seconds: float) -> None:
-    """Wait, unless the dump is to end: nobody shall have to wait for that."""
+    """Wait, unless the dump is to end: the end of the dump does not wait."""
     if session.end_reason is None:
         with trio.move_on_after(seconds) as session.waiting:
             await trio.sleep_forever()

@@ -39,7 +39,7 @@ class FixtureDisk(RealDisk):
         self._is_dead = False
 
     def tear(self, is_torn: Callable[[str], bool]) -> None:
-        """Let the next write to such a file stop in its middle, and nothing be written behind it."""
+        """Let the next write to such a file stop in its middle, and nothing be written after it."""
         self._tears = is_torn
 
     def die(self) -> None:
@@ -84,14 +84,14 @@ class FixtureLog(WritableLog):
         """Stop in the middle of writing, and recover. What was durable is there.
 
         `torn` is where: in the redo record of a group ("redo"), in a page on its way to its file
-        ("pages"), or behind some pieces of a large group ("group"). Groups that are open may end
+        ("pages"), or after some pieces of a large group ("group"). Groups that are open may end
         first, for `OPEN_S`; those that do not cannot be committed.
         """
         with self._changed:
             self._is_crashing = True
             until = time.monotonic() + OPEN_S
             while self._is_busy and time.monotonic() < until:
-                self._changed.wait(POLL_S)  # nobody tells that a group has ended
+                self._changed.wait(POLL_S)  # no call says that a group has ended
         try:
             self._crash(torn)
         finally:

@@ -87,7 +87,7 @@ def _long_table(event: bytes) -> tuple[int, bytes]:  # 40644: no name of a table
     return EventType.TABLE_MAP, body[:start] + bytes([len(LONG_NAME)]) + LONG_NAME + b"\0" + rest
 
 
-def _long_length(event: bytes) -> tuple[int, bytes]:  # 39689: a field behind the columns leaves the event
+def _long_length(event: bytes) -> tuple[int, bytes]:  # 39689: a field after the columns leaves the event
     return EventType.TABLE_MAP, event[EVENT_HEADER_SIZE:] + b"\x04\xfc\xff\xff"
 
 

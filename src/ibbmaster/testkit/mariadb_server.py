@@ -306,7 +306,7 @@ class RealPrimary(NetworkServer):
 
 
 def free_port() -> int:
-    """A port nobody listens on at the moment."""
+    """A port that is free at the moment."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]

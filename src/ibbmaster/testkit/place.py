@@ -1,4 +1,4 @@
-"""Places in a conversation and in the stream behind it, named by what they mean."""
+"""Places in a conversation and in the stream after it, named by what they mean."""
 
 from __future__ import annotations
 

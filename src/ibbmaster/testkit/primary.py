@@ -1,4 +1,4 @@
-"""A primary for a test: it writes what the test says, serves it, and tells what its replicas did."""
+"""A primary for a test: it writes what the test says, serves it, and reports what its replicas did."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.fixture_logs import expect_sound, fixture_log
-from ibbmaster.testkit.mishap import Mishaps
+from ibbmaster.testkit.incident import Incidents
 from ibbmaster.testkit.query_events import ServerSession
 from ibbmaster.testkit.tables import FixtureTable, RowFormat
 from ibbmaster.testkit.transactions import (
@@ -98,8 +98,8 @@ class FixturePrimary:
         self.log = log if isinstance(log, WritableLog) else fixture_log(Path(log or self._scratch or ""))
         self.clock = clock or FixtureClock()
         self.faults = faults or Faults()
-        self._mishaps = Mishaps(self, self.faults.set_down)
-        self.faults.attach(self._mishaps)
+        self._incidents = Incidents(self, self.faults.set_down)
+        self.faults.attach(self._incidents)
         self.witness = Witness(self.clock, self.faults)
         primary = replace(checked.primary, has_kernels=False, observer=self.witness, stages=self.witness.stages)
         if certificate is not None:
@@ -170,9 +170,9 @@ class FixturePrimary:
             self._writer.log = log
         self._checked = replace(self._checked, primary=given, has_profile=True, has_version=True)
 
-    def end_mishaps(self) -> None:
+    def end_incidents(self) -> None:
         """Wait for nothing that is to happen to the whole primary, and let nothing more happen to it."""
-        self._mishaps.end()
+        self._incidents.end()
 
     def fault(self, place: str, **given: object) -> PlannedFault:
         """Let something go wrong: `fault("after gtid", action="cut", gtid="0-1-7")`.
@@ -184,10 +184,10 @@ class FixturePrimary:
 
     def close(self) -> None:
         """Stop, and let go of the log if it is this primary's own; a second call does nothing."""
-        self._mishaps.end()
+        self._incidents.end()
         self.stop()
         self._end_live()
-        self._mishaps.clean_up()
+        self._incidents.clean_up()
         if self._is_own:
             self.log.close()
         if self._scratch is not None:
@@ -266,7 +266,7 @@ class FixturePrimary:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._mishaps.end()
+        self._incidents.end()
         try:
             self.stop()
             if error is None and self._is_own:
@@ -324,7 +324,7 @@ class FixturePrimary:
         return found
 
     def transaction(self, **options: Unpack[TransactionOptions]) -> FixtureTransaction:
-        """Begin a transaction: `with primary.transaction(domain=1): ...` takes what tables are told inside of it.
+        """Begin a transaction: `with primary.transaction(domain=1): ...` takes what tables are given inside of it.
 
         Options: its GTID, as `domain`, `server_id` and `seq_no`, or as `gtid`; `is_transactional`,
         `commit_id` and `format`, as `TransactionOptions` says.
@@ -431,7 +431,7 @@ class FixturePrimary:
 
     @property
     def connections(self) -> list[SeenConnection]:
-        """Everybody who has connected, in order, those that have left included."""
+        """Every client that has connected, in order, those that have disconnected included."""
         return list(self.witness.connections)
 
     def wait_for(self, replica: Replica, gtid: Gtid | str | None = None, timeout: float = WAIT_S) -> None:

@@ -21,7 +21,6 @@ from ibbmaster.event.query import (
 )
 from ibbmaster.event.rows.charset import UCA_1400, UCA_1400_CHARSETS, UCA_1400_STEP
 from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_FLAGS, STATUS_MICROSECONDS, STATUS_SQL_MODE
-from ibbmaster.event.statement.operations import OBJECTS
 from ibbmaster.event.types import EventFlag
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableVersion
@@ -29,6 +28,10 @@ from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
 from ibbmaster.versions import Difference, version_number
 
+OBJECTS = (  # what CREATE, ALTER and DROP have behind them
+    *("TABLE", "DATABASE", "SCHEMA", "TRIGGER", "FUNCTION", "PROCEDURE", "EVENT", "PACKAGE", "VIEW", "INDEX"),
+    *("USER", "ROLE", "SERVER", "SEQUENCE"),
+)
 OLD_DEFAULTS = {"utf8mb3": 33, "ucs2": 35, "utf8mb4": 45, "utf16": 54, "utf32": 60}  # collations, smallest first
 NEW_DEFAULTS = {name: UCA_1400 + UCA_1400_STEP * number for number, name in enumerate(UCA_1400_CHARSETS)}
 
@@ -60,7 +63,7 @@ OBJECT_WITHIN = 24  # words, of a statement that says what it creates
 
 
 class QueryOptions(TypedDict, total=False):
-    """What the text of a statement does not tell.
+    """What the text of a statement does not say.
 
     `number`: what DDL is called by that is done whole or not at all. `alter`: which part it is of
     an ALTER of two phases.

@@ -1,8 +1,8 @@
 """Groups of a scenario that are written shortly: many of one kind, and long texts.
 
-A group or a change with `times` comes so many times, counted from `first`; `{n}` in its texts
+A group or a change with `times` comes that number of times, counted from `first`; `{n}` in its texts
 is the number, and a text that is only that is a number. A value `{text = "ab", times = 3}` is
-that text so many times.
+that text that number of times.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from ibbmaster.testkit.action import CrashPrimary, CutConnection, RestartPrimary
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.fixture_logs import fixture_log
-from ibbmaster.testkit.mishap import GroupCopier
+from ibbmaster.testkit.incident import GroupCopier
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.repeated import repeated_groups
 from ibbmaster.testkit.small_file import read_small_file
@@ -87,7 +87,7 @@ class Scenario:
                 target=self._follow_clock, args=(primary, recorded, over), name="ibbmaster-scenario", daemon=True
             )
             stack.callback(timeline.join)
-            stack.callback(primary.end_mishaps)
+            stack.callback(primary.end_incidents)
             stack.callback(over.set)
             timeline.start()
             yield primary

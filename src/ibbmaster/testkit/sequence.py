@@ -33,7 +33,7 @@ class SequenceRow(NamedTuple):
         return value < end if self.step > 0 else value > end
 
     def reserved(self, name: str) -> tuple[int, SequenceRow]:
-        """The next value, and the row behind as many as the server takes at once.
+        """The next value, and the row after as many as the server takes at once.
 
         Raises:
             ConfigurationError: there is none left.

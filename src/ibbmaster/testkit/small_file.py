@@ -1,4 +1,4 @@
-"""Files that people write, and that are read as a whole: bounded, whatever stands behind their names."""
+"""Files that people write, and that are read as a whole: bounded, whatever stands after their names."""
 
 from __future__ import annotations
 

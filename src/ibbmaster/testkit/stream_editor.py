@@ -1,6 +1,6 @@
 """The packets of one dump in, the same packets with faults in them out. No clock, no socket, no chance.
 
-Without a due fault every byte comes out as it came. Packets behind something left out or put
+Without a due fault every byte comes out as it came. Packets after something left out or put
 in are numbered anew. No more than one event is held back, or two groups that are to be
 swapped, up to `HELD_MAX`.
 """
@@ -71,7 +71,7 @@ class StreamEditor:
         self._sequence = 1
         self._sent_bytes = 0
         self._output: list[bytes] = []
-        self._due: list[tuple[int, PlannedFault]] = []  # behind which part of the output
+        self._due: list[tuple[int, PlannedFault]] = []  # after which part of the output
         self._is_over = False  # nothing of it may be sent any more
         self._expects_last_word = False  # events are left out, until the primary says why it ends
         self._is_mute = False
@@ -96,7 +96,7 @@ class StreamEditor:
     def edit(self, data: Buffer) -> Iterator[Output]:
         """Take packets, cut anywhere; give what is to be sent and done, in order.
 
-        What is planned while a fault is being done counts for what comes behind it.
+        What is planned while a fault is being done counts for what comes after it.
         """
         if self._is_resting:
             self._is_resting = False
@@ -208,7 +208,7 @@ class StreamEditor:
         self._put(piece)
 
     def _made(self, inserted: actions.InsertEvent) -> bytes:
-        """An event that nobody logged, with the checksum that the stream has."""
+        """An event that was not logged, with the checksum that the stream has."""
         has_checksum = self._places.format[-CHECKSUM_SIZE - 1 : -CHECKSUM_SIZE] == bytes([ChecksumAlgorithm.CRC32])
         server_id = decode_event_header(self._places.format).server_id if self._places.format else 1
         name, position = inserted.file, inserted.position
@@ -265,7 +265,7 @@ class StreamEditor:
                 self._send(again)
 
     def _send(self, piece: _Piece) -> None:
-        """Frame a piece with the number that is due; behind the last fault nothing comes."""
+        """Frame a piece with the number that is due; after the last fault nothing comes."""
         if self._is_over or (self._expects_last_word and piece.payload.startswith(EVENT_STATUS)):
             return
         if piece.record is not None:
@@ -307,7 +307,7 @@ class StreamEditor:
 
 
 def _in_frame(offset: int) -> int:
-    """Where a byte of a payload is behind the header of its packet; before the first byte that is in the header."""
+    """Where a byte of a payload is after the header of its packet; before the first byte that is in the header."""
     if offset < 0:
         return max(0, PACKET_HEADER_SIZE + offset)
     return offset + PACKET_HEADER_SIZE * (1 + offset // PACKET_PAYLOAD_MAX)

@@ -53,7 +53,7 @@ class StreamPlaces:
         self._boundary: GroupBoundary | None = None  # of the current group
 
     def look(self, payload: bytes) -> SeenPacket:
-        """The next packet; of a very large one the beginning will do. Behind a last one call `end_group`.
+        """The next packet; of a very large one the beginning will do. After a last one call `end_group`.
 
         Raises:
             EventError: an event, or its GTID, is none.

@@ -30,7 +30,7 @@ Values = Mapping[str, object]  # by the name of the column
 class WritableVersion:
     """A version of a table whose rows can be written. Columns have numbers, from 0.
 
-    `key` are the numbers of the columns that tell its rows apart; none: all of them do. `computed` has
+    `key` are the numbers of the columns that identify its rows; none: all of them do. `computed` has
     the generated ones, with how; `stored` those of them that the smallest images have, too.
     """
 
@@ -151,7 +151,7 @@ class WritableVersion:
         return None if row is None else self.written.image(row, columns)
 
     def key_of(self, row: Row) -> tuple[Value, ...]:
-        """What tells a row apart; nothing where there is no key."""
+        """What identifies a row; nothing where there is no key."""
         return tuple(row[number] for number in self.key)
 
     def shown(self, key: Sequence[Value]) -> str:

@@ -153,7 +153,7 @@ class FixtureTable:
         self._change(version, ChangeKind.INSERT, [(None, None, row) for row, _ in complete], given[0])
 
     def update(self, where: Values | None = None, /, **values: object) -> None:
-        """Change the row that has the key among `values`, or the one that `where` tells, which may change its key.
+        """Change the row that has the key among `values`, or the one that `where` names, which may change its key.
 
         As on a server, what changes nothing is not logged.
 

@@ -83,7 +83,7 @@ class WrittenStatement(NamedTuple):
 class FixtureTransaction:
     """A transaction that is open. Made by `FixturePrimary.transaction`.
 
-    As a context it takes what tables are told inside of it, is committed at the end, and rolled
+    As a context it takes what tables are given inside of it, is committed at the end, and rolled
     back by an exception. One that changes nothing is not logged.
     """
 

@@ -113,7 +113,7 @@ class SeenConnection:
     def acknowledged_bytes(self) -> int | None:
         """Bytes of the dump that the system of the other side has.
 
-        None where that cannot be told: under TLS, and behind an end in order that left some on their way.
+        None where that cannot be determined: under TLS, and after an end in order that left some on their way.
         """
         waiting = self._unacknowledged()
         return None if waiting is None else max(0, self.sent_bytes - waiting)
@@ -129,7 +129,7 @@ class SeenConnection:
         return [event.gtid for event in known if event.ends_group and event.gtid is not None]
 
     def has(self, gtid: Gtid) -> bool:
-        """Whether it had a group before its dump, or has it now as far as that can be told."""
+        """Whether it had a group before its dump, or has it now as far as that can be determined."""
         before = None if self.dump_start is None else self.dump_start.get(gtid.domain_id)
         if before is not None and before.seq_no >= gtid.seq_no:
             return True
@@ -161,7 +161,7 @@ class SeenConnection:
 
 
 class FaultMaker(Protocol):
-    """What makes faults: asked at every step, behind the witness, and for a stage for each dump."""
+    """What makes faults: asked at every step, after the witness, and for a stage for each dump."""
 
     async def reached(
         self, step: ConnectionStep, session: Session, command: AnyCommand | None
@@ -173,7 +173,7 @@ class FaultMaker(Protocol):
 
 
 class Witness:
-    """An observer that notes everything, and lets faults happen behind it."""
+    """An observer that notes everything, and lets faults happen after it."""
 
     def __init__(self, clock: FixtureClock, faults: FaultMaker | None = None) -> None:
         self.connections: list[SeenConnection] = []
@@ -278,11 +278,11 @@ class Witness:
             if left <= 0:
                 return False
             with self._changed:
-                self._changed.wait(min(left, POLL_S))  # nobody tells what the other side acknowledges
+                self._changed.wait(min(left, POLL_S))  # what the other side acknowledges is not known
         return True
 
     def told(self, replica: SeenConnection | int | str) -> str:
-        """What a replica is doing, or everybody if it was never seen."""
+        """What a replica is doing, or every client if it was never seen."""
         found = self.of(replica)
         others = found or list(self.connections)
         lines = "; ".join(map(str, others)) or "nobody has connected"
@@ -389,7 +389,7 @@ def _delivers_the_rest(session: Session) -> bool:
 
 
 def _unacknowledged(stream: trio.socket.SocketType) -> int | None:
-    """Bytes that were sent and that the other side has not acknowledged; None if that cannot be told."""
+    """Bytes that were sent and that the other side has not acknowledged; None if that cannot be determined."""
     try:
         found = fcntl.ioctl(stream.fileno(), SIOCOUTQ, b"\0\0\0\0")
     except (OSError, ValueError):

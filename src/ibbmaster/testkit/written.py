@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import Gtid
-from ibbmaster.testkit.mishap import GroupCopier
+from ibbmaster.testkit.incident import GroupCopier
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.transactions import FixtureTransaction
 

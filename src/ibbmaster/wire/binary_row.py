@@ -34,7 +34,7 @@ _INTEGER_SIZES: Mapping[int, int] = {
     FieldType.LONG: 4,
     FieldType.LONGLONG: 8,
 }
-#: Types of parameters that are bytes behind their length.
+#: Types of parameters that are bytes after their length.
 _TEXTS = frozenset((0, 15, 16, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254, 255))
 
 

@@ -76,7 +76,7 @@ SERVER_DEFAULT = (
     | Capability.REMEMBER_OPTIONS
     | Capability.EXTENDED_METADATA
 )
-#: What a client is offered: with more said of columns, drivers tell UUID, INET6, JSON and POINT from texts.
+#: What a client is offered: with more said of columns, drivers distinguish UUID, INET6, JSON and POINT from texts.
 SERVER_OFFERED = SERVER_DEFAULT | Capability.EXTENDED_METADATA
 
 

@@ -109,7 +109,7 @@ class BinlogDump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterReplica:
-    """Tell the primary who the replica is; only SHOW SLAVE HOSTS uses it."""
+    """Say to the primary who the replica is; only SHOW SLAVE HOSTS uses it."""
 
     server_id: int
     host: str

@@ -90,7 +90,7 @@ class LoginFailed:
     """The client was refused: send what is to be sent, then close."""
 
     user: str
-    reason: str  # for our log; the client is told less
+    reason: str  # for our log; the client gets less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +182,7 @@ class ServerConnection:
     def receive_size_max(self) -> int:
         """How many bytes to take from the socket at most.
 
-        A client sends the first bytes of TLS right behind its request for it; as long as there may be
+        A client sends the first bytes of TLS right after its request for it; as long as there may be
         one, no byte more than it has is taken, so that the rest is left to the TLS layer.
         """
         if self.state is State.LOGIN and self._offered & Capability.TLS:
@@ -204,11 +204,11 @@ class ServerConnection:
     def receive_data(self, data: Buffer) -> None:
         """Take bytes from the socket, cut anywhere; none at all mean that the client closed it.
 
-        During a dump everything is dropped: one client sends a stray byte behind its command, and
-        semi-synchronous replicas send acknowledgements nobody asked for.
+        During a dump everything is dropped: one client sends a stray byte after its command, and
+        semi-synchronous replicas send acknowledgements that were not requested.
 
         Raises:
-            RemoteProtocolError: too much before the login, or something in clear behind a request for TLS.
+            RemoteProtocolError: too much before the login, or something in clear after a request for TLS.
         """
         if not len(data):
             self._is_at_end = True
@@ -304,7 +304,7 @@ class ServerConnection:
             yield bytes(piece)
 
     def _send_blocks(self, result: BlockResultSet) -> Generator[Buffer, None, bytes]:
-        """Yield the rows, and return the packet behind them."""
+        """Yield the rows, and return the packet after them."""
         with closing(result.blocks):
             while isinstance(found := result.blocks.next_block(self._stream.sequence), tuple):
                 block, self._stream.sequence = found

@@ -22,7 +22,7 @@ NAME_SIZE_MAX = 192  # 64 characters of 3 bytes: databases and plugins
 NATIVE_PASSWORD = "mysql_native_password"
 
 _CONNECTION_ID = struct.Struct("<I")
-_GREETING_MIDDLE = struct.Struct("<xHBHHB6xI")  # from the NUL behind the seed's first part to the extended capabilities
+_GREETING_MIDDLE = struct.Struct("<xHBHHB6xI")  # from the NUL after the seed's first part to the extended capabilities
 _LOGIN_FIXED = struct.Struct("<IIB19xI")
 _OLD_VERSION_PREFIX = "5.5.5-"  # lets old clients take a 10.x server for one they know
 
@@ -152,7 +152,7 @@ def encode_login(login: LoginRequest | TlsRequest) -> bytes:
 def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
     """The value of a client's first packet, or of its second if the first asked for TLS.
 
-    A payload that ends where an optional part would begin has none; bytes behind the last
+    A payload that ends where an optional part would begin has none; bytes after the last
     part are left alone, as newer clients may send more.
 
     Raises:

@@ -167,7 +167,7 @@ class PacketStream:
         return frame
 
     def frame_events(self, events: Sequence[Buffer], prefix: bytes = EVENT_STATUS) -> bytes:
-        """The packets of many small events, each behind `prefix`, in one piece.
+        """The packets of many small events, each after `prefix`, in one piece.
 
         The hot path of a dump: see `_frame_small_events`.
         """
@@ -191,7 +191,7 @@ def _frame_small_events(events: Sequence[Buffer], sequence: int, prefix: bytes) 
 
     Measured: 90 to 125 ns an event of 40 to 150 bytes, half of what `frame` takes for each event.
     """
-    pack = struct.Struct(f"<I{len(prefix)}s").pack  # the header and the prefix behind it
+    pack = struct.Struct(f"<I{len(prefix)}s").pack  # the header and the prefix after it
     prefix_size = len(prefix)
     numbers = itertools.cycle(_SHIFTED_NUMBERS[sequence:] + _SHIFTED_NUMBERS[:sequence])
     parts: list[Buffer] = [b""] * (2 * len(events))

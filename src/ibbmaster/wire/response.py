@@ -61,6 +61,29 @@ class FieldType(enum.IntEnum):
     STRING = 254
 
 
+class ColumnFlag(enum.IntFlag):
+    """What a definition says of a column beyond its type.
+
+    Source: MariaDB 12.3, include/mysql_com.h.
+    """
+
+    NOT_NULL = 1
+    PRIMARY_KEY = 2
+    UNIQUE_KEY = 4
+    MULTIPLE_KEY = 8
+    BLOB = 16
+    UNSIGNED = 32
+    ZEROFILL = 64
+    BINARY = 128
+    ENUM = 256
+    AUTO_INCREMENT = 512
+    TIMESTAMP = 1024
+    SET = 2048
+    NO_DEFAULT = 4096
+    ON_UPDATE_NOW = 8192
+    PART_OF_KEY = 16384
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ok:
     """A statement was carried out."""
@@ -147,7 +170,7 @@ class RowBlocks(Protocol):
     row_count: int
 
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
-        """The packets of more rows and the number behind the last, the first being `sequence`; None at the end.
+        """The packets of more rows and the number after the last, the first being `sequence`; None at the end.
 
         An error ends the answer in place of the last EOF.
         """

@@ -9,6 +9,8 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.event.types import EventType
+from ibbmaster.rows.effects import effects_of
+from ibbmaster.schema.clause import FullName
 
 
 def query(text, status=b""):
@@ -20,7 +22,7 @@ def test_a_statement_comes_with_its_database_its_session_and_its_mode():
     mode = b"\x01" + (4).to_bytes(8, "little")
     statement = decode_statement(query(b'TRUNCATE "t"', mode))
     assert (statement.database, statement.thread_id, statement.sql_mode) == ("d", 7, 4)
-    assert [one.table for one in statement.operations()] == ["d.t"]
+    assert [one.table for one in effects_of(statement)] == [FullName("d", "t")]
 
 
 @pytest.mark.parametrize(
@@ -28,13 +30,14 @@ def test_a_statement_comes_with_its_database_its_session_and_its_mode():
 )
 def test_the_text_is_in_the_character_set_of_its_client(collation, text):
     status = b"" if collation is None else b"\x04" + bytes([collation, 0]) * 3
-    assert decode_statement(query(b"DROP TABLE " + text, status)).operations()[0].table == "d.Größe"
+    (dropped,) = effects_of(decode_statement(query(b"DROP TABLE " + text, status)))
+    assert dropped.table == FullName("d", "Größe")
 
 
 @pytest.mark.parametrize(("flags", "has_effect"), [(2, False), (4, True), (8, False), (0, True)])
 def test_an_alter_that_has_only_begun_or_was_rolled_back_does_nothing(flags, has_effect):
     status = bytes([130, flags]) + bytes(8) * bool(flags & 12)
-    assert bool(decode_statement(query(b"ALTER TABLE t ADD a INT", status)).operations()) is has_effect
+    assert bool(effects_of(decode_statement(query(b"ALTER TABLE t ADD a INT", status)))) is has_effect
 
 
 def test_each_two_phase_alter_of_a_real_log_counts_once():
@@ -46,7 +49,7 @@ def test_each_two_phase_alter_of_a_real_log_counts_once():
     altered = [one for one in found if one.text.upper().startswith("ALTER TABLE")]
     begun = {one.text for one in altered if not one.has_effect}
     assert begun & {one.text for one in altered if one.has_effect}
-    assert all(one.operations() for one in altered if one.has_effect)
+    assert all(effects_of(one) for one in altered if one.has_effect)
 
 
 def test_load_data_is_a_statement_too():
@@ -58,7 +61,7 @@ def test_load_data_is_a_statement_too():
     assert found
     for statement in found:
         assert statement.text.startswith("LOAD DATA")
-        assert [one.tables for one in statement.operations()] == [("stmt.l",)]
+        assert [one.tables for one in effects_of(statement)] == [(FullName("stmt", "l"),)]
 
 
 def test_a_damaged_event_is_an_error():

@@ -103,6 +103,7 @@ class Migrations:
             (1, self._truncate),
             (2, self._swap),
             (1, self._checks),
+            (2, self._time_zone),
         ]
         (chosen,) = self._rng.choices([one for _, one in work], [weight for weight, _ in work])
         chosen()
@@ -344,6 +345,9 @@ class Migrations:
         self._remove_parent()
         self._change_parent()
         self._run("SET foreign_key_checks = 1")
+
+    def _time_zone(self) -> None:
+        self._run(f"SET time_zone = '{self._rng.choice(['+00:00', '+05:30', '-11:00'])}'")
 
     def _swap(self) -> None:
         one, other = self._rng.sample(PLAIN[:3], 2)

@@ -326,3 +326,35 @@ SELECT id, COUNT(*) FROM orders WHERE COUNT(*) > 1 GROUP BY id
 SELECT nofunction(id) FROM orders
 SELECT priority - 1000 FROM orders
 SELECT big + 1 FROM events
+-- constants, sets, recursion, aggregates of bits, and queries without tables
+SELECT id, (CASE WHEN id > 3 THEN 1 ELSE 1.25 END) / 3 FROM orders ORDER BY id
+SELECT id, (CASE WHEN id > 3 THEN total ELSE id END) / 7 FROM orders ORDER BY id
+SELECT id, COALESCE(NULL, id, total) / 7 + 0.1234567891234 FROM orders ORDER BY id
+SELECT id, IFNULL(id, total) / 7 * 1.00000000000 FROM orders ORDER BY id
+SELECT id, IF(id > 3, id, total) / 7 * 1.00000000000 FROM orders ORDER BY id
+SELECT id, IF(id > 3, 1, 0.5) * 1.5 / 7 * 1.00000000000 FROM orders ORDER BY id
+SELECT id, LEAST(id, total) / 7 * 1.00000000000 FROM orders ORDER BY id
+SELECT AVG(IF(id > 3, 1, 0.5)), SUM(IF(id > 3, 1, 0.5)) / 3, MAX(IF(id>3,id,total)) FROM orders
+SELECT COUNT(id * id * 1000000000000000000), COUNT(total), COUNT(note) FROM orders
+SELECT id, CEIL(1.5), -CEIL(2.5), ABS(-3), ABS(1.5), -CAST(1.5 AS DECIMAL(5,2)), CEIL(3), FLOOR(-1.5), ROUND(2.567, 1), -(-5), NOT 3, 1 = 1 FROM orders WHERE id = 1
+SELECT id, 5 DIV 2, 7 / 2, 1 + 1, 2 * 3.5, POW(2, 3), 'a' = 'A', NULL, 1 IS NULL, CONCAT('a', 1), UPPER('x') FROM orders WHERE id = 1
+SELECT id, 5 % 3, -7 MOD 3, 0x41, b'101', DATE('2020-01-01'), CAST('7' AS SIGNED), CAST(5 AS CHAR), GREATEST(1, 2), LEAST(1.5, 2), COALESCE(NULL, 1), IF(1, 2, 3), IFNULL(NULL, 'x') FROM orders WHERE id = 1
+SELECT 1, id FROM orders WHERE id = 1
+SELECT 1 FROM (SELECT 1) x
+SELECT 1 UNION SELECT 2.5
+WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT o.id, n.i FROM orders o JOIN n ON n.i = o.id ORDER BY 1
+SELECT id FROM orders EXCEPT SELECT id FROM items ORDER BY 1
+SELECT id FROM orders INTERSECT SELECT id FROM items ORDER BY 1
+SELECT id FROM orders WHERE (id, status) IN (SELECT id, status FROM orders WHERE id < 5) ORDER BY id
+SELECT MD5('a'), SHA1('x'), CRC32('a')
+SELECT DATE_FORMAT('2024-02-03', '%Y/%m'), YEAR('2024-02-03'), DAYNAME('2024-02-03')
+SELECT CAST('test collated returns' AS CHAR CHARACTER SET utf8mb4) COLLATE utf8mb4_bin AS anon_1
+SELECT CAST('test plain returns' AS CHAR(60)) AS anon_1
+SELECT 'x' AS `some label`, POW(2, 10), SQRT(16), SIGN(-3), TRUNCATE(1.999, 1)
+SELECT EXTRACT(YEAR FROM '2024-02-03'), LPAD('a', 3, 'b'), REPEAT('ab', 2), ASCII('a'), FIELD('b', 'a', 'b'), ELT(2, 'a', 'b')
+SELECT 5 BETWEEN 1 AND 9, 'a' COLLATE utf8mb4_bin = 'A', TRIM(BOTH 'x' FROM 'xax'), POSITION('b' IN 'abc')
+SELECT BIT_OR(a), BIT_AND(a), BIT_XOR(a) FROM (SELECT 1 a UNION ALL SELECT 6) t
+SELECT TRUE XOR FALSE, 1 <=> NULL
+SELECT CASE WHEN id > 2 THEN id END FROM customers ORDER BY 1
+SELECT BIT_OR(id), BIT_AND(id), BIT_XOR(id) FROM orders
+SELECT id AS k, AVG(amount), COUNT((id * id)), SUM(amount * id) FROM events GROUP BY id ORDER BY k

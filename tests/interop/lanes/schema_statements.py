@@ -392,6 +392,10 @@ ABOUT_TABLES = (
     "SELECT table_schema, COUNT(*) n FROM information_schema.tables WHERE table_schema IN ('r1','nodb') GROUP BY "
     "table_schema HAVING n > 1",
     "WITH x AS (SELECT table_name FROM information_schema.tables WHERE table_schema='r1') SELECT COUNT(*) FROM x",
+    "SET @n = (SELECT COUNT(*) FROM r1.bits), @t = (SELECT MAX(table_name) FROM information_schema.tables WHERE "
+    "table_schema = 'r1')",
+    "SELECT @n + 1, @t",
+    "SELECT a, (SELECT MAX(x.a) FROM r1.bits x WHERE x.a < b.a) FROM r1.bits b WHERE a > (SELECT MIN(a) FROM r1.bits)",
     "(SELECT table_name FROM information_schema.tables WHERE table_schema='r1' AND table_name='f') UNION ALL "
     "(SELECT 'zz') ORDER BY 1",
     "SELECT 1 FROM information_schema.tables WHERE table_schema='R1'",

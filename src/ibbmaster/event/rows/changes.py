@@ -146,7 +146,7 @@ class RowDecoder:
                 yield RowChange(kind=kind, before=image, after=after)
 
     def _image(self, plan: list[tuple[int, Reader]], data: bytes, offset: int) -> tuple[Image, int]:
-        """One image of a row, and the offset behind it."""
+        """One image of a row, and the offset after it."""
         values: list[Value] = [ABSENT] * len(self.schema.columns)
         start = offset
         offset += (len(plan) + 7) // 8

@@ -68,7 +68,7 @@ class Column:
     """One column. What the event does not say is None; `metadata` is the number the type has there.
 
     `size` is the most bytes a value has (texts, blobs: of its length, 1 to 4), or the number of
-    bits, or the number of digits; `scale` the digits behind the point, also of temporal types.
+    bits, or the number of digits; `scale` the digits after the point, also of temporal types.
     """
 
     name: str  # '@1', '@2' and so on where the event has no names

@@ -34,13 +34,13 @@ COMPRESSED_TYPES = {
     ChangeKind.UPDATE: EventType.UPDATE_ROWS_COMPRESSED_V1,
     ChangeKind.DELETE: EventType.DELETE_ROWS_COMPRESSED_V1,
 }
-NO_NOT_NULL = {"null", "check", "references"}  # in a column: NOT NULL contradicts it, or may not stand behind it
+NO_NOT_NULL = {"null", "check", "references"}  # in a column: NOT NULL contradicts it, or may not stand after it
 Row = Sequence[object]  # a value a column; None is NULL
 Columns = Sequence[int]  # numbers of columns, in order
 
 
 class RowMetadata(enum.Enum):
-    """How much TABLE_MAP events tell of columns, as binlog_row_metadata has it."""
+    """How much TABLE_MAP events say of columns, as binlog_row_metadata has it."""
 
     NO_LOG = "NO_LOG"
     MINIMAL = "MINIMAL"  # signs, and character sets of texts

@@ -14,7 +14,7 @@ import functools
 from ibbmaster.codec.buffer import Buffer
 
 NAME = "ibbmaster_eucjpms"
-_FIRST, _END = 0xA1, 0xFF  # of the bytes behind each other
+_FIRST, _END = 0xA1, 0xFF  # of the bytes after each other
 _ROW = _END - _FIRST
 _USER_ROW = 84  # from here on
 _USER = 0xE000

@@ -211,7 +211,7 @@ class PartialRows:
 
 
 def encode_fragments(event: bytes, fragment_bytes: int) -> Iterator[bytes]:
-    """A row event as fragments that each hold at most so many bytes of it; one that is no longer stays as it is.
+    """A row event as fragments that each hold at most that number of its bytes; one that is no longer stays as it is.
 
     Source: MariaDB 12.3, `binlog_row_event_fragment_threshold`.
     """

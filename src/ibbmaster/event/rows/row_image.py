@@ -18,13 +18,13 @@ class RowImage(enum.Enum):
     FULL = "FULL"
     MINIMAL = "MINIMAL"  # before: the key; after: what the statement gave
     NOBLOB = "NOBLOB"  # no BLOB or TEXT that did not change
-    FULL_NODUP = "FULL_NODUP"  # behind an update only what the statement wrote
+    FULL_NODUP = "FULL_NODUP"  # after an update only what the statement wrote
 
 
 def image_columns(
     table: WrittenTable, image: RowImage, kind: ChangeKind, given: Collection[int]
 ) -> tuple[Columns, Columns]:
-    """The columns of the image before a change and of the one behind it, in order.
+    """The columns of the image before a change and of the one after it, in order.
 
     `given` are those that the statement wrote, as they were or not. Where `kind` has only one image the other is
     of no use. Rows of a table without a key are always whole.

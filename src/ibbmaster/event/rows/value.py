@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 Value: TypeAlias = object  # None, or what `ValueKind` says
 Reader: TypeAlias = Callable[[bytes, int], tuple[Value, int]]
-"""Takes the data and an offset; gives the value and the offset behind it. Raises ValueError."""
+"""Takes the data and an offset; gives the value and the offset after it. Raises ValueError."""
 Encode: TypeAlias = Callable[[object], bytes]
 """Takes a value that is not NULL; gives its bytes. Raises ValueError."""
 
@@ -18,7 +18,7 @@ class BadValueError(ValueError):
     def __init__(self, problem: str, data: bytes, end: int) -> None:
         super().__init__(problem)
         self.data = data
-        self.end = end  # the offset behind them
+        self.end = end  # the offset after them
 
 
 def fixed(size: int, convert: Callable[[bytes], Value]) -> Reader:
@@ -34,7 +34,7 @@ def fixed(size: int, convert: Callable[[bytes], Value]) -> Reader:
 
 
 def prefixed(length_size: int, convert: Callable[[bytes], Value]) -> Reader:
-    """Reads values behind a length of `length_size` bytes."""
+    """Reads values after a length of `length_size` bytes."""
 
     def read(data: bytes, offset: int) -> tuple[Value, int]:
         start = offset + length_size

@@ -18,8 +18,6 @@ from ibbmaster.event.query import (
     status_variables,
 )
 from ibbmaster.event.rows.charset import CODECS, charset_of
-from ibbmaster.event.statement.failing import left_by_failure
-from ibbmaster.event.statement.operations import Operation, operations_of
 from ibbmaster.event.types import EventType
 
 STATUS_FLAGS = 0  # 4 bytes: options of the session
@@ -62,13 +60,6 @@ class LoggedStatement(NamedTuple):
     connection_collation: int | None = None
     time_zone: str = ""
     invoker: str = ""
-
-    def operations(self) -> list[Operation]:
-        """What it does to tables, beyond the row events of its group."""
-        if not self.has_effect:
-            return []
-        operations = operations_of(self.text, self.database, self.sql_mode)
-        return left_by_failure(operations, self.error_code) if self.error_code else operations
 
 
 def decode_statement(event: Buffer) -> LoggedStatement:

@@ -34,7 +34,7 @@ class DeclaredType(NamedTuple):
     where: str
     text: str
     word: str  # in lower case
-    inside: str | None  # the brackets behind it
+    inside: str | None  # the brackets after it
     storage: StoredText = StoredText()
     is_compressed: bool = False
 

@@ -51,10 +51,10 @@ def value_reader(column: Column) -> Reader:
 
 
 def bytes_reader(column: Column) -> Reader:
-    """How values of a column are passed over: as they are stored, whether or not they can be read.
+    """How values of a column are skipped: as they are stored, whether or not they can be read.
 
     Raises:
-        ValueError: nobody knows how long values of this type are.
+        ValueError: the length of values of this type is not known.
     """
     kind = kind_of(column)
     size = kind.fixed_size(column)

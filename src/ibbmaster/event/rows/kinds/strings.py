@@ -85,7 +85,7 @@ _SIZED = frozenset(content.kind for content in _CONTENTS.values() if content.siz
 
 
 class Strings(ColumnKind):
-    """CHAR, VARCHAR, TEXT, BLOB and their like, compressed ones, too; each value behind its length."""
+    """CHAR, VARCHAR, TEXT, BLOB and their like, compressed ones, too; each value after its length."""
 
     values = {
         ColumnType.STRING: ValueKind.BINARY,
@@ -311,7 +311,7 @@ def _compressed(data: bytes) -> bytes:
 
 
 def _bytes_of(value: object, charset: str) -> bytes:
-    """The bytes of a string: text in its character set, and for binary columns also hexadecimal digits behind 0x."""
+    """The bytes of a string: text in its character set, and for binary columns also hexadecimal digits after 0x."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     text = str(value)
@@ -329,7 +329,7 @@ def _encoder(
     is_trimmed: bool = False,
     is_packed: bool = False,
 ) -> Encode:
-    """Writes strings behind their length; those of a fixed length travel without what fills them up."""
+    """Writes strings after their length; those of a fixed length travel without what fills them up."""
     charset = storage.charset
     filling = b"\0" if charset == "binary" else encode_text(" ", charset)
 

@@ -8,9 +8,8 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.dialogue.sql import parse
+from ibbmaster.query.reading import read_query
 from ibbmaster.sqltext.expression import (
-    DEPTH_MAX,
-    STEPS_MAX,
     Call,
     ColumnName,
     Literal,
@@ -20,6 +19,7 @@ from ibbmaster.sqltext.expression import (
     SystemVariable,
     UserVariable,
 )
+from ibbmaster.sqltext.expression_parser import DEPTH_MAX, STEPS_MAX
 from ibbmaster.sqltext.literals import binary_value, number_value
 from ibbmaster.sqltext.token import SqlError, tokenize
 
@@ -128,7 +128,7 @@ def test_operators_bind_as_in_mariadb(sql, tree):
 )
 def test_an_error_is_where_mariadb_sees_it(sql, near):
     with pytest.raises(SqlError) as caught:
-        parse(sql)
+        read_query(tokenize(sql))
     assert caught.value.near == near
 
 
@@ -136,7 +136,7 @@ def test_brackets_nest_only_so_deep():
     depth = DEPTH_MAX - 1
     assert read("(" * depth + "1" + ")" * depth) == "1"
     with pytest.raises(SqlError):
-        read("(" * 500 + "1" + ")" * 500)
+        read_query(tokenize(f"SELECT {'(' * 500}1{')' * 500}"))
 
 
 def test_operators_nest_only_so_deep_but_a_long_row_of_one_kind_is_flat():

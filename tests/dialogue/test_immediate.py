@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ibbmaster.dialogue import light
-from ibbmaster.dialogue.light import LIGHT_SIZE_MAX
+from ibbmaster.dialogue import immediate
+from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.wire.response import Err, Ok, ResultSet
 
-LIGHT = [  # what replicas of 10.11, 11.8 and 12.3, mariadb-binlog and CDC clients send before a dump
+IMMEDIATE = [  # what replicas of 10.11, 11.8 and 12.3, mariadb-binlog and CDC clients send before a dump
     "SELECT UNIX_TIMESTAMP()",
     "SHOW VARIABLES LIKE 'SERVER_ID'",
     "SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'",
@@ -55,7 +55,7 @@ HEAVY = [
     "SHOW DATABASES",
     "SELECT",
     "",
-    "SET @x = '" + "x" * LIGHT_SIZE_MAX + "'",
+    "SET @x = '" + "x" * IMMEDIATE_SIZE_MAX + "'",
 ]
 
 
@@ -71,8 +71,8 @@ def told(answers):
     return shown
 
 
-@pytest.mark.parametrize("sql", LIGHT)
-def test_a_light_statement_reads_nothing_of_the_log_and_has_the_same_answer(new_dialog, sql, monkeypatch):
+@pytest.mark.parametrize("sql", IMMEDIATE)
+def test_an_immediate_statement_reads_nothing_of_the_log_and_has_the_same_answer(new_dialog, sql, monkeypatch):
     expected = told(new_dialog().query(sql.encode()))
     dialog = new_dialog()
     for name in ("binlog_state", "binlog_end", "binary_logs", "binlog_events", "gtid_position_at"):
@@ -81,7 +81,7 @@ def test_a_light_statement_reads_nothing_of_the_log_and_has_the_same_answer(new_
 
 
 @pytest.mark.parametrize("sql", HEAVY)
-def test_what_reads_the_log_or_may_take_long_is_not_light_and_nothing_is_done(new_dialog, sql):
+def test_what_reads_the_log_or_may_take_long_is_not_immediate_and_nothing_is_done(new_dialog, sql):
     dialog = new_dialog()
     assert dialog.query_at_once(sql.encode()) is None
     assert dialog.variables.get("x") is None
@@ -94,15 +94,15 @@ def test_what_one_replica_has_said_is_not_parsed_again_for_another(new_dialog, m
         parsed.append(text)
         return parse(text, version=version, sql_mode=sql_mode)
 
-    monkeypatch.setattr(light, "parse", note)
-    light.light_statements.cache_clear()
+    monkeypatch.setattr(immediate, "parse", note)
+    immediate.immediate_statements.cache_clear()
     for value in ("1", "2"):
         asked, other = new_dialog(), new_dialog()
         assert told(asked.query_at_once(b"SET @a = " + value.encode())) == told([Ok()])
         other.query_at_once(b"SET @a = " + value.encode())
         assert (asked.variables["a"], other.variables["a"]) == (int(value), int(value))
     assert parsed == ["SET @a = 1", "SET @a = 2"]
-    assert light.light_statements.cache_info().maxsize == light.STATEMENTS_KEPT
+    assert immediate.immediate_statements.cache_info().maxsize == immediate.STATEMENTS_KEPT
 
 
 def test_what_is_kept_of_a_text_does_not_serve_a_session_with_other_quotes(new_dialog):

@@ -1,7 +1,7 @@
 """Statements that are answered at once: they take neither the disk nor long.
 
 Those that replicas and CDC clients send before a dump are among them. What is not is no
-slower: it only keeps nobody else waiting.
+slower: it only keeps no other statement waiting.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ibbmaster.dialogue.variables import FROM_THE_DISK
 from ibbmaster.sqltext.expression import Call, Expression, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.token import SqlError
 
-LIGHT_SIZE_MAX = 1024  # bytes of a text that may be light
+IMMEDIATE_SIZE_MAX = 1024  # bytes of a text that may be answered at once
 READ_BY = ("sql_mode", "character_set_client")  # what says how a statement is read
 POSITION = UserVariable("ibb_position")  # to be set, it is looked for in the log
 STATEMENTS_KEPT = 256  # texts
@@ -27,12 +27,12 @@ _CALLS = frozenset(
 
 
 @functools.lru_cache(STATEMENTS_KEPT)
-def light_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[Statement, ...] | None:
-    """The statements of a text if all are light; None if in doubt. `version` and `sql_mode` are as in `parse`.
+def immediate_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[Statement, ...] | None:
+    """The statements of a text if all are answered at once; None if in doubt. `version`, `sql_mode`: as in `parse`.
 
     Every replica says the same: what one of them has said is understood already.
     """
-    if len(sql) > LIGHT_SIZE_MAX or not sql.strip(" \t\r\n;"):
+    if len(sql) > IMMEDIATE_SIZE_MAX or not sql.strip(" \t\r\n;"):
         return None
     try:
         statements = tuple(parse(sql, version=version, sql_mode=sql_mode))
@@ -40,7 +40,7 @@ def light_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[Stateme
         return None
     if len(statements) > 1 and any(map(_changes_reading, statements)):
         return None
-    return statements if all(map(is_light, statements)) else None
+    return statements if all(map(is_immediate, statements)) else None
 
 
 def _changes_reading(statement: Statement) -> bool:
@@ -56,17 +56,17 @@ def _is_read_by(target: UserVariable | SystemVariable) -> bool:
     return isinstance(target, SystemVariable) and target.name in READ_BY
 
 
-def is_light(statement: Statement) -> bool:
+def is_immediate(statement: Statement) -> bool:
     """Whether a statement is answered at once, whatever is in the log; False if in doubt."""
     match statement:
         case Set(assignments=assignments):
             return all(
-                _is_light(item.value) and item.target != POSITION
+                _is_immediate(item.value) and item.target != POSITION
                 for item in assignments
                 if isinstance(item, Assignment)
             )
         case Select(items=items, tables=(), where=None, group_by=(), having=None, order_by=()):
-            return all(_is_light(item.expression) for item in items)
+            return all(_is_immediate(item.expression) for item in items)
         case Show(what="VARIABLES", pattern=str() as pattern, where=None):
             return not any(map(matcher(pattern), FROM_THE_DISK))
         case Transaction(has_snapshot=has_snapshot):
@@ -79,13 +79,13 @@ def is_light(statement: Statement) -> bool:
             return False
 
 
-def _is_light(expression: Expression) -> bool:
+def _is_immediate(expression: Expression) -> bool:
     match expression:
         case Literal() | UserVariable():
             return True
         case SystemVariable(name=name):
             return name not in FROM_THE_DISK
         case Call(name=name, arguments=arguments):
-            return name in _CALLS and all(map(_is_light, arguments))
+            return name in _CALLS and all(map(_is_immediate, arguments))
         case _:
             return False

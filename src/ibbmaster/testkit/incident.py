@@ -44,10 +44,10 @@ class RestartablePrimary(Protocol):
     def in_loop(self, function: Callable[[Registry], Any]) -> Any: ...
 
 
-class Mishaps:
+class Incidents:
     """Does to one primary what concerns all of it. Not from its event loop; one after the other.
 
-    `set_down` is told whether those who connect are to be reset.
+    `set_down` gets whether those who connect are to be reset.
     """
 
     def __init__(self, primary: RestartablePrimary, set_down: Callable[[bool], None]) -> None:
@@ -63,7 +63,7 @@ class Mishaps:
         return self._primary.clock
 
     def crash(self, torn: str | None = None) -> None:
-        """Reset every connection and close the port; nobody is told anything. `torn` is where the log was written.
+        """Reset every connection and close the port; clients are not notified. `torn` is where the log was written.
 
         Raises:
             ConfigurationError: with `torn`, it is no log of a test.
@@ -86,7 +86,7 @@ class Mishaps:
         self._primary.stop()
 
     def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
-        """Listen on the same port again, so many seconds later, with a new file as every server that starts has it."""
+        """Listen on the same port again, `after_s` seconds later, with a new file, as a server that starts."""
         self._closing.wait(after_s)
         with self._lock:
             if self._closing.is_set():
@@ -113,7 +113,7 @@ class Mishaps:
             self._closing.wait(0.005)
 
     def fail_over(self, *, lose: int = 0, add: int = 0, server_id: int | None = None) -> None:
-        """Serve another log on the same port: without the last `lose` groups, and with `add` groups behind.
+        """Serve another log on the same port: without the last `lose` groups, and with `add` groups after.
 
         Its groups are statements that change nothing; their server id is `server_id`, by default the next one.
         """
@@ -140,7 +140,7 @@ class Mishaps:
             pass  # who was just starting it has done so
 
     def clean_up(self) -> None:
-        """Remove what was made, behind the last use of it."""
+        """Remove what was made, after the last use of it."""
         for log in self._logs:
             log.close()
         for scratch in self._scratch:

@@ -1,0 +1,55 @@
+"""A table as the fold of its rows leaves it: the same that SELECT reads, where Spark alone cannot be sure of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from ibbmaster.arrow.cell import value_cell
+from ibbmaster.arrow.reading import Row, batches
+from ibbmaster.arrow.shape import ShapeField
+from ibbmaster.dialogue.log_tables import LogSnapshot
+from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.sql.select import FoundRows, TableReader
+from ibbmaster.sql.stored import own_columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def folded_table(
+    log: LogEngine, history: SchemaHistory, table: TableVersion, end: LogPosition, fields: Sequence[ShapeField]
+) -> pa.Table:
+    """The rows of a table at a position, its columns as `fields` call them and have them, in their order.
+
+    Raises:
+        UnknownRowsError: the log does not tell the rows.
+        IbbMasterError: the log cannot be read.
+    """
+    import pyarrow as pa
+
+    with closing(TableReader(log, history)) as reader:
+        snapshot = LogSnapshot(end=end, file_name="", state=log.state())
+        found = reader.rows_of(snapshot, table, [column.id for column in table.columns])
+        return pa.Table.from_batches(batches(tuple(fields), _rows(found, table, fields)))
+
+
+def _rows(found: FoundRows, table: TableVersion, fields: Sequence[ShapeField]) -> Iterator[Row]:
+    contents = found.contents
+    own = contents.layouts.add(own_columns(table))
+    shown = [
+        (kind_of(one.column).convert(one.column), value_cell(field.type))
+        for one, field in zip(own.columns, fields, strict=True)
+    ]
+    for place in found.places:
+        layout_no, image = contents.kept.rows.read(place)
+        values = contents.values_in(own, contents.layouts[layout_no], image)
+        yield tuple(
+            None if value is None else to_cell(convert(value))
+            for value, (convert, to_cell) in zip(values, shown, strict=True)
+        )

@@ -1,0 +1,235 @@
+"""What the statements of a log come to for one table: where it was emptied, and what row events may not say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from ibbmaster.lake.statements import Logged
+from ibbmaster.position import LogPosition
+from ibbmaster.rows.certainty import Doubted, StatementFold, union_of
+from ibbmaster.rows.effects import DatabaseGone, Effect, Emptied, Unknown, WrittenTables
+from ibbmaster.rows.shape import changed_columns, version_shape
+from ibbmaster.schema.catalog import KnownTable
+from ibbmaster.schema.clause import FullName
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.identity import NameRange, TableName, ranges_of
+from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
+from ibbmaster.sql.cascades import CASCADING
+
+Place = tuple[int, int]  # of a group: file number, offset
+START: Place = (-1, -1)
+
+
+class Truncation(NamedTuple):
+    """Rows up to here are no more: those of groups that begin at `place` or before it."""
+
+    place: Place
+    timestamp: int
+
+
+class Doubt(NamedTuple):
+    """Rows may have changed, and no event says how; compares in the order of the log."""
+
+    place: Place
+    gtid: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"not sure since {self.gtid}: {self.reason}"
+
+
+@dataclass(slots=True)
+class Past:
+    """A table up to a place.
+
+    Attributes:
+        state: what it is there; None if no statement tells.
+        versions: those that its rows had since it was emptied last.
+        cuts: where it was emptied, in the order of the log.
+        ancestors: the tables whose changes may change rows of it by foreign keys.
+        doubts, past_doubts: about rows that are there, and about rows that are gone.
+    """
+
+    state: KnownTable | None = None
+    versions: list[TableVersion] = field(default_factory=list)
+    cuts: list[Truncation] = field(default_factory=list)
+    ancestors: set[TableName] = field(default_factory=set)
+    doubts: list[Doubt] = field(default_factory=list)
+    past_doubts: list[Doubt] = field(default_factory=list)
+
+    @property
+    def begin(self) -> Place:
+        """Behind which its rows are those that it has."""
+        return self.cuts[-1].place if self.cuts else START
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the log has it from its beginning."""
+        return bool(self.cuts) or (isinstance(self.state, TableVersion) and self.state.is_created_in_log)
+
+
+def ancestors_of(history: SchemaHistory, names: Iterable[TableName]) -> set[TableName]:
+    """The tables whose changes may ever have changed rows of others by foreign keys, also in several steps."""
+    waiting, found = list(names), set[TableName]()
+    while waiting:
+        for version in history.versions(*waiting.pop()):
+            for key in version.foreign_keys if isinstance(version, TableVersion) else ():
+                parent = history.case.table_key(key.parent_database, key.parent_table)
+                if CASCADING & {key.on_delete, key.on_update} and parent not in found:
+                    found.add(parent)
+                    waiting.append(parent)
+    return found
+
+
+def past_of(history: SchemaHistory, name: TableName, end: SchemaPlace | None, statements: Iterable[Logged]) -> Past:
+    """That of the table that is called so at a place, or at the end; `statements` are those of the log up to there."""
+    return _Telling(history, name, end).told(statements)
+
+
+class _Telling:
+    def __init__(self, history: SchemaHistory, name: TableName, end: SchemaPlace | None) -> None:
+        self._history = history
+        self._names: Sequence[NameRange] = ranges_of(history, name, end)
+        self._end = end
+        self._fold = StatementFold(history)
+        self._prepared: set[str] = set()
+        self._temporary: set[TableName] = set()
+        self._past = Past(ancestors=ancestors_of(history, (one.name for one in self._names)))
+
+    def told(self, statements: Iterable[Logged]) -> Past:
+        for one in statements:
+            self._tell(one)
+        past = self._past
+        past.state = self._state(self._end, self._end)
+        past.versions = list(self._versions())
+        if isinstance(past.state, UnknownTable):
+            past.doubts.append(Doubt(_group(past.state.since), past.state.gtid or "", past.state.reason))
+        past.doubts += [*_by_versions(past.versions, self._fold), *self._merged()]
+        past.doubts.sort()
+        return past
+
+    def _state(self, place: SchemaPlace | None, seen_at: SchemaPlace | None) -> KnownTable | None:
+        """The table by its names at a place, as events see it that may be behind that."""
+        states = (self._history.table_at(*called, seen_at) for called in self._called(place))
+        return next((state for state in states if state is not None), None)
+
+    def _called(self, place: SchemaPlace | None) -> Iterator[TableName]:
+        for one in self._names:
+            if one.until is None if place is None else one.holds(one.name, place):
+                yield one.name
+
+    def _versions(self) -> Iterator[TableVersion]:
+        """Those of the last generation."""
+        known = {
+            one.since: one
+            for called in self._names
+            for one in self._history.versions(*called.name)
+            if isinstance(one, TableVersion)
+            and (called.since is None or (one.since is not None and called.since <= one.since))
+            and (self._end is None or one.since is None or one.since < self._end)
+            and one.generation == _generation(self._past.state)
+        }
+        yield from (known[since] for since in sorted(known, key=_group))
+
+    def _merged(self) -> Iterator[Doubt]:
+        """MERGE tables through which its rows may be changed."""
+        names = {called.name for called in self._names}
+        for name in list(self._history.names()):
+            for version in self._history.versions(*name):
+                union = union_of(version) if isinstance(version, TableVersion) else ()
+                if names & {self._history.case.table_key(*table) for table in union}:
+                    reason = f"its rows are changed through the MERGE table {version.full_name}"
+                    yield Doubt(_group(version.since), version.gtid or "", reason)
+
+    def _tell(self, one: Logged) -> None:
+        front, place, behind = (SchemaPlace(LogPosition(*one.place), one.event_no + step) for step in (-1, 0, 1))
+        before, after = self._state(front, place), self._state(place, behind)
+        generations = {known.generation for known in (before, after) if isinstance(known, TableVersion)}
+        is_cut = _generation(before) != _generation(after)
+        reasons = list(self._reasons(one))
+        for effect in one.effects:
+            if self._fold.reaches_all(effect):
+                reasons.append(effect.reason)
+                continue
+            reasons += (
+                f"its foreign key to {'.'.join(parent)} deletes or changes rows without an event"
+                for parent in self._past.ancestors
+                if list(_reasons_by_name(effect, self._history.case.table_key, parent))
+            )
+            outcomes = [outcome for outcome in self._fold.take(effect, place) if isinstance(outcome, Doubted)]
+            reasons += [outcome.reason for outcome in outcomes if outcome.table.generation in generations]
+            for called in () if generations else self._called(place):
+                is_cut |= self._is_emptied(effect, called)
+                reasons += _reasons_by_name(effect, self._history.case.table_key, called)
+        if is_cut:
+            file_no, offset = one.place
+            cut = Truncation((file_no, offset if one.has_rows_before else offset - 1), one.timestamp)
+            self._past.cuts.append(cut)
+            self._past.past_doubts += self._past.doubts
+            self._past.doubts = []
+        self._past.doubts += [Doubt(one.place, one.gtid, reason) for reason in reasons]
+
+    def _reasons(self, one: Logged) -> Iterator[str]:
+        """What is so of any table."""
+        if one.verb == "ROLLBACK":
+            yield "a ROLLBACK of rows in its group"
+        if one.verb == "XA PREPARE" and one.xid is not None:
+            self._prepared.add(one.xid)
+        elif one.xid in self._prepared:
+            self._prepared.discard(one.xid or "")
+        elif one.verb == "XA COMMIT":
+            yield f"XA COMMIT of {one.xid}, which the log does not have"
+
+    def _is_emptied(self, effect: Effect, called: TableName) -> bool:
+        """Whether a statement empties a table that none has made."""
+        case = self._history.case
+        if isinstance(effect, DatabaseGone):
+            return case.key(effect.database) == called[0]
+        if not isinstance(effect, Emptied) or case.table_key(*effect.table) != called:
+            return False
+        if effect.is_temporary:
+            self._temporary.add(called)
+        return called not in self._temporary
+
+
+def _reasons_by_name(effect: Effect, key: Callable[[str, str], FullName], called: TableName) -> Iterator[str]:
+    """Why the rows of a table are not known of which only the name is."""
+    if isinstance(effect, WrittenTables | Unknown):
+        tables = effect.tables if isinstance(effect, WrittenTables) else (effect.table,)
+        if called in [key(*table) for table in tables or ()]:
+            yield effect.reason
+
+
+def _by_versions(versions: Sequence[TableVersion], fold: StatementFold) -> Iterator[Doubt]:
+    """What rows of older versions, or of the table's engine, may be otherwise than they were written."""
+    for version in versions:
+        reason = fold.engine_reason(version)
+        if reason is None and not fold.keeps_rows(version):
+            reason = "its engine BLACKHOLE keeps no rows"
+        if version.is_versioned:
+            reason = "system versioned: the rows of its past are among those of the log"
+        if reason is not None:
+            yield Doubt(_group(version.since), version.gtid or "", reason)
+    lasting = {column.id for column in versions[-1].columns} if versions else set()
+    for old, new in pairwise(versions):
+        before = {column.id for column in old.columns}
+        untold, changed = version_shape(new.full_name, versions[-1]).untold(old), changed_columns(old, new)
+        for column in (column for column in new.columns if column.id in lasting):
+            reason = None
+            if column.id not in before and column.id in untold:
+                reason = f"ADD COLUMN {column.name} gives it a value in old rows"
+            elif column.id in before and column.id in changed:
+                reason = f"MODIFY or CHANGE of column {column.name} may change its values"
+            if reason is not None:
+                yield Doubt(_group(new.since), new.gtid or "", reason)
+
+
+def _generation(known: KnownTable | None) -> int | None:
+    return None if known is None else known.generation
+
+
+def _group(place: SchemaPlace | None) -> Place:
+    return START if place is None else (place.position.file_no, place.position.offset)

@@ -1,0 +1,108 @@
+"""From the request for a dump to its first event: what may refuse it, and where its stream begins."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import NamedTuple
+
+from ibbmaster.dump.profile import OpeningTimestamp
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.dump.session import DumpSession
+from ibbmaster.dump.start import check_start, choose_file, impossible_position, opening_file_name
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.interface import EventGroups, FileEngine, LogEngine, ReadPlan
+from ibbmaster.server.facts import PrimaryFacts
+from ibbmaster.server.options import PrimaryOptions
+
+
+class DumpStart(NamedTuple):
+    """A dump that may begin, and what it reads.
+
+    `position` is that of the replica, `start` the same where it was asked for by GTID, and None else.
+    """
+
+    dump: DumpSession
+    groups: EventGroups
+    position: GtidPosition
+    start: GtidPosition | None
+    file_name: str
+
+
+class DumpOpening:
+    """Begins dumps of one primary."""
+
+    def __init__(self, engine: LogEngine, options: PrimaryOptions, facts: PrimaryFacts) -> None:
+        self._engine = engine
+        self._options = options
+        self._facts = facts
+
+    def open(self, request: DumpRequest, *, only_cached: bool = False) -> DumpStart:
+        """Everything that may refuse a dump, and all that is read before its first event.
+
+        Raises:
+            BlockingIOError: with `only_cached`, something is not in memory.
+            DumpError: it is refused.
+            IbbMasterError: the log cannot be read there.
+        """
+        engine, options = self._engine, self._options
+        is_of_file = request.position is None
+        if only_cached and (is_of_file or options.profile.opening_timestamp is not OpeningTimestamp.ZERO):
+            raise BlockingIOError("groups have to be read")
+        check = check_start(request, engine.state(only_cached=only_cached))
+        if is_of_file:
+            plan = self._plan_of_file(request)
+        else:
+            plan = engine.seek(check.position, only_cached=only_cached)
+        file_name, newest = engine.file_name(plan.position.file_no), engine.end(only_cached=only_cached)
+        dump = DumpSession(
+            request,
+            check,
+            profile=options.profile,
+            server_id=options.server_id,
+            start_state=plan.state,
+            current_state=engine.state,
+            position=plan.position,
+            file_name=engine.file_name,
+            announced_file_name=opening_file_name(
+                request,
+                options.profile,
+                start_file_name=file_name,
+                newest_file_name=engine.file_name(newest.file_no),
+            ),
+            started_at=self._facts.started_at,
+            opening_timestamp=self._opening_timestamp(plan),
+        )
+        start = None if is_of_file else check.position
+        return DumpStart(dump, self._groups(request, plan), check.position, start, file_name)
+
+    def _plan_of_file(self, request: DumpRequest) -> ReadPlan:
+        files = self._facts.files()
+        file = files[choose_file(request, [file.name for file in files])]
+        if self._options.profile.sends_files and request.file_position > file.size and not file.is_packed:
+            raise impossible_position(request)
+        return self._engine.start_of_file(file.file_no)
+
+    def _groups(self, request: DumpRequest, plan: ReadPlan) -> EventGroups:
+        """What is read for a dump: of files that are sent as they are, everything."""
+        engine = self._engine
+        if not self._options.profile.sends_files:
+            return engine.groups(plan)
+        assert isinstance(engine, FileEngine)
+        if request.position is not None:
+            return engine.stored_groups(plan)
+        return engine.stored_groups(plan, request.file_position)
+
+    def _opening_timestamp(self, plan: ReadPlan) -> int:
+        """In seconds since 1970; where nothing is logged after a place, when this primary started."""
+        if self._options.profile.opening_timestamp is OpeningTimestamp.ZERO:
+            return 0
+        try:
+            with contextlib.closing(self._engine.groups(plan)) as groups:
+                group = groups.next_group()
+        except IbbMasterError:
+            group = None  # the dump will meet the same, and say so
+        if group is None:
+            return self._facts.started_at
+        return decode_event_header(group.gtid_event).timestamp

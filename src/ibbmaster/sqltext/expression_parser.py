@@ -1,0 +1,487 @@
+"""The one reader of expressions: recursive descent, operators by precedence."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from ibbmaster.sqltext.expression import (
+    Call,
+    ColumnName,
+    Default,
+    Expression,
+    Literal,
+    Operation,
+    Star,
+    Subquery,
+    SystemVariable,
+    UserVariable,
+)
+from ibbmaster.sqltext.literals import binary_value, number_value
+from ibbmaster.sqltext.operators import JOINED, JOINED_ORACLE, NOT, PREDICATE, UNARY, binary_operators
+from ibbmaster.sqltext.sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, IGNORE_SPACE
+from ibbmaster.sqltext.token import LITERALS, SqlError, SqlTokens, Token, TokenKind, error_at, words
+
+SCOPES = {"global": "global", "session": "session", "local": "session"}
+DEPTH_MAX = 40  # brackets in brackets
+STEPS_MAX = 100  # operators of a statement that nest in each other: a reader of the tree recurses so deep
+UINT64_MAX = 2**64 - 1
+
+#: Functions that may be called without brackets.
+BARE_FUNCTIONS = frozenset(
+    [
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "current_role",
+        "localtime",
+        "localtimestamp",
+        "utc_date",
+        "utc_time",
+        "utc_timestamp",
+    ]
+)
+#: Functions that are others, which do not exist, where a space precedes the bracket; but with IGNORE_SPACE.
+SPACELESS = words(
+    "adddate bit_and bit_or bit_xor cast count curdate curtime date_add date_sub extract group_concat json_arrayagg "
+    "json_objectagg max mid min now position session_user std stddev stddev_pop stddev_samp subdate substr substring "
+    "sum system_user trim variance var_pop var_samp"
+)
+#: Keywords that begin no expression, so that a mistake is seen where it stands.
+RESERVED = words(
+    "FROM WHERE GROUP HAVING ORDER LIMIT UNION INTO FOR AS AND OR XOR DIV MOD THEN WHEN ELSE END ON USING "
+    "SELECT SET BY LIKE IN IS BETWEEN ASC DESC PROCEDURE LOCK JOIN INNER LEFT RIGHT CROSS NATURAL "
+    "STRAIGHT_JOIN EXCEPT INTERSECT OFFSET FETCH TABLE VALUES WITH RLIKE REGEXP DISTINCT"
+)
+_FLAT = frozenset(("OR", "AND", "+", JOINED, JOINED_ORACLE))  # many of one kind in a row are one operation
+
+
+class ExpressionParser(ABC):
+    """Recursive descent over the tokens of one text.
+
+    With `is_of_definition`, of an expression in DDL, COLLATE and the kind of DATE'…' are a part of the tree.
+    """
+
+    is_of_definition = False
+
+    def __init__(self, tokens: SqlTokens) -> None:
+        self._text = tokens
+        self._sql = tokens.sql
+        self._tokens = tokens.tokens
+        self._sql_mode = tokens.sql_mode
+        self._operators = binary_operators(tokens.sql_mode)
+        self._index = 0
+        self._depth = 0
+        self._steps = 0
+        self._has_subquery = False
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._index >= len(self._tokens)
+
+    def is_next(self, sign: str) -> bool:
+        return self._peek(sign)
+
+    def expect_end(self) -> None:
+        if not self.is_at_end:
+            raise self._error()
+
+    def expect(self, sign: str) -> None:
+        if not self._accept(sign):
+            raise self._error()
+
+    @abstractmethod
+    def _query(self) -> Any:
+        """A SELECT inside an expression."""
+
+    def _charset(self, name: str) -> str | None:
+        """The character set that stands before a text as _name; None if there is none."""
+        return name.lower()
+
+    def _expression(self, least: int = 1) -> Expression:
+        """An expression of operators that bind at least so tightly."""
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise self._error()
+        left = self._prefixed(least)
+        while (found := self._operator(left, least)) is not None:
+            left = found
+        self._depth -= 1
+        return left
+
+    def _prefixed(self, least: int) -> Expression:
+        if self._peek("NOT"):
+            binds = UNARY if self._sql_mode & HIGH_NOT_PRECEDENCE else NOT
+            if least <= binds:
+                self._index += 1
+                return Operation("NOT", (self._expression(binds),))
+        operand = self._operand()
+        while self.is_of_definition and self._accept("COLLATE"):
+            operand = Operation("COLLATE", (operand, Literal(self._take_name())))
+        return operand
+
+    def _operator(self, left: Expression, least: int) -> Expression | None:
+        """What follows an operand, with it; None where it is no operator, or binds less."""
+        token = self._token()
+        if token is None or token.kind not in (TokenKind.WORD, TokenKind.SIGN):
+            return None
+        word = token.word
+        if word in self._operators:
+            precedence, operator, _ = self._operators[word]
+            if precedence < least:
+                return None
+            self._index += 1
+            right = self._expression(precedence + 1)
+            if operator in _FLAT and isinstance(left, Operation) and left.operator == operator:
+                return Operation(operator, (*left.operands, right))
+            return self._step(operator, left, right)
+        if least > PREDICATE:
+            return None
+        return self._predicate(left)
+
+    def _predicate(self, left: Expression) -> Expression | None:
+        start = self._index
+        if self._accept("IS"):
+            is_negated = self._accept("NOT")
+            for word in ("NULL", "TRUE", "FALSE", "UNKNOWN"):
+                if self._accept(word):
+                    word = "NULL" if word == "UNKNOWN" else word
+                    return self._negated(self._step(f"IS {word}", left), is_negated)
+            raise self._error()
+        is_negated = self._accept("NOT")
+        if self._accept("IN"):
+            self.expect("(")
+            if self._begins_query():
+                values: tuple[Expression, ...] = (self._subquery(),)
+            else:
+                values = self._list(self._expression)
+                self.expect(")")
+            return self._negated(self._step("IN", left, *values), is_negated)
+        if self._accept("BETWEEN"):
+            low = self._expression(PREDICATE + 1)
+            self.expect("AND")
+            return self._negated(self._step("BETWEEN", left, low, self._expression(PREDICATE + 1)), is_negated)
+        if self._accept("LIKE"):
+            pattern = self._expression(PREDICATE + 1)
+            escape = (self._expression(PREDICATE + 1),) if self._accept("ESCAPE") else ()
+            return self._negated(self._step("LIKE", left, pattern, *escape), is_negated)
+        if self._accept("REGEXP") or self._accept("RLIKE"):
+            return self._negated(self._step("REGEXP", left, self._expression(PREDICATE + 1)), is_negated)
+        self._index = start
+        return None
+
+    def _step(self, operator: str, *operands: Expression) -> Operation:
+        self._steps += 1
+        if self._steps > STEPS_MAX and any(isinstance(operand, Operation) for operand in operands):
+            raise self._error()
+        return Operation(operator, operands)
+
+    @staticmethod
+    def _negated(operation: Operation, is_negated: bool) -> Operation:
+        return Operation("NOT", (operation,)) if is_negated else operation
+
+    def _operand(self) -> Expression:
+        token = self._token()
+        if token is None:
+            raise self._error()
+        match token.kind:
+            case TokenKind.NUMBER:
+                self._index += 1
+                return Literal(number_value(token.text), written=token.text)
+            case TokenKind.TEXT:
+                text = self._take_texts()
+                return Literal(text if text or not self._sql_mode & EMPTY_STRING_IS_NULL else None)
+            case TokenKind.HEX | TokenKind.BITS:
+                self._index += 1
+                return Literal(binary_value(token), written=token.text)
+            case TokenKind.USER:
+                return self._user_variable()
+            case TokenKind.SYSTEM:
+                return self._system_variable()
+            case TokenKind.NAME:
+                return self._column_or_call()
+            case TokenKind.SIGN:
+                return self._after_sign(token.text)
+            case _:
+                return self._after_word(token)
+
+    def _after_sign(self, sign: str) -> Expression:
+        if self._accept("("):
+            if self._begins_query():
+                return self._subquery()
+            values = self._list(self._expression)
+            self.expect(")")
+            return values[0] if len(values) == 1 else Operation("ROW", values)
+        if sign in ("-", "+", "~", "!"):
+            self._index += 1
+            value = self._expression(UNARY)
+            if sign == "+":
+                return value
+            if sign == "-" and isinstance(value, Literal):
+                if isinstance(value.value, Decimal):
+                    return Literal(value.value.copy_negate(), written=_negative(value.written))
+                if isinstance(value.value, int | float):
+                    return Literal(-value.value, written=_negative(value.written))
+            return self._step({"-": "NEGATIVE", "!": "NOT"}.get(sign, sign), value)
+        raise self._error()
+
+    def _after_word(self, token: Token) -> Expression:
+        word = token.word
+        following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
+        if word[0] == "_" and following is not None and following.kind in LITERALS:
+            charset = self._charset(word[1:])
+            if charset is not None:
+                self._index += 1
+                literal = self._operand()
+                assert isinstance(literal, Literal)
+                return Literal(literal.value, charset, literal.written)
+        if word in ("NULL", "TRUE", "FALSE") and not self._is_call():
+            self._index += 1
+            return Literal({"NULL": None, "TRUE": 1, "FALSE": 0}[word], written="NULL" if word == "NULL" else "")
+        if word == "DEFAULT" and not self._is_call():
+            self._index += 1
+            return Default()
+        match word:
+            case "CASE":
+                return self._case()
+            case "EXISTS" if self._is_call():
+                self._index += 2
+                return Operation("EXISTS", (self._subquery(),))
+            case "DATE" | "TIME" | "TIMESTAMP" if self.is_of_definition and self._is_before_text():
+                self._index += 1
+                return Operation(word, (self._operand(),))
+            case "BINARY":
+                self._index += 1
+                return Operation("BINARY", (self._expression(UNARY),))
+            case "INTERVAL" if not self._is_call():
+                self._index += 1
+                amount = self._expression()
+                return Operation("INTERVAL", (amount, Literal(self._take_name().upper())))
+            case _ if word in RESERVED and not (self._is_call() and word in ("LEFT", "RIGHT", "MOD", "VALUES")):
+                raise self._error()
+        return self._column_or_call()
+
+    def _case(self) -> Operation:
+        self._index += 1
+        value: Expression = Literal(1) if self._peek("WHEN") else self._expression()
+        is_searched = self._tokens[self._index - 1].is_word("CASE")
+        branches: list[Expression] = []
+        while self._accept("WHEN"):
+            branches.append(self._expression())
+            self.expect("THEN")
+            branches.append(self._expression())
+        if not branches:
+            raise self._error()
+        branches.append(self._expression() if self._accept("ELSE") else Literal(None))
+        self.expect("END")
+        return Operation("CASE" if is_searched else "CASE OF", (value, *branches))
+
+    def _column_or_call(self) -> Expression:
+        token = self._token()
+        assert token is not None
+        if self._is_call() and token.kind is not TokenKind.NAME:
+            return self._call()
+        start = self._index
+        if token.kind is TokenKind.WORD and token.text.lower() in BARE_FUNCTIONS:
+            self._index += 1
+            return Call(token.text.lower(), token.text)
+        parts = [self._take_name()]
+        while len(parts) < 3 and self._accept("."):
+            if self._accept("*"):
+                return Star(tuple(parts))
+            if len(parts) == 1 and self._is_call():
+                return self._call(database=parts[0])
+            parts.append(self._take_name())
+        if self._peek("("):
+            self._index = start
+            return self._call()
+        if not self.is_of_definition and self._accept("COLLATE"):
+            self._take_name()
+        return ColumnName(tuple(parts))
+
+    def _call(self, database: str | None = None) -> Call:
+        written = self._take_name()
+        is_spaced = not self.is_at_end and self._tokens[self._index].is_spaced
+        self.expect("(")
+        first = self._index
+        depth = self._depth
+        try:
+            arguments, is_read = self._arguments(written.lower()), True
+            self.expect(")")
+        except SqlError:
+            self._index, self._depth = first, depth
+            self._skip_brackets()
+            arguments, is_read = (), False
+        if self._accept("OVER"):
+            is_read = False
+            if self._accept("("):
+                self._skip_brackets()
+            else:
+                self._take_name()
+        is_other = is_spaced and written.lower() in SPACELESS and not self._sql_mode & IGNORE_SPACE
+        return Call(written.lower() + " " * is_other, written, arguments, database, is_read)
+
+    def _arguments(self, name: str) -> tuple[Expression, ...]:
+        if self._peek(")"):
+            return ()
+        if name == "count" and self._accept("*"):
+            return (Star(),)
+        if name == "cast":
+            value = self._expression()
+            self.expect("AS")
+            return value, Literal(self._type())
+        if name == "convert":
+            value = self._expression()
+            if self._accept("USING"):
+                self._take_name()
+                return value, Literal("CHAR")
+            self.expect(",")
+            return value, Literal(self._type())
+        return self._list(self._expression)
+
+    def _type(self) -> str:
+        """The first word of a type; what stands after it up to the bracket that ends the call is skipped."""
+        kind = self._take_word()
+        while not (self.is_at_end or self._peek(")")):
+            self._index += 1
+            if self._tokens[self._index - 1].is_sign("("):
+                self._skip_brackets()
+        return kind
+
+    def _subquery(self) -> Subquery:
+        """A query up to the bracket that ends it; the one that begins it is read."""
+        self._depth += 1
+        if self._depth > DEPTH_MAX:
+            raise self._error()
+        self._has_subquery = True
+        query = self._query()
+        self.expect(")")
+        self._depth -= 1
+        return Subquery(query)
+
+    def _begins_query(self) -> bool:
+        return self._peek("SELECT") or self._peek("WITH") or self._peek("VALUES")
+
+    def _user_variable(self) -> Expression:
+        variable = self._take_user_variable()
+        if self._accept(":="):
+            return self._step(":=", variable, self._expression())
+        return variable
+
+    def _take_user_variable(self) -> UserVariable:
+        token = self._token()
+        if token is None or token.kind is not TokenKind.USER:
+            raise self._error()
+        self._index += 1
+        return UserVariable(token.text.lower())
+
+    def _system_variable(self) -> SystemVariable:
+        self._index += 1
+        name = self._take_name()
+        scope = SCOPES.get(name.lower(), "")
+        if scope and self._accept("."):
+            name = self._take_name()
+        else:
+            scope = ""
+        return SystemVariable(name.lower(), scope, name)
+
+    def _list(self, read: Callable[[], Expression]) -> tuple[Expression, ...]:
+        values = [read()]
+        while self._accept(","):
+            values.append(read())
+        return tuple(values)
+
+    def _token(self) -> Token | None:
+        return None if self.is_at_end else self._tokens[self._index]
+
+    def _start(self) -> int:
+        token = self._token()
+        return len(self._sql) if token is None else token.start
+
+    def _is_before_text(self) -> bool:
+        following = self._tokens[self._index + 1 : self._index + 2]
+        return bool(following) and following[0].kind is TokenKind.TEXT
+
+    def _is_call(self) -> bool:
+        following = self._index + 1
+        return following < len(self._tokens) and self._tokens[following].is_sign("(")
+
+    def _peek(self, text: str) -> bool:
+        token = self._token()
+        return token is not None and token.word == text
+
+    def _accept(self, *texts: str) -> bool:
+        """Whether these words come next; they are read then."""
+        start = self._index
+        for text in texts:
+            if not self._peek(text):
+                self._index = start
+                return False
+            self._index += 1
+        return True
+
+    def _take_word(self) -> str:
+        token = self._token()
+        if token is None or token.kind is not TokenKind.WORD:
+            raise self._error()
+        self._index += 1
+        return token.text.upper()
+
+    def _take_name(self) -> str:
+        token = self._token()
+        if token is None or token.kind not in (TokenKind.WORD, TokenKind.NAME, TokenKind.TEXT):
+            raise self._error()
+        self._index += 1
+        return token.text
+
+    def _take_text(self) -> str:
+        token = self._token()
+        if token is None or token.kind is not TokenKind.TEXT:
+            raise self._error()
+        self._index += 1
+        return token.text
+
+    def _take_texts(self) -> str:
+        """Texts that follow each other are one."""
+        texts = [self._take_text()]
+        while (token := self._token()) is not None and token.kind is TokenKind.TEXT:
+            texts.append(self._take_text())
+        return "".join(texts)
+
+    def _take_int(self) -> int:
+        token = self._token()
+        value = number_value(token.text) if token is not None and token.kind is TokenKind.NUMBER else None
+        if not isinstance(value, int):
+            raise self._error()
+        self._index += 1
+        return value
+
+    def _take_scope(self) -> str:
+        token = self._token()
+        scope = SCOPES.get(token.text.lower(), "") if token is not None and token.kind is TokenKind.WORD else ""
+        self._index += bool(scope)
+        return scope
+
+    def _skip_statement(self) -> None:
+        while not self.is_at_end and not self._peek(";"):
+            self._index += 1
+
+    def _skip_brackets(self) -> None:
+        """Up to after the bracket that ends the one just read."""
+        open_count = 1
+        while open_count:
+            if self.is_at_end or self._peek(";"):
+                raise self._error()
+            open_count += self._peek("(") - self._peek(")")
+            self._index += 1
+
+    def _error(self) -> SqlError:
+        return error_at(self._sql, self._start())
+
+
+def _negative(written: str) -> str:
+    """A number with the other sign."""
+    return written.removeprefix("-") if written.startswith("-") else f"-{written}"

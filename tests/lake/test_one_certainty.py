@@ -1,0 +1,139 @@
+"""A table at a position has one answer: SELECT and the snapshots of archives have the same rows, or the same reason."""
+
+from __future__ import annotations
+
+import random
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from lanes.answers import OurTables
+from lanes.replay import readable_captures
+
+import ibbmaster
+from ibbmaster.arrow.plan import end_of, open_log
+from ibbmaster.arrow.shape import ShapeField
+from ibbmaster.errors import ConfigurationError, IbbMasterError, InexactError
+from ibbmaster.event.rows.encoding import WrittenTable, written_table
+from ibbmaster.lake.folded import folded_table
+from ibbmaster.lake.snapshots import snapshot
+from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
+from ibbmaster.spark.options import parse_options
+from ibbmaster.sql.answer import UnknownRowsError
+from tests.written_log import Item, deleted, inserted, updated, write_log
+
+Answer = list[str] | str
+GTIDS = 3  # positions of a log at which its tables are looked at
+NAMES = ("t", "u")
+
+
+def told_by_select(path: Path, at: str | None) -> dict[str, tuple[TableVersion, OurTables]]:
+    """The tables that SELECT knows at a position."""
+    ours = OurTables(open_log(parse_options({"path": str(path)})))
+    catalog = ours.history.at(SchemaPlace(_end(path, at), 0))
+    return {
+        table.full_name: (table, ours)
+        for table in catalog.tables.values()
+        if isinstance(table, TableVersion) and table.kind is TableKind.BASE
+    }
+
+
+def _end(path: Path, at: str | None) -> Any:
+    if at is None:
+        return open_log(parse_options({"path": str(path)})).end()
+    options = parse_options({"path": str(path), "endingGtid": at})
+    with closing(open_log(options)) as log:
+        return end_of(at, options, log)
+
+
+def answers(spark: Any, path: Path, at: str | None) -> dict[str, tuple[Answer, Answer]]:
+    """By table what SELECT and a snapshot say at a position; tables that have no key are in no snapshot."""
+    found = {}
+    for name, (table, ours) in told_by_select(path, at).items():
+        try:
+            frame = snapshot(spark, str(path), name, at=at, zero_dates="text")
+            of_lake: Answer = sorted(repr(tuple(row)) for row in frame.collect())
+            fields = [ShapeField(one.name, one.dataType.simpleString()) for one in frame.schema.fields]
+        except InexactError as error:
+            (of_lake,), fields = error.doubts, []
+        except ConfigurationError:
+            continue  # no key, no row yet
+        found[name] = (_folded(spark, ours, table, _end(path, at), fields), of_lake)
+    return found
+
+
+def _folded(spark: Any, ours: OurTables, table: TableVersion, end: Any, fields: list[ShapeField]) -> Answer:
+    try:
+        rows = folded_table(ours.engine, ours.history, table, end, fields)
+    except UnknownRowsError as error:
+        return f"not sure since {error.unknown.gtid}: {error.unknown.reason}"
+    return sorted(repr(tuple(row)) for row in spark.createDataFrame(rows).collect())
+
+
+def random_log(rng: random.Random, path: Path) -> Path:
+    """Rows of two tables come and go between statements that change, move and doubt them."""
+    steps: list[Item] = [f"CREATE TABLE {name} (id INT PRIMARY KEY, a INT)" for name in NAMES]
+    shapes = {name: {"id": "int", "a": "int"} for name in NAMES}
+    keys: dict[str, dict[int, int]] = {name: {} for name in NAMES}
+
+    def of(name: str) -> WrittenTable:
+        return written_table(f"d.{name}", shapes[name], table_id=NAMES.index(name) + 1, primary_key=["id"])
+
+    for number in range(24):
+        name = rng.choice(NAMES)
+        rows = keys[name]
+        known = [*rows]
+        match rng.choice(("insert", "insert", "insert", "update", "delete", "type", "null", "swap", "empty", "doubt")):
+            case "update" if known:
+                one = rng.choice(known)
+                steps.append([updated(of(name), ([one, rows[one]], [one, number]))])
+                rows[one] = number
+            case "delete" if known:
+                one = rng.choice(known)
+                steps.append([deleted(of(name), [one, rows.pop(one)])])
+            case "type":
+                kind = rng.choice(("int", "bigint", "smallint"))
+                shapes[name]["a"] = kind
+                steps.append(f"ALTER TABLE {name} MODIFY a {kind}")
+            case "null":
+                steps.append(f"ALTER TABLE {name} MODIFY a {shapes[name]['a']} NOT NULL")
+            case "swap":
+                steps.append("RENAME TABLE t TO x, u TO t, x TO u")
+                for each in (shapes, keys):
+                    each["t"], each["u"] = each["u"], each["t"]  # type: ignore[index]
+            case "empty":
+                rows.clear()
+                steps.append(f"TRUNCATE {name}")
+            case "doubt" if rng.random() < 0.3:
+                steps.append(f"UPDATE {name} SET a = 1")
+            case _:
+                rows[number] = number
+                steps.append([inserted(of(name), [number, number])])
+    return write_log(path, *steps)
+
+
+def test_select_and_a_snapshot_agree_on_a_log_of_random_statements(spark, tmp_path) -> None:
+    rng = random.Random(random.getrandbits(32))
+    path = random_log(rng, tmp_path / "log")
+    for at in sorted(rng.sample(range(3, 27), GTIDS)):
+        found = answers(spark, path, f"0-1-{at}")
+        assert len(found) == len(NAMES)
+        for name, (of_select, of_lake) in found.items():
+            assert of_select == of_lake, (name, at)
+
+
+def test_select_and_a_snapshot_agree_on_the_tables_of_a_server(spark, imported, request) -> None:
+    rng = random.Random(random.getrandbits(32))
+    captures = [name for name in readable_captures() if "big" not in name and "10.11" not in name]
+    for capture in captures if request.config.getoption("--interop-all") else [rng.choice(captures)]:
+        path = imported(capture)
+        with ibbmaster.open(path) as log:
+            gtids = [str(group.gtid) for group in log.groups()]
+            has_places = len(log.position.values()) == 1
+        for at in (None, *([rng.choice(gtids[len(gtids) // 2 :])] if has_places else [])):
+            try:
+                found = answers(spark, path, at)
+            except IbbMasterError as error:
+                raise AssertionError(f"{capture} at {at}: {error}") from error
+            for name, (of_select, of_lake) in found.items():
+                assert of_select == of_lake, (capture, name, at)
