@@ -69,6 +69,9 @@ class Tables:
     def computed_columns(self, query):
         return QueryRun(query, _no_rows).columns()
 
+    def forget(self, session):
+        self.forgotten = session
+
 
 def _no_rows(table, column_ids):
     raise not_supported(f"rows of {table.full_name} here")

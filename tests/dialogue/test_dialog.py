@@ -735,3 +735,11 @@ def test_the_end_of_the_log_is_told_by_gtid_since_12_3(new_dialog, profile, coun
     (answer,) = new_dialog(profile).query(b"SHOW MASTER STATUS")
     assert len(answer.columns) == count
     assert answer.columns[-1].name == ("Gtid_Binlog_Pos" if count == 5 else "Binlog_Ignore_DB")
+
+
+@pytest.mark.parametrize("end", [Dialog.reset, Dialog.close])
+def test_what_queries_of_a_session_keep_ends_with_it(new_facts, shop, end):
+    dialog = Dialog(new_facts("classic-11.8", tables=shop), connection_id=7, user="repl", host="127.0.0.1")
+    evaluator = dialog._evaluator
+    end(dialog)
+    assert shop.forgotten is evaluator

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from lanes.answers import FOLDER, VERSION, OurTables
 
 import ibbmaster
+from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.log_tables import AnyQuery
 from ibbmaster.dialogue.refusal import unknown_table
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.statement import TableName
+from ibbmaster.position import LogPosition
 from ibbmaster.query.engine import QueryRun
+from ibbmaster.query.loaded import KeptDatabases
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.sql.select import FoundRows
 from ibbmaster.sqltext.token import tokenize
 from tests.sessions import session_evaluator
 
 
 @pytest.fixture
 def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
-    """Makes the run of a query over a recorded log of 11.8, whose tables stand in the database `cond`."""
+    """Makes the run of a query over a recorded log of 11.8, whose tables stand in the database `cond`.
+
+    `run_of.loads` are the tables that were read for all of them, each with the names of the columns.
+    """
     shutil.copy(FOLDER / "11.8" / "tables" / "binlog.000001", tmp_path)
     tables = OurTables(ibbmaster.open(tmp_path).engine)
     snapshot = tables.snapshot()
@@ -34,19 +42,33 @@ def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
         except AssertionError:
             raise unknown_table(name.database or "cond", name.name) from None
 
-    def make(sql: str, *, is_binary: bool = False) -> QueryRun:
+    loads: list[tuple[str, list[str]]] = []
+
+    def make(
+        sql: str,
+        *,
+        is_binary: bool = False,
+        kept: KeptDatabases | None = None,
+        session: Evaluator = evaluator,
+        end: LogPosition = snapshot.end,
+    ) -> QueryRun:
+        def rows_of(table: TableVersion, ids: Sequence[int]) -> FoundRows:
+            loads.append((table.name, [column.name for column in table.columns if column.id in ids]))
+            return tables.reader.rows_of(snapshot, table, ids)
+
         query = AnyQuery(
-            snapshot=snapshot,
+            snapshot=dataclasses.replace(snapshot, end=end),
             tokens=tokenize(sql),
             find=find,
-            evaluator=evaluator,
+            evaluator=session,
             text_charset="utf8mb4",
             text_collation_id=45,
             is_binary=is_binary,
             version=VERSION,
         )
-        return QueryRun(query, lambda table, ids: tables.reader.rows_of(snapshot, table, ids))
+        return QueryRun(query, rows_of, kept)
 
+    make.loads = loads  # type: ignore[attr-defined]
     return make
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.query import engine
+from ibbmaster.query import engine, loaded
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
 
 
@@ -78,8 +78,8 @@ def test_a_query_takes_no_more_memory_than_it_may(run_of, monkeypatch):
 
 def test_a_query_that_sorts_without_end_leaves_room_on_the_file_system(run_of, monkeypatch):
     run = run_of("SELECT a.id, b.id, c.id FROM big a, big b, big c ORDER BY a.v, b.v")
-    monkeypatch.setattr(engine, "FREE_SHARE", 1.1)
-    monkeypatch.setattr(engine, "FREE_BYTES", 1 << 62)
+    monkeypatch.setattr(loaded, "FREE_SHARE", 1.1)
+    monkeypatch.setattr(loaded, "FREE_BYTES", 1 << 62)
     with pytest.raises(RefusedError, match=r"Out of memory: \d+ MiB are left in /\S+ for what queries sort"):
         run.answer()
 

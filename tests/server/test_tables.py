@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import random
+import shutil
 import struct
 import threading
 from contextlib import closing
@@ -19,11 +20,13 @@ from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log import schema_history
+from ibbmaster.query.loaded import KeptDatabases
 from ibbmaster.server.tables import PrimaryTables
 from ibbmaster.work import BrokenOffError
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 DDL = CLASSIC / "10.11" / "ddl-trx-xa"
+ANSWERS = CLASSIC.parent / "answers" / "11.8" / "tables" / "binlog.000001"
 
 
 def groups_of(engine):
@@ -133,6 +136,26 @@ async def test_a_session_sees_the_tables_over_the_wire(serving, ask):
     assert len(shown) > 3
     assert first == (("0-1-1",),) != ((position,),)
     assert tables[0][0] > 1
+
+
+async def test_tables_that_a_session_has_loaded_are_freed_with_it(serving, ask, monkeypatch, tmp_path):
+    kept, forgotten, forget = [], trio.Event(), KeptDatabases.forget
+
+    def noted(self, session):
+        kept.append(session in self._kept)
+        forget(self, session)
+        kept.append(session in self._kept)
+        forgotten.set()
+
+    monkeypatch.setattr(KeptDatabases, "forget", noted)
+    shutil.copy(ANSWERS, tmp_path)
+    with ibbmaster.open(tmp_path) as log:
+        async with serving(log.engine, profile="classic-11.8") as (_, port):
+            rows = await ask(port, "SELECT COUNT(*) FROM (SELECT v FROM cond.big GROUP BY v) x")
+            with trio.fail_after(10):
+                await forgotten.wait()
+    assert rows[0][0] > 1
+    assert kept == [True, False]
 
 
 @pytest.mark.parametrize("way", ["KILL QUERY", "max_statement_time", "the server stops"])

@@ -123,10 +123,14 @@ class Dialog:
         self._who = Who(connection_id, user, host)
         self._held = privileges.READING
         self._tls = ("", "")
-        self.reset()
+        self._begin_anew()
 
     def reset(self) -> None:
         """Begin a new session on the same connection."""
+        self.close()
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         for what in ("user variables", "prepared statements"):
             self.hold(what, 0)
         self.variables = UserVariables(self.hold)
@@ -145,6 +149,10 @@ class Dialog:
         self._evaluator.subquery = self._querying.value
         self._prepared: PreparedStatements | None = None
         self._is_binary = False  # the rows of a prepared statement are wanted
+
+    def close(self) -> None:
+        """Nobody will ask anything any more."""
+        self._facts.tables.forget(self._evaluator)
 
     def begin(
         self,

@@ -110,6 +110,9 @@ class LogTables(NamedTables, Protocol):
     def computed_columns(self, query: AnyQuery) -> tuple[ColumnDefinition, ...]:
         """The columns that `compute` would give; no row is read."""
 
+    def forget(self, session: Evaluator) -> None:
+        """A session has ended: nothing is kept for its queries any more. Returns at once."""
+
 
 class LogFacts(ServerFacts, Protocol):
     """What the conversation needs to know of a primary and of the tables of its log."""

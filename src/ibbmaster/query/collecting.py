@@ -262,3 +262,22 @@ class ConcatOf:
         if len(found.encode("utf-8", "surrogateescape")) > self._limit:
             raise not_supported("GROUP_CONCAT of more than group_concat_max_len")
         return found
+
+
+#: What SQLite calls them: how many arguments they have, and what makes one.
+AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
+    "sum_real": (1, SumReal),
+    "avg_real": (1, AvgReal),
+    "min_text": (3, extreme_text(is_greatest=False)),
+    "max_text": (3, extreme_text(is_greatest=True)),
+    "first_row": (1, FirstRow),
+    "same_row": (1, SameRow),
+    "sum_once": (1, SumOnce),
+    "only_row": (1, OnlyRow),
+    "concat_of": (-1, ConcatOf),
+    **{f"{name}_of": (1, spread(name)) for name in ("std", "stddev", "stddev_pop", "stddev_samp")},
+    **{f"{name}_of": (1, bits(name)) for name in BITS},
+    **{f"{name}_of": (1, spread(name)) for name in ("variance", "var_pop", "var_samp")},
+}
+#: Of three arguments, over windows, too.
+EXACT: dict[str, Callable[[], Any]] = {"sum_exact": SumExact, "avg_exact": AvgExact}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -20,6 +18,7 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.query import collecting
 from ibbmaster.query.kinds import Type, definition_of
 from ibbmaster.query.listed import ServerTable
+from ibbmaster.query.loaded import KEPT_BYTES_MAX, KeptDatabases, QueryDatabase, TableKey, expect_free_space
 from ibbmaster.query.planning import Planner
 from ibbmaster.query.reading import read_query
 from ibbmaster.query.scalars import Slot
@@ -47,12 +46,8 @@ from ibbmaster.work import BrokenOffError, check_wanted
 FIRST_ROWS = 100  # that are computed before the answer begins
 STEPS_BETWEEN_LOOKS = 20_000
 STEPS_MAX = 30_000_000  # of SQLite's machine, for a query of no table of the log: about a second
-CACHE_KIB = 8 << 10
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
-VALUE_MAX = 64 << 20  # bytes of one value
 FUNCTIONS_MAX = 2_000
-FREE_SHARE = 0.1  # of the file system of temporary files, which no query may take: SQLite sorts there without a limit
-FREE_BYTES = 1 << 30  # of a large one
 OUT_OF_RANGE = 1690
 TOO_COSTLY = RefusedError(
     1104,
@@ -62,27 +57,6 @@ TOO_COSTLY = RefusedError(
 )
 #: What of sql_mode changes values of expressions.
 OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
-_LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: VALUE_MAX,
-    sqlite3.SQLITE_LIMIT_SQL_LENGTH: 4 << 20,
-    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 500,
-    sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 50,
-    sqlite3.SQLITE_LIMIT_COLUMN: 2000,
-}
-_AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
-    "sum_real": (1, collecting.SumReal),
-    "avg_real": (1, collecting.AvgReal),
-    "min_text": (3, collecting.extreme_text(is_greatest=False)),
-    "max_text": (3, collecting.extreme_text(is_greatest=True)),
-    "first_row": (1, collecting.FirstRow),
-    "same_row": (1, collecting.SameRow),
-    "sum_once": (1, collecting.SumOnce),
-    "only_row": (1, collecting.OnlyRow),
-    "concat_of": (-1, collecting.ConcatOf),
-    **{f"{name}_of": (1, collecting.spread(name)) for name in ("std", "stddev", "stddev_pop", "stddev_samp")},
-    **{f"{name}_of": (1, collecting.bits(name)) for name in collecting.BITS},
-    **{f"{name}_of": (1, collecting.spread(name)) for name in ("variance", "var_pop", "var_samp")},
-}
 
 #: Gives the rows of a table at the session's place in the log, with the values of these columns; or refuses.
 FindRows = Callable[[TableVersion, Sequence[int]], FoundRows]
@@ -91,7 +65,10 @@ FindRows = Callable[[TableVersion, Sequence[int]], FoundRows]
 class QueryRun:
     """One query, from its tokens to its rows. Used once."""
 
-    def __init__(self, query: AnyQuery, rows_of: FindRows) -> None:
+    def __init__(self, query: AnyQuery, rows_of: FindRows, kept: KeptDatabases | None = None) -> None:
+        """`kept` has the tables that queries of the same evaluator have loaded before."""
+        self._snapshot = query.snapshot
+        self._kept = kept or KeptDatabases(0)
         self._tokens = query.tokens
         self._session = _session_of(query)
         self._find = query.find
@@ -103,7 +80,7 @@ class QueryRun:
         self._error: Exception | None = None
         self._is_limited = False
         self._steps_left = math.inf
-        self._database: sqlite3.Connection | None = None
+        self._database: QueryDatabase | None = None
 
     # What the planner asks --------------------------------------------------------------------
 
@@ -145,10 +122,10 @@ class QueryRun:
             )
             for column in found.columns
         }
-        loaded = next((one for one in self._tables.values() if one.table is found), None)
-        if loaded is None:
-            loaded = LoadedTable(len(self._tables), found, definitions)
-            self._tables[loaded.name] = loaded
+        if self._database is None:
+            self._database = self._kept.take(self._session.evaluator)
+        name = self._database.name(TableKey(found, self._snapshot.end, self._session.time_zone_s))
+        loaded = self._tables.setdefault(name, LoadedTable(name, found))
         columns = []
         by_id = {}
         for column, slot in loaded.slots(sql_alias, definitions):
@@ -192,6 +169,7 @@ class QueryRun:
     def columns(self) -> tuple[ColumnDefinition, ...]:
         """The columns of the answer; no row is read."""
         plan = self._plan()
+        self._keep()
         return tuple(self._definition(column.name, column.type) for column in plan.columns)
 
     def answer(self) -> Relation:
@@ -201,8 +179,8 @@ class QueryRun:
         """
         plan = self._plan()
         definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
-        database = self._open()
         try:
+            self._open()
             self._load(plan.sql)
             self._steps_left = math.inf if self._tables else STEPS_MAX
             cursor = self._execute(plan.sql)
@@ -210,7 +188,7 @@ class QueryRun:
             rows = self._rows(cursor, shows)
             first = list(itertools.islice(rows, FIRST_ROWS))
         except BaseException:
-            database.close()
+            self._close()
             raise
         is_all = len(first) < FIRST_ROWS
         return Relation(definitions, first if is_all else itertools.chain(first, rows), is_open=not is_all)
@@ -222,28 +200,57 @@ class QueryRun:
             raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
         planner = Planner(self._session, self, self, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
         self._is_limited = any(token.is_word("LIMIT") for token in self._tokens.tokens)
-        return planner.plan(query)
+        try:
+            return planner.plan(query)
+        except BaseException:
+            self._keep()
+            raise
 
     def _definition(self, name: str, kind: Type) -> ColumnDefinition:
         return definition_of(kind, name, self._session.charset, self._session.collation_id)
 
-    def _open(self) -> sqlite3.Connection:
-        database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        self._database = database
-        database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-        database.execute("PRAGMA synchronous = OFF")
-        database.execute("PRAGMA journal_mode = OFF")
-        database.execute(f"PRAGMA max_page_count = {PAGES_MAX}")
-        for category, most in _LIMITS.items():
-            database.setlimit(category, most)
+    def _open(self) -> None:
+        if self._database is None:
+            self._database = QueryDatabase()
+        database = self._database.connection
+        database.execute(f"PRAGMA max_page_count = {PAGES_MAX + self._database.page_count}")
         for name, count, compute in self._functions:
             database.create_function(name, count, self._guarded(compute))
-        for name, (count, made) in _AGGREGATES.items():
+        for name, (count, made) in collecting.AGGREGATES.items():
             database.create_aggregate(name, count, self._guarded_class(made))
-        for name, made in (("sum_exact", collecting.SumExact), ("avg_exact", collecting.AvgExact)):
+        for name, made in collecting.EXACT.items():
             database.create_window_function(name, 3, self._guarded_class(made))
         database.set_progress_handler(self._look, STEPS_BETWEEN_LOOKS)
-        return database
+
+    def _close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+
+    def _give_back(self) -> bool:
+        """Keep the tables of the log for the session's next statement, and nothing of this query, if that can be."""
+        if self._database is None or not self._tables:
+            return False
+        try:
+            expect_free_space()
+            self._forget_query(self._database)
+            self._database.shrink(KEPT_BYTES_MAX)
+        except (sqlite3.Error, RefusedError):
+            return False
+        self._keep()
+        return True
+
+    def _keep(self) -> None:
+        if self._database is not None:
+            self._kept.give(self._session.evaluator, self._database)
+
+    def _forget_query(self, database: QueryDatabase) -> None:
+        database.connection.set_progress_handler(None, 0)
+        names = [(name, count) for name, count, _ in self._functions]
+        names += [(name, count) for name, (count, _) in collecting.AGGREGATES.items()]
+        for name, count in (*names, *((name, 3) for name in collecting.EXACT)):
+            database.connection.create_function(name, count, None)
+        for name in self._listed:
+            database.drop(name)
 
     def _guarded(self, compute: Callable[..., Any]) -> Callable[..., Any]:
         """A function whose errors are found again behind SQLite."""
@@ -271,7 +278,7 @@ class QueryRun:
     def _look(self) -> int:
         try:
             check_wanted()
-            _expect_free_space()
+            expect_free_space()
             self._steps_left -= STEPS_BETWEEN_LOOKS
             if self._steps_left < 0:
                 raise TOO_COSTLY
@@ -286,37 +293,53 @@ class QueryRun:
             made, filled, rows = listed.load(sql)
             self._fill(made, filled, rows, "information_schema")
         for table in self._tables.values():
-            used = table.used_columns(sql)
+            used = table.used(sql)
             local = local_columns(table.table)
-            for _, column in used:
+            for column in table.columns(used):
                 if column.id in local:
                     raise not_supported(
                         f"column {column.name}, which each reader's session computes anew, in such a query"
                     )
-            found = self._rows_of(table.table, [column.id for _, column in used])
+            loaded = self._database.loaded(table.name)
+            if loaded is not None:
+                if loaded.has(used):
+                    continue
+                used |= loaded  # the next statement may name what the last one has named
+                self._drop(table)
+            found = self._rows_of(table.table, [column.id for column in table.columns(used)])
             rows = table.rows(found, used, self._session.time_zone_s)
             self._fill(table.create(used), table.insert(used), rows, table.table.full_name)
+            self._database.note(table.name, used)
+
+    def _drop(self, table: LoadedTable) -> None:
+        assert self._database is not None
+        try:
+            self._database.drop(table.name)
+        except sqlite3.Error as error:
+            raise self._cause(error, f"rows of {table.table.full_name}") from None
 
     def _fill(self, made: str, filled: str, rows: Iterable[tuple[Any, ...]], name: str) -> None:
         assert self._database is not None
-        self._database.execute(made)
-        self._database.execute("BEGIN")
+        database = self._database.connection
         try:
-            self._database.executemany(filled, rows)
+            database.execute(made)
+            database.execute("BEGIN")
+            database.executemany(filled, rows)
         except (sqlite3.Error, ValueError, OverflowError) as error:
             raise self._cause(error, f"rows of {name}") from None
-        self._database.execute("COMMIT")
+        database.execute("COMMIT")
 
     def _execute(self, sql: str) -> sqlite3.Cursor:
         assert self._database is not None
         try:
-            return self._database.execute(sql, self._parameters)
+            return self._database.connection.execute(sql, self._parameters)
         except (sqlite3.Error, ValueError, OverflowError) as error:
             raise self._cause(error, "a query") from None
 
     def _rows(
         self, cursor: sqlite3.Cursor, shows: Sequence[Callable[[Any], bytes] | None]
     ) -> Iterator[tuple[bytes | None, ...]]:
+        is_kept = False
         try:
             while True:
                 try:
@@ -324,15 +347,17 @@ class QueryRun:
                 except (sqlite3.Error, ValueError, OverflowError) as error:
                     raise self._cause(error, "a query") from None
                 if row is None:
+                    cursor.close()
+                    is_kept = self._give_back()
                     return
                 yield tuple(
                     None if value is None or show is None else show(value)
                     for value, show in zip(row, shows, strict=True)
                 )
         finally:
-            with suppress(sqlite3.Error):
-                if self._database is not None:
-                    self._database.close()
+            if not is_kept:
+                with suppress(sqlite3.Error):
+                    self._close()
 
     def _cause(self, error: Exception, what: str) -> Exception:
         """What is to be said of a failure."""
@@ -362,23 +387,3 @@ def _session_of(query: AnyQuery) -> QuerySession:
         version=query.version,
         is_binary=query.is_binary,
     )
-
-
-def _expect_free_space() -> None:
-    """See that the file system in which SQLite sorts is not about to be full.
-
-    Raises:
-        RefusedError: there is too little left.
-    """
-    directory = _temporary_directory()
-    system = os.statvfs(directory)
-    free, all_bytes = system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize
-    if free < min(FREE_SHARE * all_bytes, FREE_BYTES):
-        raise out_of_memory(f"{free >> 20} MiB are left in {directory} for what queries sort")
-
-
-@functools.cache
-def _temporary_directory() -> str:
-    """Where SQLite puts its temporary files. Source: its documentation, "Temporary Files Used By SQLite"."""
-    named = (os.environ.get("SQLITE_TMPDIR"), os.environ.get("TMPDIR"), "/var/tmp", "/usr/tmp", "/tmp")
-    return next((name for name in named if name and os.path.isdir(name) and os.access(name, os.W_OK | os.X_OK)), ".")

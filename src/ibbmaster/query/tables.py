@@ -12,6 +12,7 @@ from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.query import kinds, values
 from ibbmaster.query.comparing import cached
 from ibbmaster.query.kinds import Kind, Type
+from ibbmaster.query.loaded import LoadedColumns
 from ibbmaster.query.scalars import Slot
 from ibbmaster.query.weights import key_of
 from ibbmaster.schema.indexing import row_key
@@ -96,17 +97,16 @@ def column_type(column: TableColumn, definition: ColumnDefinition) -> Type:
 class LoadedTable:
     """One table of one query. Columns are told before the rows are loaded, as slots name them."""
 
-    def __init__(self, number: int, table: TableVersion, definitions: dict[int, ColumnDefinition]) -> None:
+    def __init__(self, name: str, table: TableVersion) -> None:
         self.table = table
-        self.name = f"t{number}"
+        self.name = name
         self._columns = [column for column in table.columns if not column.is_hidden]
-        self._definitions = definitions
-        self._wanted: dict[str, int] = {}  # SQL name of a column: the place of its value
-        self._keys: dict[str, tuple[int, str]] = {}  # of a key column: the place of the text, the collation
-        self.is_loaded = False
+        self._aliases: set[str] = set()
+        self._keys: dict[int, str] = {}  # of texts that are compared: their collations
 
     def slots(self, alias: str, definitions: dict[int, ColumnDefinition]) -> Iterator[tuple[TableColumn, Slot]]:
         """Each column as SQL knows it."""
+        self._aliases.add(alias)
         for place, column in enumerate(self._columns):
             kind = column_type(column, definitions[column.id])
             yield column, Slot(f"{alias}.c{place}", kind, table=self.name)
@@ -117,7 +117,7 @@ class LoadedTable:
         place = int(name[1:])
         assert slot.type.collation is not None
         key_of(slot.type.collation)
-        self._keys[f"k{place}"] = place, slot.type.collation
+        self._keys[place] = slot.type.collation
         return f"{alias}.k{place}"
 
     @property
@@ -126,24 +126,25 @@ class LoadedTable:
         index = row_key(self.table)
         return [] if index is None else [part.column_id for part in index.parts]
 
-    def used_columns(self, sql: str) -> list[tuple[int, TableColumn]]:
-        """The columns that a statement names, by their places."""
-        places = {int(found) for found in re.findall(r"\ba\d+\.c(\d+)\b", sql)}
-        places |= {place for place, _ in self._keys.values()}
-        return [(place, column) for place, column in enumerate(self._columns) if place in places]
+    def used(self, sql: str) -> LoadedColumns:
+        """What a statement names."""
+        named = re.findall(rf"\b(?:{'|'.join(self._aliases)})\.c(\d+)\b", sql)
+        return LoadedColumns(frozenset(map(int, named)) | self._keys.keys(), frozenset(self._keys.items()))
 
-    def create(self, used: list[tuple[int, TableColumn]]) -> str:
+    def columns(self, used: LoadedColumns) -> list[TableColumn]:
+        """The columns of these places, in their order."""
+        return [self._columns[place] for place in sorted(used.places)]
+
+    def create(self, used: LoadedColumns) -> str:
         """The statement that makes the table."""
-        names = [f"c{place}" for place, _ in used] + list(self._keys)
-        return f"CREATE TABLE {self.name} ({', '.join(names) or 'c0'})"
+        names = [f"c{place}" for place in sorted(used.places)] + [f"k{place}" for place, _ in sorted(used.keys)]
+        return f"CREATE TABLE {self.name} ({', '.join(names) or 'none'})"
 
-    def insert(self, used: list[tuple[int, TableColumn]]) -> str:
-        count = len(used) + len(self._keys) or 1
+    def insert(self, used: LoadedColumns) -> str:
+        count = len(used.places) + len(used.keys) or 1
         return f"INSERT INTO {self.name} VALUES ({', '.join('?' * count)})"
 
-    def rows(
-        self, found: FoundRows, used: list[tuple[int, TableColumn]], time_zone_s: int
-    ) -> Iterator[tuple[Any, ...]]:
+    def rows(self, found: FoundRows, used: LoadedColumns, time_zone_s: int) -> Iterator[tuple[Any, ...]]:
         """The rows for `insert`.
 
         Raises:
@@ -151,11 +152,11 @@ class LoadedTable:
         """
         shown = TextSettings("utf8mb4", time_zone_s)
         own = {column.id: column for column in own_columns(self.table)}
-        order = [place for place, _ in used]
-        keys = [(order.index(place), cached(key_of(collation))) for place, collation in self._keys.values()]
+        columns, order = self.columns(used), sorted(used.places)
+        keys = [(order.index(place), cached(key_of(collation))) for place, collation in sorted(used.keys)]
         plans: dict[int, list[tuple[int | None, Any]]] = {}
         data, layouts = found.data, found.contents.layouts
-        if not used:
+        if not columns:
             yield from ((None,) for _ in found.places)
             return
         for count, place in enumerate(found.places):
@@ -166,7 +167,7 @@ class LoadedTable:
             layout = layouts[layout_no]
             plan = plans.get(layout_no)
             if plan is None:
-                plan = plans[layout_no] = [_step(column, own[column.id], layout, shown) for _, column in used]
+                plan = plans[layout_no] = [_step(column, own[column.id], layout, shown) for column in columns]
             spans, _ = layout.spans(image)
             row: list[Any] = []
             for at, decode in plan:

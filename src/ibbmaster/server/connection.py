@@ -165,6 +165,7 @@ class _Connection:
 
     def close(self) -> None:
         """Give back what the session has kept."""
+        self._dialog.close()
         self._memory.close()
 
     async def flush(self) -> None:

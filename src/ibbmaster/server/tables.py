@@ -21,10 +21,12 @@ from ibbmaster.work import check_wanted, holding
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ibbmaster.dialogue.evaluating import Evaluator
     from ibbmaster.dialogue.relation import Relation
     from ibbmaster.log.history_cache import HistoryCache
     from ibbmaster.log.schema_history import LastScanned, LoggedSchema, TakeStatement
     from ibbmaster.query.engine import QueryRun
+    from ibbmaster.query.loaded import KeptDatabases
     from ibbmaster.schema.base_dump import BaseRows, BaseSchema
     from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
     from ibbmaster.schema.history import SchemaHistory
@@ -66,6 +68,7 @@ class PrimaryTables:
         self._versions: _Timeline | None = None
         self._catalog: SchemaCatalog | None = None
         self._table_reader: TableReader | None = None
+        self._kept: KeptDatabases | None = None
 
     def newest(self) -> LogSnapshot:
         engine = self._engine
@@ -135,12 +138,21 @@ class PrimaryTables:
 
     def _query_run(self, query: AnyQuery) -> QueryRun:
         from ibbmaster.query.engine import QueryRun
+        from ibbmaster.query.loaded import KeptDatabases
+
+        if self._kept is None:
+            with holding(self._lock):
+                self._kept = self._kept or KeptDatabases()
 
         def rows_of(table: TableVersion, column_ids: Sequence[int]) -> FoundRows:
             self._timeline(query.snapshot.end)
             return self._reader().rows_of(query.snapshot, table, column_ids)
 
-        return QueryRun(query, rows_of)
+        return QueryRun(query, rows_of, self._kept)
+
+    def forget(self, session: Evaluator) -> None:
+        if self._kept is not None:
+            self._kept.forget(session)
 
     def _timeline(self, end: LogPosition) -> _Timeline:
         """The versions of tables, up to a position at least."""
