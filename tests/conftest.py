@@ -139,6 +139,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(BoardPrinter(footer), "ibbmaster-board")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "java" in getattr(item, "fixturenames", ()):
