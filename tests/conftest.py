@@ -150,6 +150,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_turn)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """End where groups are not kept together: each process would start Spark, and the machine have no memory left."""
+    if hasattr(session.config, "workerinput"):
+        for item in session.items:
+            if item.get_closest_marker("xdist_group") is not None and item.nodeid == _plain_id(item):
+                raise pytest.UsageError("pytest-xdist does not see xdist_group with this pytest: install pytest < 9.2")
+
+
+def _plain_id(item: pytest.Item) -> str:
+    """The id of a test without the group that pytest-xdist adds to it."""
+    plain, at, group = item.nodeid.rpartition("@")
+    return plain if at and "]" not in group else item.nodeid
+
+
 def _turn(item: pytest.Item) -> int:
     """What must be done one after the other comes first, then what takes long: no core idles at the end."""
     if item.get_closest_marker("xdist_group") is not None:
@@ -179,7 +193,7 @@ pytest_runtest_setup = pytest_runtest_call = pytest_runtest_teardown = pytest.ho
 @pytest.fixture(autouse=True)
 def drawn_from_the_seed(request: pytest.FixtureRequest) -> None:
     """A run is like the one before unless another seed is asked for: a change is not red for what it did not touch."""
-    random.seed(f"{request.config.getoption('--seed')} {request.node.nodeid}")
+    random.seed(f"{request.config.getoption('--seed')} {_plain_id(request.node)}")
 
 
 @pytest.fixture

@@ -79,6 +79,13 @@ def test_a_schema_that_declares_nothing_is_refused(schema):
         ibbmaster.open(CLASSIC / "domains-none", schema=schema)
 
 
+def test_a_schema_that_ends_inside_a_statement_is_refused():
+    with pytest.raises(
+        ibbmaster.ConfigurationError, match=r"^schema: the text ends inside a statement: 'CREATE TABLE a"
+    ):
+        ibbmaster.open(CLASSIC / "domains-none", schema="CREATE TABLE a.b (c int, d varchar(9")
+
+
 # To write ------------------------------------------------------------------------------------
 
 

@@ -15,9 +15,9 @@ from ibbmaster.arrow.column_reading import reading_of
 from ibbmaster.arrow.read_options import Granularity, Undecodable, ZeroDates
 from ibbmaster.arrow.shape import CHANGE_FIELDS, GROUP_FIELDS, arrow_type, column_type
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.attributes import is_unsigned
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.ddl import is_unsigned
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.types import EventType

@@ -452,6 +452,13 @@ def test_declarations_that_declare_nothing_are_refused(value, tmp_path):
         read(schema=str(tmp_path / value) if value.endswith(".sql") else value)
 
 
+def test_a_script_that_ends_inside_a_statement_is_refused():
+    with pytest.raises(
+        ConfigurationError, match=r"^option schema: the text ends inside a statement: 'CREATE TABLE a.b "
+    ):
+        read(schema="CREATE TABLE a.b (c int, d varchar(9")
+
+
 def test_a_table_that_is_declared_without_its_database_is_refused():
     with pytest.raises(ConfigurationError, match=r"^option schema has table '\.b', expected database\.table$"):
         read(schema="CREATE TABLE b (c int)")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from ibbmaster.sqltext.operators import BY_NAME, COMPARISONS, CONCAT, SUM, UNARY, binary_operators
+from ibbmaster.sqltext.operators import BY_NAME, CONCAT, SUM, UNARY, binary_operators
 from ibbmaster.sqltext.sql_mode import ORACLE, PIPES_AS_CONCAT
 
 
 def test_two_signs_of_one_operator_have_one_name():
     plain = binary_operators(0)
     assert (plain["<>"], plain["&&"], plain["||"], plain["%"]) == (plain["!="], plain["AND"], plain["OR"], plain["MOD"])
-    assert {"=", "!=", "<", "<=", ">", ">=", "<=>"} == COMPARISONS
     assert BY_NAME["!="].printed == "<>"
 
 

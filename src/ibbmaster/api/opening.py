@@ -14,11 +14,11 @@ from ibbmaster.api.writing import WritableLog, WritingOptions, store_options
 from ibbmaster.classic.kind import holds_classic_files
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, StoreError
-from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.large_rows import parse_row_event_max
+from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import holds_log
@@ -198,7 +198,10 @@ def _open_store(
 
 
 def _declarations(schema: str) -> dict[str, Declaration]:
-    found: dict[str, Declaration] = dict(parse_declarations(schema))
+    try:
+        found: dict[str, Declaration] = dict(parse_declarations(schema))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"schema: {error}") from None
     unnamed = next((table for table in found if not all(table.partition("."))), None)
     if unnamed is not None or (schema.strip() and not found):
         problem = "no CREATE TABLE statement with columns" if unnamed is None else f"table {unnamed!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
-from ibbmaster.event.rows.ddl import KEY_MARK, is_primary_key
+from ibbmaster.event.rows.attributes import KEY_MARK, is_primary_key
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.log.history_cache import HistoryCache

@@ -23,6 +23,7 @@ from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import OF_XA, group_events, xid_text
 from ibbmaster.rows.effects import LOST, Effect, WrittenTables, effects_of
 from ibbmaster.schema.clause import FullName
+from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.spark.options import parse_options
 
 if TYPE_CHECKING:
@@ -118,10 +119,11 @@ class _Found:
             if words[:2] in (["XA", "COMMIT"], ["XA", "ROLLBACK"]):
                 self.logged.append(Logged(*head, xid=self._xid, verb=" ".join(words[:2])))
                 return
-            step = savepoint_step(statement.text, statement.sql_mode)
+            cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
+            step = savepoint_step(cursor)
             if has_rows and step is not None and step.is_rollback:
                 self.logged.append(Logged(*head, has_rows, verb="ROLLBACK"))
-            effects = effects_of(statement)
+            effects = effects_of(statement, cursor)
             if effects and not self._is_logged(effects):
                 self.logged.append(Logged(*head, has_rows, effects))
         elif (lost := LOST.get(event_type)) is not None:

@@ -150,11 +150,12 @@ LOST: Mapping[int, EventsLost] = {
 }
 
 
-def effects_of(statement: LoggedStatement) -> tuple[Effect, ...]:
-    """What a statement does, in order; nothing for one that changes no row."""
+def effects_of(statement: LoggedStatement, cursor: Cursor | None = None) -> tuple[Effect, ...]:
+    """What a statement does, in order; nothing for one that changes no row. `cursor` is at its begin, if it is cut."""
     if not statement.has_effect:
         return ()
-    cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
+    if cursor is None:
+        cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     first = cursor.peek()
     if cursor.is_at_end or first.is_word(*_HARMLESS):
         return ()

@@ -40,6 +40,7 @@ from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.token import Token, TokenKind
 
 DEFINITION_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
+_NO_COLUMNS = ("CONSTRAINT", "CHECK", "FOREIGN", "PRIMARY", "UNIQUE", "FULLTEXT", "SPATIAL", "KEY", "INDEX")
 _RULES = ("RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT")
 
 
@@ -61,8 +62,18 @@ def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0)
     return tuple(found)
 
 
+def begins_column(cursor: Cursor) -> bool:
+    """Whether a column comes next, and no index, constraint or period."""
+    first, second = cursor.peek(), cursor.peek(1)
+    if first.is_word("VECTOR"):
+        return not (second.is_word("INDEX", "KEY") or second.is_sign("("))
+    return not (first.is_word(*_NO_COLUMNS) or (first.is_word("PERIOD") and second.is_word("FOR")))
+
+
 def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> Definition:
     """A column, an index, a constraint or a period."""
+    if begins_column(cursor):
+        return parse_column(expect_name(cursor), cursor, database, sql_mode)
     constraint = None
     if cursor.takes_words("CONSTRAINT"):
         is_conditional = cursor.pass_condition()
@@ -83,7 +94,7 @@ def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> Defini
         return _period(cursor)
     kind = _index_kind(cursor)
     if kind is None:
-        return parse_column(expect_name(cursor), cursor, database, sql_mode)
+        raise fail(cursor, "an index or a constraint")
     return parse_index(cursor, kind, constraint, is_conditional=is_conditional)
 
 

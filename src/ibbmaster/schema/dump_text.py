@@ -29,14 +29,16 @@ _USE = re.compile(r"USE\s+(?:`(?:[^`]|``)+`|[^\s`;]+)[^\S\n]*(?=\n)", re.IGNOREC
 LINE_SIZE_MAX = 1 << 10  # a longer line is no USE and no DELIMITER
 
 
-def statements_of(pieces: Iterable[str]) -> Iterator[str]:
+def statements_of(pieces: Iterable[str], *, ends_in_routines: bool = False) -> Iterator[str]:
     """What stands between the semicolons, with the comments in front of it, but routines between DELIMITER lines.
+
+    `ends_in_routines`: the last of these lines may be missing.
 
     Raises:
         ConfigurationError: the text ends inside a statement, or one is too long. The last one
             may have no semicolon.
     """
-    return _Cutter(pieces).statements()
+    return _Cutter(pieces, ends_in_routines=ends_in_routines).statements()
 
 
 def _is_whole(statement: str) -> bool:
@@ -50,8 +52,9 @@ def _is_whole(statement: str) -> bool:
 class _Cutter:
     """Text that is read as far as it is looked at. What is before `_start` was taken, before `_at` looked at."""
 
-    def __init__(self, pieces: Iterable[str]) -> None:
+    def __init__(self, pieces: Iterable[str], *, ends_in_routines: bool) -> None:
         self._pieces = iter(pieces)
+        self._ends_in_routines = ends_in_routines
         self._text = ""
         self._start = self._at = 0
         self._end = 0  # up to which texts and comments are seen whole: a line's end
@@ -64,7 +67,10 @@ class _Cutter:
                 self._start = self._at = use.end()
             elif (delimiter := _DELIMITER.match(self._text, self._at, self._end)) is not None:
                 self._at = delimiter.end() - 1
-                self._pass_routines()
+                if delimiter["delimiter"] == ";":  # it is that already
+                    self._start = self._at
+                else:
+                    self._pass_routines()
             else:
                 yield self._statement()
 
@@ -101,9 +107,12 @@ class _Cutter:
     def _pass_routines(self) -> None:
         """Go after the line that makes a semicolon the delimiter again."""
         while (found := _LAST_DELIMITER.search(self._text, self._at, self._end)) is None:
-            if not self._reads_more():
+            if self._reads_more():
+                continue
+            if not self._ends_in_routines:
                 raise ConfigurationError("the text ends behind a DELIMITER line, expected 'DELIMITER ;' later")
-        self._start = self._at = found.end()
+            break
+        self._start = self._at = len(self._text) if found is None else found.end()
 
     def _pass(self, pattern: re.Pattern[str]) -> None:
         match = pattern.match(self._text, self._at, self._end)

@@ -23,9 +23,9 @@ from ibbmaster.arrow.read_options import (
 )
 from ibbmaster.classic.kind import holds_traditional
 from ibbmaster.errors import ConfigurationError, GtidError
-from ibbmaster.event.rows.ddl import parse_declarations
 from ibbmaster.gtid import ID_MAX, GtidPosition
 from ibbmaster.log.large_rows import parse_row_event_max
+from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import parse_name_case
 from ibbmaster.sizes import parse_size
 from ibbmaster.spark.offset import position_of_option
@@ -275,13 +275,20 @@ def parse_declarations_option(value: str | None) -> dict[str, dict[str, str]]:
             text = Path(local_path(text)).read_text().strip()
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"option schema: {error}") from None
-    found = _declarations_of_json(text) if text.startswith("{") else dict(parse_declarations(text))
+    found = _declarations_of_json(text) if text.startswith("{") else _declarations_of_script(text)
     if not found:
         raise ConfigurationError("option schema has no CREATE TABLE statement with columns")
     for table in found:
         if not all(table.partition(".")):
             raise ConfigurationError(f"option schema has table {_shown(table)}, expected database.table")
     return found
+
+
+def _declarations_of_script(text: str) -> dict[str, dict[str, str]]:
+    try:
+        return dict(parse_declarations(text))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"option schema: {error}") from None
 
 
 def _declarations_of_json(text: str) -> dict[str, dict[str, str]]:

@@ -37,6 +37,7 @@ from ibbmaster.rows.confined import columns_touched, confined_update
 from ibbmaster.rows.effects import LOST, PartitionStep, WrittenTables, effects_of
 from ibbmaster.rows.walk import walk
 from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
@@ -56,7 +57,6 @@ from ibbmaster.sql.row_conversion import time_zone_of
 from ibbmaster.sql.row_events import MappedTable
 from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
 from ibbmaster.sqltext.cursor import Cursor
-from ibbmaster.sqltext.token import tokens
 from ibbmaster.work import check_wanted
 
 INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKind.INSERT)
@@ -274,13 +274,13 @@ class RowFold:
         """What a statement does, beyond the row events beside it."""
         if statement.text.strip(" \n;").upper() in ("BEGIN", "COMMIT"):
             return
-        cursor = Cursor(tokens(statement.text, statement.sql_mode))
+        cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
         if cursor.takes_words("XA"):
             self._complete_xa(xid or "", cursor.take().text.upper())
-        elif (step := savepoint_step(statement.text, statement.sql_mode)) is not None:
+        elif (step := savepoint_step(cursor)) is not None:
             self._step_to_savepoint(step, touched)
         else:
-            self._operate(statement)
+            self._operate(statement, cursor)
 
     def _step_to_savepoint(self, step: SavepointStep, touched: dict[int, int]) -> None:
         """Set a savepoint, or go back to one; `touched` has how many were set when rows of a table last changed."""
@@ -461,8 +461,8 @@ class RowFold:
 
     # Statements -------------------------------------------------------------------------------
 
-    def _operate(self, statement: LoggedStatement) -> None:
-        effects = effects_of(statement)
+    def _operate(self, statement: LoggedStatement, cursor: Cursor) -> None:
+        effects = effects_of(statement, cursor)
         if not effects or not isinstance(effects[0], WrittenTables):  # also CREATE INDEX and its like
             self._versions.clear()
             self._mapped.clear()

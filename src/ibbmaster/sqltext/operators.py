@@ -53,7 +53,6 @@ _BINARY: Mapping[str, Operator] = {
     "^": Operator(12, "^", "^"),
 }
 BY_NAME: Mapping[str, Operator] = {operator.name: operator for operator in _BINARY.values()}
-COMPARISONS = frozenset(operator.name for operator in _BINARY.values() if operator.binds == PREDICATE)
 JOINED = "||"  # the name of || where it joins texts
 JOINED_ORACLE = "|| ORACLE"  # where NULL is an empty text
 

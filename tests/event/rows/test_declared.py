@@ -9,10 +9,10 @@ from lanes.replay import CLASSIC, created_table, raw_events
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.column import ValueKind
-from ibbmaster.event.rows.ddl import parse_create_table
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.types import EventType
+from ibbmaster.schema.declarations import parse_declaration
 
 
 def tables_of(capture):
@@ -95,7 +95,7 @@ def text_column(declared, *, told=None):
 
 
 def declared_in(sql):
-    return parse_create_table(sql)[1]["a"]
+    return parse_declaration(sql)[1]["a"]
 
 
 @pytest.mark.parametrize(

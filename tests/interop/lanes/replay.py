@@ -15,11 +15,11 @@ from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import ABSENT, RowChange, RowDecoder
 from ibbmaster.event.rows.charset import CODECS
 from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
-from ibbmaster.event.rows.ddl import parse_create_table
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, decode_rows_header
 from ibbmaster.event.types import EventType
+from ibbmaster.schema.declarations import parse_declaration
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 
@@ -120,7 +120,7 @@ def created_table(event: bytes) -> tuple[str, dict[str, str]] | None:
     if event[4] not in (EventType.QUERY, EventType.QUERY_COMPRESSED):
         return None
     query = decode_query(event)
-    return parse_create_table(query.text.decode("utf-8", "replace"), database=query.database.decode())
+    return parse_declaration(query.text.decode("utf-8", "replace"), database=query.database.decode())
 
 
 def changes_of(

@@ -12,8 +12,8 @@ import dataclasses
 from collections.abc import Mapping
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.attributes import is_primary_key
 from ibbmaster.event.rows.column import TableSchema
-from ibbmaster.event.rows.ddl import is_primary_key
 from ibbmaster.event.rows.kinds.kind import read_declared
 from ibbmaster.event.rows.kinds.registry import BY_WORD
 

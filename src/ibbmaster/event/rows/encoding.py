@@ -14,9 +14,9 @@ from ibbmaster.codec import lenenc
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.query import compress
+from ibbmaster.event.rows.attributes import KEY_MARK, attributes_of, is_nullable, is_primary_key
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.rows.ddl import KEY_MARK, attributes_of, is_nullable, is_primary_key
 from ibbmaster.event.rows.table_schema import CHARACTER, MetadataField
 from ibbmaster.event.rows.written_column import WrittenColumn, written_column
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
@@ -137,7 +137,7 @@ def written_table(
 def _not_null(column: WrittenColumn) -> WrittenColumn:
     """A column as part of the primary key, which alone makes it NOT NULL where that cannot be added."""
     declared = column.declared.removesuffix(KEY_MARK)
-    attributes = {*attributes_of(declared).split()}
+    attributes = attributes_of(declared)
     if is_nullable(declared) and NO_NOT_NULL.isdisjoint(attributes):
         declared += " NOT NULL"
     return replace(column, is_nullable=False, declared=declared)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.attributes import attributes_of, is_nullable, named_charset
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.event.rows.ddl import is_nullable, named_charset
 from ibbmaster.event.rows.kinds.kind import StoredText, read_declared
 from ibbmaster.event.rows.kinds.registry import BY_WORD
 from ibbmaster.event.rows.value import Encode
@@ -42,6 +42,7 @@ def written_column(
     charset = named_charset(declared) if storage is None else None
     if charset not in (None, UTF8):  # also utf8mb3: a replica's column would have other lengths
         raise ConfigurationError(f"column {name}: {declared!r} is text in {charset}, only {UTF8} can be written")
+    is_compressed |= "compressed" in attributes_of(declared)
     taken = taken._replace(storage=storage or StoredText(), is_compressed=is_compressed)
     kind = BY_WORD.get(taken.word)
     written = None if kind is None else kind.write(taken)

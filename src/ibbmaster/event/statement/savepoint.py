@@ -6,7 +6,7 @@ import unicodedata
 from typing import NamedTuple
 
 from ibbmaster.sqltext.cursor import END, Cursor
-from ibbmaster.sqltext.token import tokens
+from ibbmaster.sqltext.token import Token
 
 
 class SavepointStep(NamedTuple):
@@ -19,21 +19,21 @@ class SavepointStep(NamedTuple):
     name: str | None
 
 
-def savepoint_step(sql: str, sql_mode: int = 0) -> SavepointStep | None:
-    """Which of the two a statement is; None if it is neither."""
-    cursor = Cursor(tokens(sql, sql_mode))
-    if cursor.takes_words("SAVEPOINT"):
-        name = cursor.name()
-        return None if name is None else SavepointStep(False, _compared(name))
-    if not cursor.takes_words("ROLLBACK"):
+def savepoint_step(cursor: Cursor) -> SavepointStep | None:
+    """Which of the two the statement is that begins here, which stays as it is; None if it is neither."""
+    if cursor.peek().is_word("SAVEPOINT"):
+        return _step(cursor.peek(1), is_rollback=False)
+    if not cursor.peek().is_word("ROLLBACK"):
         return None
-    cursor.takes_words("WORK")
-    if not cursor.takes_words("TO"):
+    to = 1 + cursor.peek(1).is_word("WORK")
+    if not cursor.peek(to).is_word("TO"):
         return SavepointStep(True, None)
-    if cursor.peek(1) is not END:  # a savepoint may be called `savepoint`
-        cursor.takes_words("SAVEPOINT")
-    name = cursor.name()
-    return None if name is None else SavepointStep(True, _compared(name))
+    has_word = cursor.peek(to + 1).is_word("SAVEPOINT") and cursor.peek(to + 2) is not END  # or it is called so
+    return _step(cursor.peek(to + 1 + has_word), is_rollback=True)
+
+
+def _step(name: Token, *, is_rollback: bool) -> SavepointStep | None:
+    return SavepointStep(is_rollback, _compared(name.text)) if name.is_name else None
 
 
 def _compared(name: str) -> str:

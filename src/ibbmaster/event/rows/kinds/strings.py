@@ -8,6 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.event.rows.attributes import named_charset
 from ibbmaster.event.rows.charset import (
     BINARY_COLLATION,
     CODECS,
@@ -18,7 +19,6 @@ from ibbmaster.event.rows.charset import (
     encode_text,
 )
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
-from ibbmaster.event.rows.ddl import named_charset
 from ibbmaster.event.rows.kinds.kind import ColumnKind, DeclaredType, Layout, StoredText, WrittenType
 from ibbmaster.event.rows.kinds.net import (
     INET4_SIZE,

@@ -1,0 +1,62 @@
+"""What stands after the word of a column's type, as CREATE TABLE writes it: its sign, its character set, its key."""
+
+from __future__ import annotations
+
+import itertools
+
+from ibbmaster.sqltext.cursor import Cursor, outside_brackets
+from ibbmaster.sqltext.token import TokenKind, tokens
+
+KEY_MARK = " PRIMARY KEY"  # of a column that is one of the key, which stands after the columns
+_NO_CHARSETS = {"default", "uca1400"}  # DEFAULT, and collations that each Unicode character set has
+
+
+def attributes_of(declared: str) -> list[str]:
+    """The words and numbers of a column's type and of its attributes, in lower case.
+
+    What stands in strings, in quoted names and in brackets is left out: there it means something
+    else, as in COMMENT 'was unsigned' and AS (CAST(a AS UNSIGNED)).
+    """
+    kinds = (TokenKind.WORD, TokenKind.NUMBER)
+    return [token.text.lower() for token in outside_brackets(tokens(declared)) if token.kind in kinds]
+
+
+def is_unsigned(declared: str) -> bool:
+    """Whether numbers of a declared type have no sign: ZEROFILL and SERIAL say so, too."""
+    return not {"unsigned", "zerofill", "serial"}.isdisjoint(attributes_of(declared))
+
+
+def is_primary_key(declared: str) -> bool:
+    """Whether a declared column alone is the primary key: PRIMARY may be left out, but not of UNIQUE KEY."""
+    found = attributes_of(declared)
+    return any(word == "key" and before != "unique" for before, word in itertools.pairwise(["", *found]))
+
+
+def is_nullable(declared: str) -> bool:
+    """Whether a declared column may be NULL."""
+    found = attributes_of(declared)
+    return ("not", "null") not in itertools.pairwise(found) and not is_primary_key(declared)
+
+
+def named_charset(text: str) -> str | None:
+    """The character set that a column's type, or the options of a table, name: itself, or by a collation.
+
+    None if they name none, as `COLLATE uca1400_ai_ci`, which goes with several.
+    """
+    cursor = Cursor(outside_brackets(tokens(text)))
+    charset = collation = ""
+    while not cursor.is_at_end:
+        if any(cursor.takes_words(*words) for words in (("CHARSET",), ("CHARACTER", "SET"), ("CHAR", "SET"))):
+            charset = charset or _name(cursor)
+        elif cursor.takes_words("COLLATE"):
+            collation = collation or _name(cursor).partition("_")[0]
+        else:
+            cursor.take()
+    found = next((name for name in (charset, collation) if name and name not in _NO_CHARSETS), None)
+    return "utf8mb3" if found == "utf8" else found
+
+
+def _name(cursor: Cursor) -> str:
+    """What an option is set to, with or without an equals sign, in lower case."""
+    cursor.takes_sign("=")
+    return cursor.take().text.lower()

@@ -1,0 +1,120 @@
+"""The columns that CREATE TABLE statements give, name to type as it is written there: a user's declarations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ibbmaster.event.rows.attributes import KEY_MARK, attributes_of, is_primary_key, named_charset
+from ibbmaster.schema.clause import Definition, IndexDefinition, NotUnderstoodError, PeriodDefinition
+from ibbmaster.schema.ddl import statement_cursor
+from ibbmaster.schema.definition import begins_column, parse_definition
+from ibbmaster.schema.dump_text import statements_of
+from ibbmaster.schema.model import IndexKind
+from ibbmaster.schema.reading import expect_table, written
+from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.token import Token, TokenKind
+
+_CONDITION = re.compile(r"/\*M?!\d*\s*\Z")  # in front of what only some servers run
+_TEXT = re.compile(r"(?:(?:tiny|medium|long)?text|(?:var)?char)\b", re.IGNORECASE)
+
+
+def parse_declarations(script: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Every CREATE TABLE of a script, in the database of the last USE; other statements are left out.
+
+    Raises:
+        ConfigurationError: the script ends inside a statement.
+    """
+    database = ""
+    for statement in statements_of([script], ends_in_routines=True):
+        cursor = statement_cursor(statement)
+        while cursor.takes_words("USE"):  # its line may end it, too
+            database = _used(statement, cursor)
+        if (found := _declared(statement, cursor, database, 0)) is not None:
+            yield found
+
+
+def parse_declaration(sql: str, *, database: str = "", sql_mode: int = 0) -> tuple[str, dict[str, str]] | None:
+    """The table as `database.table` and its columns, name to type; None if the statement gives no columns.
+
+    `database` is the one the statement ran in. What a table has beyond its text (LIKE, SELECT)
+    is not known; system versioning without columns of its own adds `row_start` and `row_end`,
+    which is part of the key, too.
+    The table's character set is added to columns that name none, unless it is utf8mb4, which
+    a type without character set stands for; KEY_MARK is added to those of a key of the table.
+    """
+    return _declared(sql, statement_cursor(sql, sql_mode), database, sql_mode)
+
+
+def _used(sql: str, cursor: Cursor) -> str:
+    """The name after USE: of one without quotes all up to the next space, as a client takes it."""
+    first = last = cursor.take()
+    if first.kind is TokenKind.NAME:
+        return first.text
+    while not cursor.is_at_end and not cursor.peek().is_spaced:
+        last = cursor.take()
+    return sql[first.start : last.end]
+
+
+def _declared(sql: str, cursor: Cursor, database: str, sql_mode: int) -> tuple[str, dict[str, str]] | None:
+    """The table that the rest of a statement creates."""
+    if _CONDITION.search(sql, 0, cursor.peek().start) or not cursor.takes_words("CREATE"):
+        return None
+    cursor.takes_words("OR", "REPLACE")
+    cursor.takes_words("TEMPORARY")
+    if not cursor.takes_words("TABLE"):
+        return None
+    cursor.pass_condition()
+    try:
+        table = expect_table(cursor, database)
+    except NotUnderstoodError:
+        return None
+    if not cursor.peek().is_sign("(") or cursor.peek(1).is_word("LIKE", "SELECT", "WITH", "VALUES"):
+        return None
+    columns: dict[str, str] = {}
+    others: list[Definition] = []
+    for part in parts_of(cursor.bracketed()):
+        own = Cursor(part)
+        if not begins_column(own):
+            others += _definition(own, table.database, sql_mode)
+        elif (name := own.name()) is not None and len(part) > 1:
+            columns[name] = written(part[1:]).strip() if sql_mode else _as_written(sql, part[1:])
+    if not columns:
+        return None
+    options = "" if cursor.is_at_end else sql[cursor.peek().start :]
+    _complete(columns, others, options)
+    return str(table), columns
+
+
+def _definition(cursor: Cursor, database: str, sql_mode: int) -> Iterator[Definition]:
+    """What it is that is no column; nothing if it is not understood."""
+    try:
+        yield parse_definition(cursor, database, sql_mode)
+    except NotUnderstoodError:
+        return
+
+
+def _as_written(sql: str, part: Iterable[Token]) -> str:
+    """A part of a statement under sql_mode '', with a space for spaces and comments."""
+    return "".join(" " * token.is_spaced + sql[token.start : token.end] for token in part).strip()
+
+
+def _complete(columns: dict[str, str], others: Iterable[Definition], options: str) -> None:
+    """Add to columns what the table says of them: its character set, its key, its versions."""
+    charset = named_charset(options)
+    if charset not in (None, "utf8mb4"):
+        for name, declared in columns.items():
+            if _TEXT.match(declared) and named_charset(declared) is None:
+                columns[name] = f"{declared} CHARACTER SET {charset}"
+    names = {name.lower(): name for name in columns}
+    has_period = False
+    for other in others:
+        if isinstance(other, IndexDefinition) and other.kind is IndexKind.PRIMARY:
+            for part in other.parts:
+                key = names.get(part.name.lower())
+                if key is not None and not is_primary_key(columns[key]):
+                    columns[key] += KEY_MARK
+        has_period |= isinstance(other, PeriodDefinition) and other.name.upper() == "SYSTEM_TIME"
+    if "with system versioning" in " ".join(attributes_of(options)) and not has_period:
+        has_key = any(map(is_primary_key, columns.values()))
+        columns |= {"row_start": "timestamp(6)", "row_end": "timestamp(6)" + KEY_MARK * has_key}

@@ -1,0 +1,183 @@
+"""The columns of CREATE TABLE statements, as a user declares them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.attributes import named_charset
+from ibbmaster.schema.declarations import parse_declaration, parse_declarations
+from ibbmaster.sqltext.sql_mode import ANSI_QUOTES, NO_BACKSLASH_ESCAPES
+
+TABLES = {
+    "a comment on a column": (
+        "CREATE TABLE a.b (id int COMMENT 'x, y int -- no', c int)",
+        {"id": "int COMMENT 'x, y int -- no'", "c": "int"},
+    ),
+    "what looks like a comment in a string": (
+        "CREATE TABLE a.b (w varchar(9) DEFAULT '/* # */', c int)",
+        {"w": "varchar(9) DEFAULT '/* # */'", "c": "int"},
+    ),
+    "what looks like a comment in a name": ("CREATE TABLE a.b (`-- x` int)", {"-- x": "int"}),
+    "comments of each kind": (
+        "CREATE /* a */ TABLE a.b ( -- one, two int\n id int, # three int\n c int --\n)",
+        {"id": "int", "c": "int"},
+    ),
+    "a bracket in a string": (
+        "CREATE TABLE a.b (id int COMMENT ')', c int)",
+        {"id": "int COMMENT ')'", "c": "int"},
+    ),
+    "a column named period": ("CREATE TABLE a.b (period int, c int)", {"period": "int", "c": "int"}),
+    "a period of system time": (
+        "CREATE TABLE a.b (c int, s timestamp(6) as row start, PERIOD FOR SYSTEM_TIME(s, e))",
+        {"c": "int", "s": "timestamp(6) as row start"},
+    ),
+    "keys and checks": (
+        "CREATE TABLE a.b (c int, PRIMARY KEY (c), UNIQUE u (c), KEY (c), CHECK (c > 0), CONSTRAINT x CHECK (c > 0))",
+        {"c": "int PRIMARY KEY"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("sql", "columns"), TABLES.values(), ids=TABLES)
+def test_the_columns_of_a_table_are_what_stands_between_its_commas(sql, columns):
+    assert parse_declaration(sql) == ("a.b", columns)
+
+
+def test_a_script_gives_all_its_tables_whatever_their_strings_hold():
+    script = """
+        -- CREATE TABLE x.y (no int);
+        CREATE TABLE a.b (id int COMMENT "it's; here", c int);
+        INSERT INTO a.b VALUES (1, 'CREATE TABLE x.z (no int);');
+        CREATE TABLE a.d (e int COMMENT 'a "; b', `f;g` int)
+    """
+    assert dict(parse_declarations(script)) == {
+        "a.b": {"id": 'int COMMENT "it\'s; here"', "c": "int"},
+        "a.d": {"e": "int COMMENT 'a \"; b'", "f;g": "int"},
+    }
+
+
+DUMP = """
+/*!40101 SET NAMES utf8mb4 */;
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop` /*!40100 DEFAULT CHARACTER SET latin1 */;
+
+USE `shop`;
+DROP TABLE IF EXISTS `orders`;
+CREATE TABLE `orders` (
+  `id` int(11) NOT NULL,
+  `note` varchar(9) DEFAULT 'USE x;',
+  PRIMARY KEY (`id`)
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci;
+INSERT INTO `orders` VALUES (1,';
+USE x;
+');
+CREATE TABLE lake.t (a int);
+/*!50001 CREATE TABLE `seen_as_view` (a int) */;
+DELIMITER ;;
+CREATE PROCEDURE p()
+BEGIN
+  SET @a = 1;
+  CREATE TEMPORARY TABLE orders (wrong int);
+END ;;
+DELIMITER ;
+USE `my``shop`;
+CREATE TABLE t (b int);
+"""
+
+
+def test_tables_of_a_dump_are_in_the_database_of_the_use_before_them():
+    assert dict(parse_declarations(DUMP)) == {
+        "shop.orders": {"id": "int(11) NOT NULL PRIMARY KEY", "note": "varchar(9) DEFAULT 'USE x;'"},
+        "lake.t": {"a": "int"},
+        "my`shop.t": {"b": "int"},
+    }
+
+
+@pytest.mark.parametrize(
+    "use",
+    ["USE a;", "use a ;", "USE\ta;", "USE `a`;", "use b; USE a;", "USE b\nUSE a\n", "USE a -- it\n", "/* 1 */USE a;"],
+)
+def test_use_ends_with_a_semicolon_or_its_line(use):
+    assert dict(parse_declarations(f"{use}CREATE TABLE t (c int)")) == {"a.t": {"c": "int"}}
+
+
+@pytest.mark.parametrize(
+    "script", ["", "CREATE TABLE u (c int); USE a;\n", "-- USE a;\n", "SELECT 'USE a;';", "USED a;"]
+)
+def test_without_use_before_it_a_table_has_no_database(script):
+    assert next(parse_declarations(script + "CREATE TABLE t (c int)"))[0].startswith(".")
+
+
+def test_routines_up_to_the_end_of_a_script_declare_nothing():
+    script = "CREATE TABLE a.b (c int);\ndelimiter //\nCREATE PROCEDURE p() BEGIN DO 1; CREATE TABLE a.d (e int); END//"
+    assert dict(parse_declarations(script)) == {"a.b": {"c": "int"}}
+
+
+def test_a_semicolon_as_delimiter_changes_nothing():
+    script = "DELIMITER ;\nCREATE TABLE a.b (c int);\ndelimiter ;\nCREATE TABLE a.d (e int);"
+    assert dict(parse_declarations(script)) == {"a.b": {"c": "int"}, "a.d": {"e": "int"}}
+
+
+TEXTS = "a varchar(9) NOT NULL, b text COLLATE cp1251_bin, c char(1) charset utf8mb4, d text COLLATE uca1400_ai_ci"
+
+
+def test_a_column_without_character_set_has_that_of_its_table():
+    _, columns = parse_declaration(f"CREATE TABLE a.b ({TEXTS}) ENGINE=InnoDB DEFAULT CHARSET=latin1")
+
+    assert list(map(named_charset, columns.values())) == ["latin1", "cp1251", "utf8mb4", "latin1"]
+
+
+@pytest.mark.parametrize("options", ["", "CHARSET utf8mb4", "COLLATE=utf8mb4_bin", "COLLATE uca1400_ai_ci"])
+def test_utf8mb4_is_what_a_column_without_character_set_stands_for(options):
+    assert parse_declaration(f"CREATE TABLE a.b (a text, b int) {options}") == ("a.b", {"a": "text", "b": "int"})
+
+
+def test_what_is_no_text_and_json_have_nothing_of_the_table_s_character_set():
+    sql = "CREATE TABLE a.b (a int, b blob, c varbinary(2), d json, e enum('x'), f uuid, g tinytext) CHARSET=latin1"
+    _, columns = parse_declaration(sql)
+
+    assert [name for name, declared in columns.items() if named_charset(declared)] == ["g"]
+
+
+def test_the_key_of_a_table_is_marked_at_its_columns():
+    keys = "KEY k (b(3)), CONSTRAINT x PRIMARY KEY USING BTREE (c, `a` DESC)"
+    sql = f"CREATE TABLE d.t (`a` int, b text, c varchar(9), {keys})"
+    assert parse_declaration(sql) == (
+        "d.t",
+        {"a": "int PRIMARY KEY", "b": "text", "c": "varchar(9) PRIMARY KEY"},
+    )
+    assert parse_declaration("CREATE TABLE d.t (a int primary key, primary key (a))") == (
+        "d.t",
+        {"a": "int primary key"},
+    )
+    sql = "CREATE TABLE d.t (a varchar(9), primary key (a)) CHARSET latin1"
+    assert parse_declaration(sql) == ("d.t", {"a": "varchar(9) CHARACTER SET latin1 PRIMARY KEY"})
+
+
+def test_the_sql_mode_of_a_statement_says_what_is_a_name_and_how_texts_end():
+    sql = """CREATE TABLE "a"."b" ("c d" int, "e" char(1) default '\\', PRIMARY KEY ("c d"))"""
+    given = parse_declaration(sql, sql_mode=ANSI_QUOTES | NO_BACKSLASH_ESCAPES)
+
+    assert given == ("a.b", {"c d": "int PRIMARY KEY", "e": r"char(1) default '\\'"})
+    assert parse_declaration(sql) is None
+
+
+@pytest.mark.parametrize(
+    "sql", ["CREATE TABLE a.b (LIKE c)", "CREATE TABLE a.b (SELECT 1 AS c, 2 AS d)", "CREATE VIEW v AS SELECT 1"]
+)
+def test_a_table_whose_columns_are_those_of_another_gives_none(sql):
+    assert parse_declaration(sql) is None
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["CREATE TABLE a.b (c int, d varchar(9", "CREATE TABLE a.b (c int comment 'x)", "/* CREATE TABLE a.b (c int)"],
+)
+def test_a_script_that_ends_inside_a_statement_is_refused(sql):
+    with pytest.raises(ConfigurationError, match="the text ends inside a statement"):
+        list(parse_declarations(sql))
+
+
+def test_what_is_not_understood_of_a_table_leaves_its_columns():
+    sql = "CREATE TABLE a.b (c int, d color, e int shiny, PRIMARY KEY (C), KEY (c, lower(d)) fast) SHINY"
+    assert parse_declaration(sql) == ("a.b", {"c": "int PRIMARY KEY", "d": "color", "e": "int shiny"})
