@@ -151,7 +151,7 @@ class Dialog:
         self._is_binary = False  # the rows of a prepared statement are wanted
 
     def close(self) -> None:
-        """Nobody will ask anything any more."""
+        """The session has ended: keep nothing for it."""
         self._facts.tables.forget(self._evaluator)
 
     def begin(
