@@ -80,11 +80,10 @@ class MemoryDisk(MemoryFiles):
         pass
 
     def allocate(self, name: str, size: int) -> None:
-        assert size <= ALLOCATED_MAX, f"{name} would take {size} bytes of memory: give the log a smaller max_file_bytes"
-        file = self._file(name)
-        file.extend(bytes(max(size - len(file), 0)))
+        self.truncate(name, max(size, self.size(name)))
 
     def truncate(self, name: str, size: int) -> None:
+        assert size <= ALLOCATED_MAX, f"{name} would take {size} bytes of memory: give the log a smaller max_file_bytes"
         file = self._file(name)
         del file[size:]
         file.extend(bytes(size - len(file)))

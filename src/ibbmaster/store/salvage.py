@@ -138,6 +138,7 @@ class _Salvage:
         self._conflict_log: BinlogWriter | None = None
         self._open_losses: list[Loss] = []  # no group was read after them yet
         self._latest = ""  # group that was read
+        self._sizes = MAX_FILE_BYTES, STATE_INTERVAL_BYTES  # of the files that are written
 
     def run(self, target: Disk, conflicts: Callable[[], Disk]) -> SalvageReport:
         report = self._report
@@ -145,7 +146,7 @@ class _Salvage:
         log = DamagedLog(views.main, self._note)
         if log.first is None:
             raise StoreError(f"{self._source}: no binlog files (binlog-000000.ibb and so on), and none in a redo log")
-        max_file_bytes, state_interval_bytes = _sizes_of(views.main, log)
+        self._sizes = max_file_bytes, state_interval_bytes = _sizes_of(views.main, log)
         with BinlogWriter(
             target,
             initial_state=_initial_state(views.main, log.first),
@@ -227,7 +228,13 @@ class _Salvage:
             self._write(again, writer)
             return
         if self._conflict_log is None:
-            self._conflict_log = BinlogWriter(conflicts(), is_sparse=True, gtid_strict=False)
+            self._conflict_log = BinlogWriter(
+                conflicts(),
+                max_file_bytes=self._sizes[0],
+                state_interval_bytes=self._sizes[1],
+                is_sparse=True,
+                gtid_strict=False,
+            )
         self._conflict_log.write_group(again.gtid, again.gtid_event, again.body)
         self._remember(digest, again)
         self._report.conflict_count += 1
@@ -310,7 +317,13 @@ class _Salvage:
         if not entries:
             return
         out_of_band = OutOfBandReader(disk)
-        with BinlogStore(target, StoreOptions(is_sparse=True, full_disk_retry_s=0)) as store:
+        options = StoreOptions(
+            max_file_bytes=self._sizes[0],
+            state_interval_bytes=self._sizes[1],
+            is_sparse=True,
+            full_disk_retry_s=0,
+        )
+        with BinlogStore(target, options) as store:
             for entry in entries:
                 assert entry.stream is not None
                 group = store.open_group()
