@@ -29,7 +29,7 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.kernel.memory import copy, inlined, jit, load16, store32, store64
 from ibbmaster.kernel.numbers import little
-from ibbmaster.kernel.rows import BAD_ROWS, NO_ROWS, find_map, find_open, find_variant, rows_head
+from ibbmaster.kernel.rows import BAD_ROWS, NO_ROWS, find_map, find_open, find_variant, name_table, rows_head
 
 TABLE_MAP, QUERY = int(EventType.TABLE_MAP), int(EventType.QUERY)
 NO_IMAGE, NO_KEY = -1, -1
@@ -255,15 +255,11 @@ def collect_changes(data, events, state, known, changes):
                 break
             last_map = map_row
             table_id = int64(little(data, start + EVENT_HEADER, 6))
-            place = find_open(open_tables, table_id, state[ChangeField.TURN])
-            if open_tables[place, OpenColumn.TURN] != state[ChangeField.TURN]:
-                if 2 * state[ChangeField.OPEN] >= len(open_tables):
-                    status = ChangeStatus.MANY_TABLES
-                    break
-                open_tables[place, OpenColumn.ID] = table_id
-                open_tables[place, OpenColumn.TURN] = state[ChangeField.TURN]
-                state[ChangeField.OPEN] += 1
-            open_tables[place, OpenColumn.MAP] = map_row
+            open_count = name_table(open_tables, state[ChangeField.OPEN], table_id, state[ChangeField.TURN], map_row)
+            if open_count < 0:
+                status = ChangeStatus.MANY_TABLES
+                break
+            state[ChangeField.OPEN] = open_count
             event += 1
             continue
         if is_other[event_type]:

@@ -222,6 +222,20 @@ def find_open(open_tables, table_id, turn):
 
 
 @jit
+def name_table(open_tables, open_count, table_id, turn, map_row):
+    """Note what a group calls a table; how many it has named then, or -1 where there is no room for one more."""
+    place = find_open(open_tables, table_id, turn)
+    if open_tables[place, OpenColumn.TURN] != turn:
+        if 2 * open_count >= len(open_tables):
+            return int64(-1)
+        open_tables[place, OpenColumn.ID] = table_id
+        open_tables[place, OpenColumn.TURN] = turn
+        open_count += 1
+    open_tables[place, OpenColumn.MAP] = map_row
+    return int64(open_count)
+
+
+@jit
 def decode_rows(data, events, state, known, decoded):
     """Read the rows of events from the current one on, in groups from its group's first event on.
 
@@ -252,14 +266,11 @@ def decode_rows(data, events, state, known, decoded):
                 break
             last_map = map_row
             table_id = int64(little(data, start + EVENT_HEADER, 6))
-            place = find_open(open_tables, table_id, state[RowField.TURN])
-            if open_tables[place, OpenColumn.TURN] != state[RowField.TURN]:
-                if 2 * state[RowField.OPEN] >= len(open_tables):
-                    status = RowStatus.MANY_TABLES
-                    break
-                open_tables[place, OpenColumn.ID], open_tables[place, OpenColumn.TURN] = table_id, state[RowField.TURN]
-                state[RowField.OPEN] += 1
-            open_tables[place, OpenColumn.MAP] = map_row
+            open_count = name_table(open_tables, state[RowField.OPEN], table_id, state[RowField.TURN], map_row)
+            if open_count < 0:
+                status = RowStatus.MANY_TABLES
+                break
+            state[RowField.OPEN] = open_count
             event += 1
             continue
         kind, table_id, offset, column_count = rows_head(data, start, end)
