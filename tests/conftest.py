@@ -265,14 +265,15 @@ def grow(tmp_path: Path) -> Callable[[int], Path]:
 
 @pytest.fixture
 def imported(tmp_path: Path) -> Callable[[str], Path]:
-    """A capture as `.ibb` files so small that groups reach over pages, states and files."""
+    """A capture as `.ibb` files so small that groups reach over pages, states and files, but at most about a hundred."""
 
     def make(capture: str) -> Path:
         directory = tmp_path / capture.replace("/", "-")
         directory.mkdir()
         with closing(RealDisk(directory)) as disk:
+            sizes = (4 << 20, 256 << 10) if "/big" in capture else (256 << 10, 16 << 10)
             import_classic(
-                [FIXTURES / "classic" / capture], disk, max_file_bytes=256 << 10, state_interval_bytes=16 << 10
+                [FIXTURES / "classic" / capture], disk, max_file_bytes=sizes[0], state_interval_bytes=sizes[1]
             )
         return directory
 
