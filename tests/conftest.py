@@ -72,13 +72,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: of --seed)")
     group.addoption(
-        "--kills", type=int, default=80, help="kills of a primary that a replica follows (default: %(default)s)"
+        "--kills", type=int, default=48, help="kills of a primary that a replica follows (default: %(default)s)"
     )
     group.addoption(
         "--crash-states",
         type=int,
-        default=50_000,
+        default=25_000,
         help="distinct states after a crash that are recovered (default: %(default)s)",
+    )
+    group.addoption(
+        "--flipped-bits",
+        type=int,
+        default=40_000,
+        help="bits of a small file that are flipped, one at a time; 0: every one (default: %(default)s)",
     )
     group.addoption(
         "--mutations", type=int, default=40, help="damaged logs that kernels and reference read (default: %(default)s)"
