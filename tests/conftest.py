@@ -271,7 +271,7 @@ def grow(tmp_path: Path) -> Callable[[int], Path]:
 
 @pytest.fixture
 def imported(tmp_path: Path) -> Callable[[str], Path]:
-    """A capture as `.ibb` files so small that groups reach over pages, states and files, but at most about a hundred."""
+    """A capture as `.ibb` files so small that groups reach over pages, states and files: a hundred at most."""
 
     def make(capture: str) -> Path:
         directory = tmp_path / capture.replace("/", "-")
