@@ -44,7 +44,7 @@ NOT_UNDERSTOOD = "(not understood)"
 Sizes = list[tuple[int | None, int]]  # bytes of each column's values; where None stands, bytes of the length before one
 
 
-class TableSizes:
+class TableReading:
     """A table as a TABLE_MAP event has it; `sizes` is None if a column is of an unknown type."""
 
     def __init__(self, event: bytes) -> None:
@@ -105,7 +105,7 @@ class GroupCounter:
     def __init__(self, statistics: LogStatistics) -> None:
         self.statistics = statistics
         self._large = large_rows()
-        self._tables: dict[bytes, TableSizes] = {}
+        self._tables: dict[bytes, TableReading] = {}
 
     def take(self, group: EventGroup, file_name: Callable[[int], str]) -> None:
         """The next group, or the FORMAT_DESCRIPTION that a server logged when it started.
@@ -141,17 +141,17 @@ class GroupCounter:
             )
         )
 
-    def _table(self, event: bytes) -> TableSizes:
+    def _table(self, event: bytes) -> TableReading:
         key = event[EVENT_HEADER_SIZE:]
         found = self._tables.get(key)
         if found is None:
             if len(self._tables) >= TABLES_KEPT:
                 self._tables.clear()
-            found = self._tables[key] = TableSizes(event)
+            found = self._tables[key] = TableReading(event)
             note_table(self.statistics, found.schema, is_counted=found.sizes is not None)
         return found
 
-    def _take_rows(self, event: bytes, table: TableSizes) -> None:
+    def _take_rows(self, event: bytes, table: TableReading) -> None:
         try:
             rows, size = table.rows_and_size(event, self._large)
         except EventError:
@@ -174,10 +174,10 @@ class _EventSums:
             self.sizes[event[TYPE_OFFSET]] += len(event)
             yield event
 
-    def by_map(self, table_of: Callable[[bytes], TableSizes]) -> Callable[[bytes, int], TableSizes | None]:
+    def by_map(self, table_of: Callable[[bytes], TableReading]) -> Callable[[bytes, int], TableReading | None]:
         """What `walk` asks for tables, which are noted."""
 
-        def find(event: bytes, number: int) -> TableSizes | None:
+        def find(event: bytes, number: int) -> TableReading | None:
             table = table_of(event)
             self.tables.add(table.name)
             return None if table.sizes is None else table
