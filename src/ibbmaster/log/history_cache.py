@@ -25,13 +25,14 @@ class HistoryCache:
         is_written: whether this process writes the log.
     """
 
-    def __init__(self, log_path: Path, *, is_written: bool) -> None:
+    def __init__(self, log_path: Path, *, is_written: bool, is_kept: bool = True) -> None:
+        """Unless it `is_kept`, nothing is: the log is only a part of that, or a filtered one."""
         self.directory = log_path if log_path.is_dir() else log_path.parent
         self.is_written = is_written
         beside = CacheFile(log_path / CACHE_FILE, size_max=SIZE_MAX)
-        own = None if is_written else _own_file(log_path)
+        own = None if is_written or not is_kept else _own_file(log_path)
         self._kept_in = beside if is_written else own
-        self._files = [file for file in (own, beside) if file is not None]
+        self._files = [file for file in (own, beside) if file is not None] if is_kept else []
 
     def read(self) -> Iterator[bytes]:
         """What is there, the best first; it need not be of this log."""
