@@ -81,9 +81,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "sql/test_folding.py": ("sql/contents.py", "sql/row_conversion.py", "sql/row_events.py"),
     "schema/test_describing.py": ("schema/system_tables.py",),
     # An event goes through all of them, and a group is valid afterwards or not.
-    "stages/test_filtering.py": (
-        *("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),
-    ),
+    "stages/test_filtering.py": (*("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),),
     "stages/test_engine.py": ("stages/span.py", "stages/stage.py"),
     "api/test_serving_options.py": ("api/option.py",),
     # A session is one state: where it is, and what it can name there.

@@ -286,3 +286,12 @@ def test_to_look_for_how_names_are_compared_can_be_broken_off(tmp_path):
             schema.history()
         assert schema._looked._bytes == 0  # who breaks off takes nothing from those who come later
         assert schema.history().end == writable.engine.end()
+
+
+def test_another_log_at_the_path_of_one_that_was_read_is_folded_anew(tmp_path, fixtures, caches):
+    path = tmp_path / "log"
+    for version in ("11.8", "10.11"):  # where the last group of the first was, the second is inside an event
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(fixtures / "classic" / version / "domains", path)
+        found = LoggedSchema(ClassicBinlog([path]), cache=HistoryCache(path, is_written=False)).history()
+    assert found.lines == LoggedSchema(ClassicBinlog([path])).history().lines

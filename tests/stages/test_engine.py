@@ -16,6 +16,8 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.stages.filtering import KINDS
+from ibbmaster.stages.span import span_of
+from ibbmaster.stages.stage import emptied
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 LOGS = (
@@ -186,3 +188,25 @@ def test_what_reads_the_files_of_a_log_is_refused_after_stages(tmp_path):
         for read in (part.to_arrow, part.verify, lambda: part.back_up(tmp_path / "copy")):
             with pytest.raises(ConfigurationError, match="a log after stages has none"):
                 read()
+
+
+def test_a_span_without_an_end_begins_where_each_domain_does():
+    with ibbmaster.open(FIXTURES / "ibb/domains") as log:
+        gtids = gtids_of("ibb/domains")
+        span = span_of(log.engine, GtidPosition(gtids[:1]), None)
+        assert [gtid for gtid in gtids if span.has(gtid, log.engine.end())] == list(gtids)
+        assert not span.has(gtids[0], log.engine.start_of_file().position)
+
+
+def test_an_emptied_group_is_a_valid_group():
+    for name in LOGS[:3]:
+        with ibbmaster.open(FIXTURES / name) as log:
+            engine = log.engine
+            for group in engine.groups_in(engine.ranges(engine.start_of_file().position, engine.end(), size=1)[0]):
+                if group.gtid is None:
+                    continue
+                empty = emptied(group)
+                (commit,) = empty.body
+                boundary = GroupBoundary(decode_gtid_event(empty.gtid_event).flags)
+                assert boundary.ends_with(decode_event_header(commit), commit)
+                assert empty.gtid == group.gtid == decode_gtid_event(empty.gtid_event).gtid

@@ -237,12 +237,24 @@ class Group:
             EventError: as `events`, or a row event belongs to no table.
             UndecodableError: a column is of a type whose values have no known length.
         """
+        return (item for item in self.contents() if not isinstance(item, Event))
+
+    def contents(self) -> Iterator[Event | tuple[TableSchema, Change]]:
+        """What it does, in order: its events, and in place of row events and their TABLE_MAPs what `rows` gives.
+
+        Raises:
+            EventError, UndecodableError: as `rows`.
+        """
         try:
-            for decoder, change in self._rows.decoded(self._data(), self.start):
-                table = decoder.schema
-                if self._shapes is not None:
-                    table, change = self._shapes.shaped(decoder, change)
-                yield table, Change.of(table, change, self.gtid)
+            for event, decoder in self._rows.walked(self._data(), self.start):
+                if decoder is None:
+                    yield Event(event)
+                    continue
+                for change in decoder.changes(event):
+                    table = decoder.schema
+                    if self._shapes is not None:
+                        table, change = self._shapes.shaped(decoder, change)
+                    yield table, Change.of(table, change, self.gtid)
         except UndecodableError as error:
             problem = f"{error.problem} (in group {self.gtid})"
             raise UndecodableError(error.table, error.column, error.type_name, problem) from None

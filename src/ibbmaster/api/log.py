@@ -191,7 +191,12 @@ class Log:
     # Reading --------------------------------------------------------------------------------
 
     def groups(
-        self, after: Position | None = None, until: Position | None = None, *, schema_mode: str = "asWritten"
+        self,
+        after: Position | None = None,
+        until: Position | None = None,
+        *,
+        schema_mode: str = "asWritten",
+        asks_statements: bool = False,
     ) -> Iterator[Group]:
         """The groups of the log in order; with `after` those that a replica at that position lacks.
 
@@ -201,6 +206,9 @@ class Log:
         Rows have the names and types that their table had when they were written; with
         `schema_mode` "latest" those it has at the end of the log, with "at:GTID" those after that
         position, and what is known there of columns that came later: protocol/spark.md.
+
+        Types that no event says (UUID, INET4, INET6, VECTOR: bytes) are taken from the statements of the log
+        where names are, and with `asks_statements` everywhere.
 
         Raises:
             ConfigurationError: `schema_mode` is none of these.
@@ -223,7 +231,7 @@ class Log:
         request = DumpRequest(replica_server_id=0, position=position, until=end)
         check = check_start(request, state)
         judge = GroupFilter(request, check, start_state=plan.state, current_state=engine.state)
-        return self._read(plan, judge, shapes)
+        return self._read(plan, judge, shapes, asks_seldom=shapes is None and not asks_statements)
 
     def __iter__(self) -> Iterator[Group]:
         return self.groups()
@@ -253,12 +261,14 @@ class Log:
         with self._history_lock:
             self._logged_schema = self._history = None
 
-    def _read(self, plan: ReadPlan, judge: GroupFilter, shapes: RowShapes | None) -> Iterator[Group]:
+    def _read(
+        self, plan: ReadPlan, judge: GroupFilter, shapes: RowShapes | None, *, asks_seldom: bool
+    ) -> Iterator[Group]:
         rows = RowReader(
             declarations=self._schema,
             keeps_bytes=True,
             find_version=self._table_at,
-            asks_seldom=shapes is None,
+            asks_seldom=asks_seldom,
             large=large_rows(self.row_event_max),
         )
         with closing(self._engine.groups(plan)) as reader:

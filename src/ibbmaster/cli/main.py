@@ -19,6 +19,7 @@ COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "inspect",
     "verify",
     "seek",
+    "cat",
     "recover",
     "flush",
     "purge",

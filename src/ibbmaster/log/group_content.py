@@ -196,11 +196,22 @@ class RowReader:
         self, events: Iterable[bytes], start: LogPosition = NOWHERE
     ) -> Iterator[tuple[TableDecoder, RowChange]]:
         """As `changes`, with what reads the table."""
-        table_of = lambda event, number: self.decoder(event, SchemaPlace(start, number))  # noqa: E731 - as a callback
-        for _, event, decoder in walk(events, self.large, table_of):
+        for event, decoder in self.walked(events, start):
             if decoder is not None:
                 for change in decoder.changes(event):
                     yield decoder, change
+
+    def walked(
+        self, events: Iterable[bytes], start: LogPosition = NOWHERE
+    ) -> Iterator[tuple[bytes, TableDecoder | None]]:
+        """Every event of a group but TABLE_MAPs, fragments put together; a row event with what reads it.
+
+        Raises:
+            EventError: as `changes`, but for what is in row events.
+        """
+        table_of = lambda event, number: self.decoder(event, SchemaPlace(start, number))  # noqa: E731 - as a callback
+        for _, event, decoder in walk(events, self.large, table_of):
+            yield event, decoder
 
     def decoders(self, events: Iterable[bytes], start: LogPosition = NOWHERE) -> Iterator[TableDecoder]:
         """What reads the tables that the events of a group name."""

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from ibbmaster.errors import EventError, IbbMasterError, PositionPurgedError
+from ibbmaster.errors import ClassicFormatError, EventError, FormatError, IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
@@ -216,11 +216,7 @@ class LoggedSchema:
             return False
         try:
             with closing(self._groups_from(last)) as groups:
-                group = groups.next_group()
-                while group is not None and group.start < last.start:
-                    check_wanted()
-                    group = groups.next_group()
-                if group is None or group.start != last.start or _digest(group) != last.digest:
+                if not self._finds(last, groups):
                     return False
                 self._fold(history, groups)
         except (PositionPurgedError, KeyError):
@@ -228,6 +224,20 @@ class LoggedSchema:
         if (history.end.file_no, history.end.offset - SAVED_BYTES_MIN) >= self._saved_at:
             self._save(history)
         return True
+
+    def _finds(self, last: LastFolded, groups: EventGroups) -> bool:
+        """Read up to the last group that was folded, and it; False if the log at this path is another one.
+
+        Of another one the place may be anywhere, also inside an event: damage is for who reads from the start.
+        """
+        try:
+            group = groups.next_group()
+            while group is not None and group.start < last.start:
+                check_wanted()
+                group = groups.next_group()
+            return group is not None and group.start == last.start and _digest(group) == last.digest
+        except (FormatError, ClassicFormatError, EventError):
+            return False
 
     def _groups_from(self, last: LastFolded) -> EventGroups:
         """A reader of the last group and those after it, and perhaps of some before."""

@@ -1,0 +1,114 @@
+"""`ibbmaster cat`: a log as text, for people and for programs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibbmaster.cli.arguments import add_log, add_name_case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import ibbmaster
+    from ibbmaster.printing.content import GroupContent
+
+FORMATS = ("json",)
+EXAMPLES = """examples:
+  ibbmaster cat archive                              every change, a line of JSON each
+  ibbmaster cat archive | jq 'select(.table == "orders") | .after'
+  ibbmaster cat binlog.000007 --output changes.json
+
+A transaction is written whole or not at all. What the lines have: protocol/guide/printing.md.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `cat` to the command line."""
+    parser = subparsers.add_parser(
+        "cat",
+        help="print what a log changes, as JSON",
+        description="Print every change of every row, and every statement, of a log.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_log(parser)
+    parser.add_argument("--format", choices=FORMATS, default="json", help="how it is printed (default: %(default)s)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write to a file, which has its name once it is whole (default: standard output)",
+    )
+    parser.add_argument(
+        "--schema",
+        type=Path,
+        metavar="FILE",
+        help="CREATE TABLE statements of tables whose columns neither the log's events nor its statements name",
+    )
+    add_name_case(parser)
+    parser.add_argument(
+        "--on-undecodable",
+        choices=("fail", "binary"),
+        default="fail",
+        help="what becomes of a value that cannot be read: an error, or its bytes (default: %(default)s)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the log."""
+    import ibbmaster
+    from ibbmaster.cli.progress import progress
+    from ibbmaster.errors import StoreError
+    from ibbmaster.printing.content import GroupContent, placed
+    from ibbmaster.printing.output import GroupOutput, opened_output
+
+    with ibbmaster.open(
+        args.directory, schema=_schema_text(args.schema), lower_case_table_names=args.lower_case_table_names
+    ) as log:
+        if not log.files:
+            raise StoreError(f"{args.directory}: no binlog files (binlog-000000.ibb and so on)")
+        groups = log.groups(asks_statements=True)
+        print_group = _printer(args)
+        with opened_output(args.output) as target, progress(is_wanted=args.output is not None) as bar:
+            output = GroupOutput(target)
+            advance = _advancing(log, bar.reach)
+            for group in groups:
+                with placed(group):
+                    output.write(print_group(GroupContent(group, keeps_bytes=args.on_undecodable == "binary")))
+                advance(group)
+    return 0
+
+
+def _schema_text(path: Path | None) -> str:
+    from ibbmaster.errors import ConfigurationError
+
+    if path is None:
+        return ""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "is not text in UTF-8"
+        raise ConfigurationError(f"--schema: {path}: {problem}") from None
+
+
+def _printer(args: argparse.Namespace) -> Callable[[GroupContent], Iterator[str]]:
+    """What makes the text of a group."""
+    from ibbmaster.printing.json_lines import JsonLines
+
+    return JsonLines().lines
+
+
+def _advancing(log: ibbmaster.Log, reach: Callable[[int, int], None]) -> Callable[[ibbmaster.Group], None]:
+    """Says after each group how much of the log's bytes were read."""
+    files = log.files
+    total = sum(file.size for file in files)
+    before: dict[int, int] = {}
+    size = 0
+    for file in files:
+        before[file.file_no] = size
+        size += file.size
+    return lambda group: reach(before.get(group.end.file_no, 0) + group.end.offset, total)

@@ -1,0 +1,108 @@
+"""What a group does, as every text of it says it: statements that took effect, and changes of rows."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ibbmaster.api.group import Change, Event, Group, UndecodableValue
+from ibbmaster.errors import EventError
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event
+from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
+from ibbmaster.event.types import EventType
+
+FRAME = ("BEGIN", "COMMIT", "XA START", "XA END")  # say no more than the GTID event and the end of the group
+FRAME_SIZE = max(map(len, FRAME))
+
+
+class RowItem(NamedTuple):
+    """A change of one row."""
+
+    table: TableSchema
+    change: Change
+
+
+class StatementItem(NamedTuple):
+    """A statement that took effect; `is_ddl` where its GTID event says so."""
+
+    statement: LoggedStatement
+    is_ddl: bool
+
+
+class GroupContent:
+    """A group to be printed; `head` is its GTID event.
+
+    Raises:
+        EventError: the GTID event is damaged.
+    """
+
+    def __init__(self, group: Group, *, keeps_bytes: bool = False) -> None:
+        """With `keeps_bytes` a value that cannot be read is an `UndecodableValue`, not an error."""
+        self.timestamp = group.timestamp
+        self._group = group
+        self._keeps_bytes = keeps_bytes
+        self._contents = group.contents()
+        first = next(self._contents)
+        assert isinstance(first, Event)  # every group begins with its GTID event
+        try:
+            self.head: GtidEvent = decode_gtid_event(first.data)
+        except EventError as error:
+            raise self._here(error) from None
+
+    def items(self) -> Iterator[RowItem | StatementItem]:
+        """What it does, in order; may be read once.
+
+        Raises:
+            EventError: an event is damaged.
+            UndecodableError: a value cannot be read.
+        """
+        for item in self._contents:
+            if isinstance(item, Event):
+                statement = self._statement(item)
+                if statement is not None:
+                    yield StatementItem(statement, bool(self.head.flags & GtidFlag.DDL))
+                continue
+            table, change = item
+            if not self._keeps_bytes:
+                _expect_readable(change)
+            yield RowItem(table, change)
+
+    def _statement(self, event: Event) -> LoggedStatement | None:
+        """The statement of an event, if it has one that took effect."""
+        event_type = event.header.event_type
+        if event_type == EventType.XA_PREPARE:
+            return _made(f"XA PREPARE {self.head.xid}")
+        if event_type not in STATEMENT_TYPES:
+            return None
+        try:
+            statement = decode_statement(event.data)
+        except EventError as error:
+            raise self._here(error) from None
+        is_frame = statement.text[:FRAME_SIZE].upper().startswith(FRAME)
+        return None if is_frame or not statement.has_effect else statement
+
+    def _here(self, error: EventError) -> EventError:
+        return EventError(f"group {self._group.gtid}: {error}")
+
+
+def _made(text: str) -> LoggedStatement:
+    """A statement of which the log has an event of its own."""
+    return LoggedStatement(text=text, database="", thread_id=0, sql_mode=0, has_effect=True)
+
+
+def _expect_readable(change: Change) -> None:
+    for image in (change.before, change.after):
+        for value in () if image is None else image.values():
+            if isinstance(value, UndecodableValue):
+                raise value.error
+
+
+@contextlib.contextmanager
+def placed(group: Group) -> Iterator[None]:
+    """Let an error about what is in a group, which names it, also say where it is."""
+    try:
+        yield
+    except EventError as error:
+        raise EventError(f"{error}, at {group.start}") from None

@@ -1,0 +1,83 @@
+"""A log as JSON, one change a line. What the lines have: protocol/guide/printing.md."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from ibbmaster.api.group import Row, UndecodableValue
+from ibbmaster.printing.content import GroupContent, RowItem, StatementItem
+
+# What a terminal obeys, breaks lines or turns their direction, and JSON takes as it is; and halves of letters.
+UNSEEN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
+
+
+def json_text(value: object) -> str:
+    """Compact JSON without any character that a terminal would obey."""
+    return UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", _ENCODER.encode(value))
+
+
+def json_value(value: object) -> object:
+    """A value of a row as what JSON has: numbers with all digits, decimals and dates as text, bytes as base64."""
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, UndecodableValue):
+        return {"undecodable": base64.b64encode(value.data).decode()}
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return value
+
+
+def json_row(row: Row | None) -> dict[str, object] | None:
+    """The columns that an image has."""
+    return None if row is None else {name: json_value(value) for name, value in row.items()}
+
+
+def time_text(timestamp: int) -> str:
+    """Seconds since 1970 as `2026-01-31T12:00:00Z`."""
+    return f"{datetime.fromtimestamp(timestamp, UTC):%Y-%m-%dT%H:%M:%S}Z"
+
+
+class JsonLines:
+    """Prints groups as lines of JSON."""
+
+    def lines(self, content: GroupContent) -> Iterator[str]:
+        """A line for each change of a group, with its line feed.
+
+        Raises:
+            EventError: an event is damaged, or a value cannot be read.
+        """
+        head = content.head
+        group: dict[str, object] = {
+            "gtid": str(head.gtid),
+            "time": time_text(content.timestamp),
+            "domain": head.gtid.domain_id,
+            "server_id": head.gtid.server_id,
+        }
+        if head.commit_id is not None:
+            group["commit_id"] = head.commit_id
+        if head.xid is not None:
+            group["xid"] = str(head.xid)
+        begin = json_text(group)[:-1]
+        for number, item in enumerate(content.items()):
+            yield f'{begin},"number":{number},{json_text(_fields(item))[1:]}\n'
+
+
+def _fields(item: RowItem | StatementItem) -> dict[str, object]:
+    if isinstance(item, StatementItem):
+        kind = "ddl" if item.is_ddl else "statement"
+        return {"kind": kind, "database": item.statement.database, "statement": item.statement.text}
+    table, change = item
+    return {
+        "kind": change.kind,
+        "database": table.database,
+        "table": table.table,
+        "primary_key": [table.columns[number].name for number in table.primary_key],
+        "before": json_row(change.before),
+        "after": json_row(change.after),
+    }

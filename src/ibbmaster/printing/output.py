@@ -1,0 +1,71 @@
+"""Where the text of a log goes: a group at a time, whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from ibbmaster.errors import StoreError
+
+HELD_MAX = 16 << 20  # bytes of a group's text in memory; what is more is in a temporary file
+PIECE_SIZE = 1 << 20
+
+
+class GroupOutput:
+    """Takes the text of one group after the other."""
+
+    def __init__(self, target: BinaryIO) -> None:
+        self._target = target
+
+    def write(self, pieces: Iterable[str]) -> None:
+        """Write a group; nothing of it where making its text fails.
+
+        Raises:
+            BrokenPipeError: its reader has closed it.
+            OSError: it cannot be written.
+        """
+        with tempfile.SpooledTemporaryFile(HELD_MAX) as held:
+            for piece in pieces:
+                held.write(piece.encode("utf-8", "backslashreplace"))
+            held.seek(0)
+            while piece_bytes := held.read(PIECE_SIZE):
+                self._target.write(piece_bytes)
+
+    def flush(self) -> None:
+        """Let readers see all that was written."""
+        self._target.flush()
+
+
+@contextlib.contextmanager
+def opened_output(path: Path | None, *, grows: bool = False) -> Iterator[BinaryIO]:
+    """Standard output, or a file that has its name once it is whole; a pipe or one that `grows` is written as it is.
+
+    What has that name before is replaced then, and stays where something fails.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    is_staged = not grows and (path.is_file() or not os.path.lexists(path))
+    staging = path.parent / f".{path.name}.incomplete-{os.getpid()}" if is_staged else path
+    try:
+        target = staging.open("wb")
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
+    try:
+        with target:
+            yield target
+        if is_staged:
+            staging.replace(path)
+    except BaseException:
+        if is_staged:
+            staging.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,132 @@
+"""`ibbmaster cat`: what a log changes, as text."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ibbmaster
+from ibbmaster.errors import IbbMasterError
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+IBB = FIXTURES / "ibb"
+CLASSIC = FIXTURES / "classic" / "11.8"
+
+
+def test_every_change_is_a_line(run):
+    code, out, err = run("cat", IBB / "xa-and-ddl")
+    assert (code, err) == (0, "")
+    with ibbmaster.open(IBB / "xa-and-ddl") as log:
+        rows = sum(1 for group in log for _ in group.rows())
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert sum(line["kind"] in ("insert", "update", "delete") for line in lines) == rows > 100
+    assert {line["kind"] for line in lines} == {"insert", "update", "delete", "ddl", "statement"}
+
+
+def test_one_traditional_file_is_a_log(run):
+    code, out, _ = run("cat", CLASSIC / "domains" / "binlog.000002")
+    assert code == 0
+    assert out.count("\n") > 10
+
+
+def test_the_log_may_be_written_to_a_file(run, tmp_path):
+    _, printed, _ = run("cat", IBB / "domains")
+    code, out, err = run("cat", IBB / "domains", "--output", tmp_path / "out.json")
+    assert (code, out, err) == (0, "", "")
+    assert (tmp_path / "out.json").read_text("utf-8") == printed
+
+
+def test_tables_that_nothing_names_are_named_by_a_schema(run, tmp_path):
+    from tests.table_versions import without_statements
+
+    log = without_statements(FIXTURES / "classic" / "10.11" / "domains-none", tmp_path / "log")
+    _, out, _ = run("cat", log)
+    first = next(line for line in map(json.loads, out.splitlines()) if line["kind"] == "insert")
+    assert list(first["after"]) == ["@1", "@2"]
+    (tmp_path / "tables.sql").write_text(f"CREATE TABLE {first['database']}.{first['table']} (a INT, b VARCHAR(50));")
+    _, out, _ = run("cat", log, "--schema", tmp_path / "tables.sql")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert any(line.get("after") and list(line["after"]) == ["a", "b"] for line in found)
+
+
+def test_a_damaged_log_ends_with_whole_transactions_and_a_place(run, tmp_path):
+    shutil.copytree(IBB / "types", tmp_path / "log")
+    data = bytearray((path := tmp_path / "log" / "binlog-000001.ibb").read_bytes())
+    data[5 * 16384 + 700] ^= 1
+    path.write_bytes(data)
+    code, out, err = run("cat", tmp_path / "log")
+    assert code == 2
+    assert err.startswith("ibbmaster: binlog-000001.ibb page 5")
+    assert out.endswith("}\n")
+    _, whole, _ = run("cat", IBB / "types")
+    assert whole.startswith(out)
+
+
+def test_a_value_that_cannot_be_read_names_group_place_and_remedy(run, tmp_path):
+    from ibbmaster.event.rows.encoding import written_table
+    from tests.written_log import inserted, write_log
+
+    table = written_table("d.t", {"id": "int", "c": "varchar(36)"}, table_id=1)
+    rows = [event.replace(b"zz", b"\xff\xfe") for event in inserted(table, [1, "ok"], [2, "zz"])]
+    log = write_log(tmp_path / "log", "CREATE TABLE d.t (id INT, c VARCHAR(36))", [rows])
+    code, out, err = run("cat", log)
+    assert (code, out.count("\n")) == (2, 1)
+    assert "d.t column c" in err
+    assert "(in group 0-1-2)" in err
+    assert "at binlog-000000.ibb page 1 offset" in err
+    code, out, _ = run("cat", log, "--on-undecodable", "binary")
+    assert (code, json.loads(out.splitlines()[-1])["after"]["c"]) == (0, {"undecodable": "//4="})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["nowhere"], "nowhere: no such file or directory"),
+        (["."], ".: no binlog files (binlog-000000.ibb and so on)"),
+        ([IBB / "types", "--schema", "none.sql"], "--schema: none.sql: No such file or directory"),
+        ([IBB / "types", "--output", "none/out"], "none/out: cannot be written: No such file or directory"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(run, tmp_path, monkeypatch, arguments, problem):
+    monkeypatch.chdir(tmp_path)
+    assert run("cat", *arguments) == (2, "", f"ibbmaster: {problem}\n")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_reader_that_leaves_ends_it_in_silence():
+    command = [sys.executable, "-m", "ibbmaster", "cat", str(CLASSIC / "types-full-crc32")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+        assert done.stdout is not None
+        assert done.stderr is not None
+        assert json.loads(done.stdout.readline())
+        done.stdout.close()
+        assert done.stderr.read() == b""
+        assert done.wait(60) == 1
+
+
+def test_damage_anywhere_is_an_error_and_never_a_surprise(tmp_path):
+    """Each truncation and each flipped bit, in steps: whole lines, and then the end or an error of this package."""
+    from ibbmaster.printing.content import GroupContent
+    from ibbmaster.printing.json_lines import JsonLines
+
+    data = (CLASSIC / "checksum-switch" / "binlog.000002").read_bytes()
+    path = tmp_path / "binlog.000002"
+    refused: list[str] = []
+    for number in range(0, len(data), 7):
+        for hurt in (data[:number], data[:number] + bytes([data[number] ^ 1 << number % 8]) + data[number + 1 :]):
+            path.write_bytes(hurt)
+            try:
+                with ibbmaster.open(path) as log:
+                    for group in log.groups(asks_statements=True):
+                        for line in JsonLines().lines(GroupContent(group)):
+                            json.loads(line)
+            except IbbMasterError as error:
+                refused.append(str(error))
+    assert len(refused) > 100
+    assert not any("\n" in problem for problem in refused)

@@ -1,0 +1,33 @@
+"""Logs to be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import ibbmaster
+from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.printing.content import GroupContent
+from tests.written_log import inserted, write_log
+
+
+@pytest.fixture
+def half_readable(tmp_path: Path) -> Path:
+    """A log of d.t with a row that is read, and one whose text is none."""
+    table = written_table("d.t", {"id": "int", "c": "varchar(36)"}, table_id=1)
+    rows = [event.replace(b"zz", b"\xff\xfe") for event in inserted(table, [1, "ok"], [2, "zz"])]
+    return write_log(tmp_path / "half", "CREATE TABLE d.t (id INT, c VARCHAR(36))", [rows])
+
+
+@pytest.fixture
+def contents() -> Callable[[Path], Iterator[GroupContent]]:
+    """The groups of a log, each to be printed, while it is read."""
+
+    def read(path: Path, **given) -> Iterator[GroupContent]:
+        with ibbmaster.open(path) as log:
+            for group in log.groups(asks_statements=True):
+                yield GroupContent(group, **given)
+
+    return read
