@@ -25,14 +25,13 @@ class HistoryCache:
         is_written: whether this process writes the log.
     """
 
-    def __init__(self, log_path: Path, *, is_written: bool, is_kept: bool = True) -> None:
-        """Unless it `is_kept`, nothing is: the log is only a part of that, or a filtered one."""
+    def __init__(self, log_path: Path, *, is_written: bool) -> None:
         self.directory = log_path if log_path.is_dir() else log_path.parent
         self.is_written = is_written
         beside = CacheFile(log_path / CACHE_FILE, size_max=SIZE_MAX)
-        own = None if is_written or not is_kept else _own_file(log_path)
+        own = None if is_written else _own_file(log_path)
         self._kept_in = beside if is_written else own
-        self._files = [file for file in (own, beside) if file is not None] if is_kept else []
+        self._files = [file for file in (own, beside) if file is not None]
 
     def read(self) -> Iterator[bytes]:
         """What is there, the best first; it need not be of this log."""
@@ -45,6 +44,19 @@ class HistoryCache:
         """Keep a history, if there is a place for it."""
         if self._kept_in is not None:
             self._kept_in.write(data)
+
+
+class UnkeptHistory(HistoryCache):
+    """Keeps nothing: the log is what is left of that at a path, each time of something else."""
+
+    def __init__(self, log_path: Path) -> None:
+        super().__init__(log_path, is_written=False)
+
+    def read(self) -> Iterator[bytes]:
+        return iter(())
+
+    def write(self, data: bytes) -> None:
+        """There is no place for it."""
 
 
 def _own_file(log_path: Path) -> CacheFile | None:
