@@ -15,10 +15,12 @@ Invariants:
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ibbmaster.classic.groups import LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
-from ibbmaster.classic.head import GTID_LIST_SIZE_MAX, is_marked_in_use
+from ibbmaster.classic.head import GTID_LIST_SIZE_MAX, FileHead, is_marked_in_use
 from ibbmaster.classic.roles import KNOWN_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.window import Truncated
@@ -290,3 +292,27 @@ class StoredFileReader(ClassicFileReader):
             f"{self.file.name} offset {offset}: {_CUT}{size}: {cause}; dumps wait for the rest. "
             "`ibbmaster verify` tells whether all before it is right"
         )
+
+
+class StoredFileState(NamedTuple):
+    """A file as its head and its end have it.
+
+    Attributes:
+        is_marked_in_use: its server has not closed it, as far as it says.
+        has_end: its last event is a STOP or a ROTATE; of a packed file that is not looked at.
+    """
+
+    file: ClassicFile
+    head: FileHead
+    is_marked_in_use: bool
+    has_end: bool
+
+
+def file_state(file: ClassicFile) -> StoredFileState:
+    """Look at the head and the end of a file.
+
+    Raises:
+        ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
+    """
+    with contextlib.closing(StoredFileReader(file, may_grow=True)) as reader:
+        return StoredFileState(file, reader.head, reader.is_marked_in_use, not reader.may_grow)
