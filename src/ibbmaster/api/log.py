@@ -29,7 +29,7 @@ from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.group_content import RowReader
-from ibbmaster.log.history_cache import EmptyHistoryCache, HistoryCache
+from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import expect_logged, locate
@@ -460,7 +460,7 @@ class StagedView(Log):
 
     @property
     def history_cache(self) -> HistoryCache:
-        return EmptyHistoryCache(self.path)
+        return AbsentHistoryCache(self.path)
 
     def bring_to_files(self) -> None:
         self._whole.bring_to_files()

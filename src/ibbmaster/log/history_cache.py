@@ -46,7 +46,7 @@ class HistoryCache:
             self._kept_in.write(data)
 
 
-class EmptyHistoryCache(HistoryCache):
+class AbsentHistoryCache(HistoryCache):
     """Keeps nothing: the log is what is left of that at a path, each time of something else."""
 
     def __init__(self, log_path: Path) -> None:
