@@ -54,6 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="cuts of replicas' connections in tests/interop/test_cuts.py (default: %(default)s)",
     )
     group.addoption(
+        "--range-cuts",
+        type=int,
+        default=100,
+        help="random ranges of the captures in tests/stages (default: %(default)s)",
+    )
+    group.addoption(
         "--soak-seconds",
         type=float,
         default=45.0,
@@ -72,13 +78,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: of --seed)")
     group.addoption(
-        "--kills", type=int, default=80, help="kills of a primary that a replica follows (default: %(default)s)"
+        "--kills", type=int, default=48, help="kills of a primary that a replica follows (default: %(default)s)"
     )
     group.addoption(
         "--crash-states",
         type=int,
-        default=50_000,
+        default=25_000,
         help="distinct states after a crash that are recovered (default: %(default)s)",
+    )
+    group.addoption(
+        "--flipped-bits",
+        type=int,
+        default=40_000,
+        help="bits of a small file that are flipped, one at a time; 0: every one (default: %(default)s)",
     )
     group.addoption(
         "--mutations", type=int, default=40, help="damaged logs that kernels and reference read (default: %(default)s)"
@@ -265,14 +277,15 @@ def grow(tmp_path: Path) -> Callable[[int], Path]:
 
 @pytest.fixture
 def imported(tmp_path: Path) -> Callable[[str], Path]:
-    """A capture as `.ibb` files so small that groups reach over pages, states and files."""
+    """A capture as `.ibb` files so small that groups reach over pages, states and files: a hundred at most."""
 
     def make(capture: str) -> Path:
         directory = tmp_path / capture.replace("/", "-")
         directory.mkdir()
         with closing(RealDisk(directory)) as disk:
+            sizes = (4 << 20, 256 << 10) if "/big" in capture else (256 << 10, 16 << 10)
             import_classic(
-                [FIXTURES / "classic" / capture], disk, max_file_bytes=256 << 10, state_interval_bytes=16 << 10
+                [FIXTURES / "classic" / capture], disk, max_file_bytes=sizes[0], state_interval_bytes=sizes[1]
             )
         return directory
 

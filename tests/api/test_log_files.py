@@ -67,7 +67,7 @@ def test_all_bytes_are_read_to_find_faults(log):
 
 
 def test_groups_that_only_the_redo_log_has_are_missing_in_the_files(tmp_path):
-    with ibbmaster.create(tmp_path / "log", has_background=False) as log:
+    with ibbmaster.create(tmp_path / "log", has_background=False, max_file_bytes=1 << 20) as log:
         log.append("0-1-1", "CREATE TABLE s.t (id INT)")
         shutil.copytree(tmp_path / "log", tmp_path / "killed")
     with ibbmaster.open(tmp_path / "killed") as log, pytest.raises(DamageError, match="are in the redo log of a"):

@@ -36,11 +36,12 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         return Path(shutil.copytree(capture, path))
     path.mkdir()
     disk = RealDisk(path)
-    import_classic([capture], disk, max_file_bytes=64 << 10, state_interval_bytes=16 << 10)
+    small = {"max_file_bytes": 64 << 10, "state_interval_bytes": 16 << 10}
+    import_classic([capture], disk, **small)
     disk.close()
     if request.param == "ibb files":
         return path
-    with ibbmaster.open(path, writable=True, has_background=False, redo_bytes=256 << 10) as writer:
+    with ibbmaster.open(path, writable=True, has_background=False, redo_bytes=256 << 10, **small) as writer:
         writer.append("0-1-4000000", "CREATE TABLE d.left_behind (a INT)")
         killed = tmp_path / "killed"
         shutil.copytree(path, killed)

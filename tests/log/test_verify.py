@@ -210,7 +210,7 @@ def test_all_ways_to_check_find_the_same(monkeypatch):
         for ready, others in ((loading.load, 0), (lambda: None, 0), (loading.load, 1), (loading.load, 50)):
             monkeypatch.setattr(verifying, "kernels", ready)
             totals = Totals()
-            disks = [MemoryDisk(changed) for _ in range(others)]
+            disks = [MemoryDisk(changed)] * others  # all only read it
             found.append(([str(fault) for fault in verify(MemoryDisk(changed), totals, others=disks)], totals))
         assert found[0] == found[1]
         assert found[2:] == found[:2]

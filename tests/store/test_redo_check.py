@@ -27,8 +27,9 @@ import os, signal, sys
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.events import make_event, make_gtid_event
-store = BinlogStore(RealDisk(sys.argv[1]))
+store = BinlogStore(RealDisk(sys.argv[1]), StoreOptions(max_file_bytes=1 << 20))
 for seq_no in range(1, 156):
     gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
     store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(50))])

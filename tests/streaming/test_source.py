@@ -423,13 +423,14 @@ def test_long_records_go_out_whole_whichever_way_they_take(dump_of, tmp_path):
         assert dump_of(store, is_fast=True, is_pumped=True, position=position).data == careful.data
 
 
-def test_an_event_of_more_than_a_packet(dump_of, tmp_path):
+@pytest.mark.parametrize(
+    "size", [0xFFFFFF - 20, 0xFFFFFF - 19, 0xFFFFFF - 1 - 19, 0xFFFFFF, 2 * 0xFFFFFF - 20, 35 << 20]
+)
+def test_an_event_of_more_than_a_packet(dump_of, tmp_path, size):
     store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=8 << 20, redo_bytes=64 << 20))
-    for seq_no, size in enumerate(
-        [0xFFFFFF - 20, 0xFFFFFF - 19, 0xFFFFFF - 1 - 19, 0xFFFFFF, 2 * 0xFFFFFF - 20, 35 << 20], 1
-    ):
+    for seq_no, length in enumerate((1000, size, 1000), 1):
         gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        store.write_direct(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(size)), make_event(16, 1, bytes(8))])
+        store.write_direct(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(length)), make_event(16, 1, bytes(8))])
     for options in ({}, {"has_semi_sync": True}):
         careful, fast = (dump_of(store, is_fast=is_fast, **options) for is_fast in (False, True))
         assert fast.data == careful.data

@@ -91,4 +91,4 @@ class Shop:
         files = [self._copies / name for name in names]
         for file in files:
             shutil.copy(self.real.data / file.name, file)
-        self._import(files, self.log, *(["--append"] if self.log.exists() else []))
+        self._import(files, self.log, "--max-file-size", "1M", *(["--append"] if self.log.exists() else []))
