@@ -124,7 +124,7 @@ class ServerScript:
         yield from self._rows(rows.finish())
 
     def _other(self, event_type: int, event: bytes) -> Iterator[bytes]:
-        """Events that give something to the statement behind them; others say nothing to a server."""
+        """Events that give something to the statement that follows; others say nothing to a server."""
         match event_type:
             case EventType.INTVAR:
                 name, value = decode_intvar(event)
@@ -151,7 +151,7 @@ class ServerScript:
         settings = list(self._settings.for_query(query, timestamp))
         if self._settings.client_charset != charset:
             yield f"/*!\\C {self._settings.client_charset} */".encode() + DELIMITER + b"\n"
-        if query.text[:DROPS_SIZE].upper().startswith(DROPS):  # a replica passes over tables that are not there
+        if query.text[:DROPS_SIZE].upper().startswith(DROPS):  # a replica ignores tables that are missing
             settings += filter(None, [self._settings.changed(sql_if_exists=1)])
         for statement in settings:
             yield _statement(statement)
@@ -193,7 +193,7 @@ class _RowStatements:
         self.maps.clear()
 
     def _statement(self) -> Iterator[list[bytes]]:
-        """All that was taken: a server ends its work on the tables with each BINLOG statement, so it is told so."""
+        """All that was taken: a server ends its work on the tables with each BINLOG statement, so the last row event says that it ends."""
         if not self._rows:
             return
         last = bytearray(self._rows.pop())

@@ -1,4 +1,4 @@
-"""INTVAR, RAND, USER_VAR: what the statement behind them takes from its session. Layout: protocol/event/others.md."""
+"""INTVAR, RAND, USER_VAR: what the statement after them takes from its session. Layout: protocol/event/others.md."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ RAND = struct.Struct("<QQ")  # both seeds
 NAME_SIZE = struct.Struct("<I")
 USER_VAR = struct.Struct("<BII")  # type, number of the collation, size of the value
 TEXT, REAL, INTEGER, DECIMAL = 0, 1, 2, 4
-UNSIGNED = 0x01  # of the flags behind the value
+UNSIGNED = 0x01  # of the flags after the value
 DOUBLE = struct.Struct("<d")
 INT64_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UserVariable:
+class GivenVariable:
     """A user variable; `value` is bytes for a text, in the character set of `collation`; None is NULL."""
 
     name: str
@@ -65,7 +65,7 @@ def decode_rand(event: Buffer) -> tuple[int, int]:
     return first, second
 
 
-def decode_user_var(event: Buffer) -> UserVariable:
+def decode_user_var(event: Buffer) -> GivenVariable:
     """A user variable that the statement reads.
 
     Raises:
@@ -81,7 +81,7 @@ def decode_user_var(event: Buffer) -> UserVariable:
         raise EventError("USER_VAR whose name runs over its end")
     name = bytes(body[NAME_SIZE.size : offset]).decode("utf-8", "surrogateescape")
     if body[offset]:
-        return UserVariable(name=name, value=None)
+        return GivenVariable(name=name, value=None)
     start = offset + 1 + USER_VAR.size
     if start > len(body):
         raise EventError(f"USER_VAR {name!r} ends before its value")
@@ -90,7 +90,7 @@ def decode_user_var(event: Buffer) -> UserVariable:
     if len(data) < size:
         raise EventError(f"USER_VAR {name!r} whose value of {size} bytes runs over its end")
     is_unsigned = len(body) > start + size and bool(body[start + size] & UNSIGNED)
-    return UserVariable(name=name, value=_value(name, kind, data, is_unsigned=is_unsigned), collation=collation)
+    return GivenVariable(name=name, value=_value(name, kind, data, is_unsigned=is_unsigned), collation=collation)
 
 
 def _value(name: str, kind: int, data: bytes, *, is_unsigned: bool) -> bytes | float | int | Decimal:
