@@ -9,7 +9,7 @@ import pytest
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.query import Query
-from ibbmaster.event.statement.given import GivenVariable
+from ibbmaster.event.statement.given import LoggedVariable
 from ibbmaster.printing.session_settings import OF_FLAGS, SessionSettings, user_variable
 
 
@@ -82,4 +82,4 @@ def test_a_damaged_status_is_an_error():
     ],
 )
 def test_a_user_variable_keeps_type_and_character_set(value, collation, text):
-    assert user_variable(GivenVariable(name="a`b", value=value, collation=collation)) == f"SET @`a``b`:={text}"
+    assert user_variable(LoggedVariable(name="a`b", value=value, collation=collation)) == f"SET @`a``b`:={text}"

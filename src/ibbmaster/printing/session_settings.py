@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ibbmaster.event.query import STATUS_COLLATIONS, STATUS_TIME_ZONE, Query, status_variables
 from ibbmaster.event.rows.charset import charset_of
-from ibbmaster.event.statement.given import GivenVariable
+from ibbmaster.event.statement.given import LoggedVariable
 from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_FLAGS, STATUS_MICROSECONDS, STATUS_SQL_MODE
 from ibbmaster.schema.collations import collation_name
 from ibbmaster.sqltext.quoting import quoted, quoted_name
@@ -89,7 +89,7 @@ class SessionSettings:
             yield f"/*M!110200 SET @@session.character_set_collations={quoted(text)} */"
 
 
-def user_variable(variable: GivenVariable) -> str:
+def user_variable(variable: LoggedVariable) -> str:
     """`SET` of a user variable, with the type and character set that it had."""
     value = variable.value
     if value is None:

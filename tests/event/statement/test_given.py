@@ -10,7 +10,7 @@ import pytest
 import ibbmaster
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import resized
-from ibbmaster.event.statement.given import GivenVariable, decode_intvar, decode_rand, decode_user_var
+from ibbmaster.event.statement.given import LoggedVariable, decode_intvar, decode_rand, decode_user_var
 from ibbmaster.event.types import EventType
 from tests.machinery.events import make_event
 
@@ -38,7 +38,7 @@ def logged(version):
 def test_what_a_server_logged_is_read(version):
     found = [DECODERS[event[4]](event) for event in logged(version)]
     assert ("insert_id", 1) in found
-    variables = {one.name: one.value for one in found if isinstance(one, GivenVariable)}
+    variables = {one.name: one.value for one in found if isinstance(one, LoggedVariable)}
     assert variables == VARIABLES
 
 

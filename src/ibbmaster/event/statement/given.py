@@ -25,7 +25,7 @@ INT64_SIZE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenVariable:
+class LoggedVariable:
     """A user variable; `value` is bytes for a text, in the character set of `collation`; None is NULL."""
 
     name: str
@@ -65,7 +65,7 @@ def decode_rand(event: Buffer) -> tuple[int, int]:
     return first, second
 
 
-def decode_user_var(event: Buffer) -> GivenVariable:
+def decode_user_var(event: Buffer) -> LoggedVariable:
     """A user variable that the statement reads.
 
     Raises:
@@ -81,7 +81,7 @@ def decode_user_var(event: Buffer) -> GivenVariable:
         raise EventError("USER_VAR whose name runs over its end")
     name = bytes(body[NAME_SIZE.size : offset]).decode("utf-8", "surrogateescape")
     if body[offset]:
-        return GivenVariable(name=name, value=None)
+        return LoggedVariable(name=name, value=None)
     start = offset + 1 + USER_VAR.size
     if start > len(body):
         raise EventError(f"USER_VAR {name!r} ends before its value")
@@ -90,7 +90,7 @@ def decode_user_var(event: Buffer) -> GivenVariable:
     if len(data) < size:
         raise EventError(f"USER_VAR {name!r} whose value of {size} bytes runs over its end")
     is_unsigned = len(body) > start + size and bool(body[start + size] & UNSIGNED)
-    return GivenVariable(name=name, value=_value(name, kind, data, is_unsigned=is_unsigned), collation=collation)
+    return LoggedVariable(name=name, value=_value(name, kind, data, is_unsigned=is_unsigned), collation=collation)
 
 
 def _value(name: str, kind: int, data: bytes, *, is_unsigned: bool) -> bytes | float | int | Decimal:
