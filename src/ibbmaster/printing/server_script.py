@@ -193,7 +193,7 @@ class _RowStatements:
         self.maps.clear()
 
     def _statement(self) -> Iterator[list[bytes]]:
-        """All that was taken. A server is done with its tables after each BINLOG statement, so the last event says so."""
+        """All that was taken. A server closes its tables after each BINLOG statement, so the last event ends one."""
         if not self._rows:
             return
         last = bytearray(self._rows.pop())
