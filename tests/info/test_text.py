@@ -8,7 +8,7 @@ import pytest
 
 import ibbmaster
 from ibbmaster.info.log_info import log_info
-from ibbmaster.info.text import printable, size_text, text_lines
+from ibbmaster.info.text import size_text, text_lines
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -42,7 +42,3 @@ def test_control_characters_are_shown_as_numbers():
 )
 def test_sizes_are_short(size, text):
     assert size_text(size) == text
-
-
-def test_what_is_printable_stays():
-    assert printable("größe 表") == "größe 表"

@@ -53,7 +53,7 @@ def traditional_facts(found: StoredFileState) -> FileFacts:
     elif found.is_marked_in_use:
         state = IN_USE
     else:
-        state = CLOSED if found.has_end else WITHOUT_END
+        state = WITHOUT_END if found.end is None else CLOSED
     return {
         "name": file.name,
         "bytes": file.size_bytes,

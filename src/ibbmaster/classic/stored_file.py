@@ -177,10 +177,14 @@ class StoredFileReader(ClassicFileReader):
     # What is there -----------------------------------------------------------------------
 
     def _is_ended(self) -> bool:
-        """Whether its server has ended the file: the last event is a STOP, or a ROTATE to a name as long."""
+        """Whether its server has ended the file; one that is still written is not packed."""
+        return self.window.source.descriptor is None or self.end_type() is not None
+
+    def end_type(self) -> EventType | None:
+        """The type of the last event, if it is a STOP, or a ROTATE to a name as long; None of a packed file."""
         source, checksum_size = self.window.source, self.window.checksum_size
         if source.descriptor is None:
-            return True  # a file that is still written is not packed
+            return None
         size_bytes = source.size_bytes
         for event_type, body_size in ((EventType.STOP, 0), (EventType.ROTATE, 8 + len(self.file.name.encode()))):
             size = EVENT_HEADER_SIZE + body_size + checksum_size
@@ -188,8 +192,8 @@ class StoredFileReader(ClassicFileReader):
             if len(found) == EVENT_HEADER_SIZE:
                 _, found_type, _, found_size, log_pos, _ = HEADER.unpack(found)
                 if (found_type, found_size, log_pos) == (event_type, size, size_bytes & 0xFFFFFFFF):
-                    return True
-        return False
+                    return event_type
+        return None
 
     def _expect_event(self) -> None:
         """Whether an event begins at the first offset, which a client has named.
@@ -299,13 +303,13 @@ class StoredFileState(NamedTuple):
 
     Attributes:
         is_marked_in_use: its server has not closed it, as far as it says.
-        has_end: its last event is a STOP or a ROTATE; of a packed file that is not looked at.
+        end: the type of its last event if that is a STOP or a ROTATE; of a packed file that is not looked at.
     """
 
     file: ClassicFile
     head: FileHead
     is_marked_in_use: bool
-    has_end: bool
+    end: EventType | None
 
 
 def file_state(file: ClassicFile) -> StoredFileState:
@@ -314,5 +318,5 @@ def file_state(file: ClassicFile) -> StoredFileState:
     Raises:
         ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
     """
-    with contextlib.closing(StoredFileReader(file, may_grow=True)) as reader:
-        return StoredFileState(file, reader.head, reader.is_marked_in_use, not reader.may_grow)
+    with contextlib.closing(StoredFileReader(file)) as reader:
+        return StoredFileState(file, reader.head, reader.is_marked_in_use, reader.end_type())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ibbmaster.codec.printable import printable
 from ibbmaster.info.log_info import Facts
 from ibbmaster.info.statistics import ChangeSum
 
@@ -16,13 +17,6 @@ FILES_SHOWN = 40
 def text_lines(facts: Facts) -> Iterator[str]:
     """The lines; no character in them moves a terminal's cursor or changes its colours."""
     return map(printable, _lines(facts))
-
-
-def printable(text: str) -> str:
-    """A text with its control characters and other invisible ones as numbers."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in text)
 
 
 def size_text(size: int) -> str:
