@@ -20,7 +20,7 @@ EXAMPLES = """examples:
   ibbmaster cat archive | jq 'select(.table == "orders") | .after'
   ibbmaster cat binlog.000007 --output changes.json
 
-A transaction is written whole or not at all. What the lines have: protocol/guide/printing.md.
+A transaction is written whole or not at all. What the lines have: docs/printing.md.
 """
 
 
