@@ -54,6 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="cuts of replicas' connections in tests/interop/test_cuts.py (default: %(default)s)",
     )
     group.addoption(
+        "--range-cuts",
+        type=int,
+        default=100,
+        help="random ranges of the captures in tests/stages (default: %(default)s)",
+    )
+    group.addoption(
         "--soak-seconds",
         type=float,
         default=45.0,

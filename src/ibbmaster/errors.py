@@ -165,6 +165,10 @@ class PositionPurgedError(PositionError):
     """The position is older than the oldest file: make the replica anew from a backup."""
 
 
+class StageError(IbbMasterError):
+    """A group cannot go through a stage, because that would take a guess; the text says which group, and why."""
+
+
 class SourceError(IbbMasterError):
     """A primary that is read cannot be reached, refuses, or breaks off."""
 

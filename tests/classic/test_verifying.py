@@ -59,6 +59,38 @@ def test_a_file_of_another_server_is_one_and_so_is_what_follows_it(files):
     assert "files between binlog.000003 and binlog.000004 are missing, or they are not of one binlog" in behind
 
 
+def test_a_file_of_another_version_without_a_start_of_its_server_is_a_fault(files):
+    shutil.copy(CLASSIC / "11.8/domains/binlog.000004", files)  # the same groups were logged before it
+    there, after = faults_of(files)
+    assert there.startswith("binlog.000004: MariaDB 11.8.")
+    assert after.startswith("binlog.000005: MariaDB 10.11.")
+    assert all(
+        fault.endswith("without a start of a server between them: they are not of one binlog")
+        for fault in (there, after)
+    )
+
+
+def test_files_without_groups_that_are_missing_are_a_note(files):
+    (files / "binlog.000009").unlink()
+    (files / "binlog.000008").rename(files / "binlog.000011")
+    assert faults_of(files) == [
+        "note: binlog.000011: files between binlog.000007 and binlog.000011 are not here; no event group is missing",
+        "note: binlog.000011: its server went on in another file after it, which is not here",
+    ]
+    assert faults_of(files / "binlog.000011") == []  # one file is all that was asked for
+
+
+def test_files_that_an_index_names_and_that_are_not_there_are_notes(files):
+    index = files / "binlog.index"
+    index.write_text("".join(f"/var/lib/mysql/{path.name}\n" for path in sorted(files.glob("binlog.00*"))))
+    assert faults_of(files) == []
+    index.write_text(index.read_text() + "./binlog.000010\n./\x1b[31m\n")
+    assert faults_of(files) == [
+        "note: binlog.index names \\u001b[31m, which is not here",
+        "note: binlog.index names binlog.000010, which is not here",
+    ]
+
+
 def test_behind_damage_the_numbers_of_files_still_tell_of_a_gap(files):
     path = files / "binlog.000002"
     data = bytearray(path.read_bytes())

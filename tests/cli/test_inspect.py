@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
+CLASSIC = IBB.parent / "classic"
 
 
 def test_inspect_shows_header_and_totals(run):
@@ -56,3 +58,51 @@ def test_inspect_does_not_follow_links_or_wait_for_fifos(run, tmp_path):
         code, _, err = run("inspect", tmp_path / name)
         assert code == 2
         assert name in err
+
+
+@pytest.mark.parametrize("name", ["10.11/domains/binlog.000006", "11.8/big/binlog.000001.xz"])
+def test_inspect_shows_head_and_totals_of_a_traditional_file(run, name):
+    expected = json.loads((CLASSIC / name).with_name("expected.json").read_text())
+    file = next(one for one in expected["files"] if one["name"] == Path(name).name.removesuffix(".xz"))
+    code, out, _ = run("inspect", CLASSIC / name, "--json")
+    head, totals, gtids = map(json.loads, out.splitlines())
+    assert (code, head["name"], head["server_version"]) == (0, file["name"], expected["server"])
+    assert sum(totals.values()) == file["events"]
+    assert set(gtids) == {"first GTID", "last GTID"}
+
+
+def test_inspect_lists_events_of_a_traditional_file_from_an_offset_on(run):
+    path = CLASSIC / "10.11/domains/binlog.000006"
+    code, out, _ = run("inspect", path, "--offset", 643)
+    assert code == 0
+    assert out.splitlines()[0] == "offset 643  type Gtid  server 2  end 685  info BEGIN GTID 2-2-25"
+    whole = [json.loads(line) for line in run("inspect", path, "--offset", 4, "--json")[1].splitlines()]
+    assert [line["offset"] for line in whole] == [4, *(line["end"] for line in whole[:-1])]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("classic/10.11/domains/binlog.000006", ("--offset", 5), ": no event begins at offset 5"),
+        ("classic/10.11/domains/binlog.000006", ("--offset", -1), " has no offset -1: expected one from 4 to 3395"),
+        ("classic/10.11/domains/binlog.000006", ("--page", 1), " has no pages: --offset N lists events"),
+        ("ibb/types/binlog-000000.ibb", ("--offset", 4), " has pages: --page N"),
+    ],
+)
+def test_inspect_says_what_a_file_has_instead(run, name, arguments, message):
+    path = IBB.parent / name
+    assert run("inspect", path, *arguments) == (2, "", f"ibbmaster: {path.name}{message}\n")
+
+
+@pytest.mark.parametrize("options", [(), ("--offset", 4)], ids=["totals", "events"])
+def test_inspect_reads_damaged_traditional_files_up_to_the_damage(run, tmp_path, options):
+    data, chance = (CLASSIC / "10.11/checksum-switch/binlog.000003").read_bytes(), random.Random(5)
+    path = tmp_path / "binlog.000001"
+    for _ in range(40):
+        damaged = bytearray(data[: chance.choice([len(data), chance.randrange(4, len(data))])])
+        for _ in range(chance.randrange(3)):
+            damaged[chance.randrange(4, len(damaged))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        code, out, err = run("inspect", path, *options)
+        assert (code, err.count("\n")) in ((0, 0), (2, 1)), (out, err)
+        assert (out.replace("\n", "") + err.strip()).isprintable()

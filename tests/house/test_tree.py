@@ -80,6 +80,10 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "sql/test_fast_rows.py": ("sql/answer_plan.py", "sql/row_writer.py", "kernel/row_values.py"),
     "sql/test_folding.py": ("sql/contents.py", "sql/row_conversion.py", "sql/row_events.py"),
     "schema/test_describing.py": ("schema/system_tables.py",),
+    # An event goes through all of them, and a group is valid afterwards or not.
+    "stages/test_filtering.py": (*("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),),
+    "stages/test_engine.py": ("stages/span.py", "stages/stage.py"),
+    "api/test_serving_options.py": ("api/option.py",),
     # A session is one state: where it is, and what it can name there.
     "server/test_dumping.py": ("server/dump_opening.py",),
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server

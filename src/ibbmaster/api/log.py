@@ -9,18 +9,19 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self, Unpack
 
 from ibbmaster.api.group import Group, RowShapes
 from ibbmaster.api.log_files import LogCheck, LogFiles, OnBytes, PagedLogFiles
+from ibbmaster.api.stage_options import StageOptions, staged
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.skipping import GroupFilter
-from ibbmaster.dump.start import check_start, is_logged
-from ibbmaster.errors import PositionError, PositionPurgedError, StoreError
+from ibbmaster.dump.start import check_start
+from ibbmaster.errors import ConfigurationError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.extras import needed_for
@@ -28,10 +29,10 @@ from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.group_content import RowReader
-from ibbmaster.log.history_cache import HistoryCache
+from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
 from ibbmaster.log.large_rows import large_rows
-from ibbmaster.log.locating import locate
+from ibbmaster.log.locating import expect_logged, locate
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.position import LogPosition
@@ -45,6 +46,8 @@ from ibbmaster.store.redo_check import RedoReport
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from ibbmaster.stages.engine import StagedLog
 
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 Position = GtidPosition | Gtid | str  # what may name how far a replica is; text as `0-1-100,1-1-7`
@@ -219,7 +222,7 @@ class Log:
         end = None if until is None else as_position(until)
         position = GtidPosition() if after is None else as_position(after)
         for gtid in (*position.values(), *(end or GtidPosition()).values()):
-            _check_logged(gtid, state)
+            expect_logged(gtid, state)
         if after is None:
             plan = engine.start_of_file()
             position = plan.state.position()
@@ -246,7 +249,9 @@ class Log:
         """The version of a table; the statements of the log are folded as far as they are asked for."""
         with self._history_lock:
             if self._logged_schema is None:
-                self._logged_schema = schema_of_log(self._engine, self._schema, self.history_cache, case=self.name_case)
+                self._logged_schema = schema_of_log(
+                    self._engine.with_past, self._schema, self.history_cache, case=self.name_case
+                )
             if self._history is None or place.position >= self._history.end:
                 self._history = self._logged_schema.history()
             return self._history.table_at(database, table, place)
@@ -288,6 +293,28 @@ class Log:
             while (found := reader.next_group()) is not None and found.start <= start:
                 if found.start == start:
                     yield found
+
+    def through(self, **options: Unpack[StageOptions]) -> StagedView:
+        """A part of this log, and what is left of it: a log like any other, to be read, served or copied.
+
+        `after` and `until` are GTIDs, as in `groups`; `only` and `except_` patterns for tables, as "shop.*", `domain`
+        and `server` numbers, `kinds` some of "rows", "statements" and "ddl", each one or several, also as text with
+        commas between. A transaction of which nothing is left keeps its GTID and is empty, with `drop_empty` it is
+        left out. A statement under a filter of tables that is not understood is an error when it is read.
+        docs/playing.md has the details.
+
+        Raises:
+            ConfigurationError: an option cannot be used with this log.
+            GtidError: a text is no position.
+            PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
+        """
+        return StagedView(self, staged(self._engine, options, self.find_name_case))
+
+    def find_name_case(self) -> NameCase:
+        """How its server compares names of tables, as far as that is given or the log says it."""
+        if self.name_case is not None:
+            return self.name_case
+        return schema_of_log(self._engine.with_past, self._schema, self.history_cache).history().case
 
     def seek(self, position: Position) -> Start:
         """Where a dump from a GTID position begins, and how that is found; or why it is refused.
@@ -422,8 +449,30 @@ class Log:
         self.close()
 
 
-def _check_logged(gtid: Gtid, state: GtidState) -> None:
-    if not is_logged(gtid, state):
-        latest = state.latest(gtid.domain_id)
-        has = f"nothing of domain {gtid.domain_id}" if latest is None else f"domain {gtid.domain_id} up to {latest}"
-        raise PositionError(f"GTID {gtid} is not in this log, which has {has}")
+class StagedView(Log):
+    """A log after stages. What copies or checks files does that with all of a log, and is refused here."""
+
+    def __init__(self, log: Log, engine: StagedLog) -> None:
+        super().__init__(log.path, engine, stored=log.stored, name_case=log.name_case, row_event_max=log.row_event_max)
+        self._schema = log._schema
+        self._whole = log
+        self.staged = engine
+
+    @property
+    def history_cache(self) -> HistoryCache:
+        return AbsentHistoryCache(self.path)
+
+    def bring_to_files(self) -> None:
+        self._whole.bring_to_files()
+
+    def to_arrow(self, **options: object) -> NoReturn:
+        raise self._refused("to_arrow")
+
+    def verify(self, **options: object) -> NoReturn:
+        raise self._refused("verify")
+
+    def back_up(self, *given: object, **options: object) -> NoReturn:
+        raise self._refused("back_up")
+
+    def _refused(self, what: str) -> ConfigurationError:
+        return ConfigurationError(f"{what} reads the files of a log: a log after stages has none, use groups()")

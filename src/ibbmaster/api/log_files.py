@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from ibbmaster.api.file_states import FileFacts, paged_facts, traditional_facts
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import DamageError
 from ibbmaster.ibb.page import PAGE_SIZE
@@ -60,6 +61,21 @@ class LogFiles(Protocol):
             StoreError: there are none, or they cannot be read.
         """
 
+    @property
+    def format_name(self) -> str:
+        """What kind of files they are, for people."""
+
+    def facts(self) -> list[FileFacts]:
+        """What there is to say of each file, its state among it.
+
+        Raises:
+            ClassicFormatError: the head of a traditional file cannot be read.
+            StoreError: the directory cannot be read.
+        """
+
+    def redo(self) -> RedoReport | None:
+        """What is in the redo log; None where there is none."""
+
     def expect_whole(self) -> None:
         """See that the files have what the log has, but for what a writer is about to bring there.
 
@@ -92,6 +108,15 @@ class PagedLogFiles(LogFiles):
             yield from verify(first, verified.totals, others=others, on_pages=lambda count: on_bytes(count * PAGE_SIZE))
         if redo is not None and redo.problem is not None:
             yield Fault(problem=redo.line())
+
+    format_name = "ibb"
+
+    def facts(self) -> list[FileFacts]:
+        return paged_facts(self._path, self._engine.files())
+
+    def redo(self) -> RedoReport | None:
+        with closing(RealDisk(self._path)) as disk:
+            return check_redo(disk, is_in_use=disk.is_locked)
 
     def expect_whole(self) -> None:
         if not any(file.size for file in self._engine.files()):
@@ -127,6 +152,14 @@ class ClassicLogFiles(LogFiles):
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
         return self._engine.verify(verified.totals, on_bytes)
+
+    format_name = "traditional"
+
+    def facts(self) -> list[FileFacts]:
+        return [traditional_facts(state) for state in self._engine.file_states()]
+
+    def redo(self) -> RedoReport | None:
+        return None
 
     def expect_whole(self) -> None:
         """What is in none of these files is in no log."""

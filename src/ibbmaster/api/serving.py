@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, Self, TypeVar, Unpack, get_args
+from typing import Any, Generic, Self, TypeVar, Unpack, get_args
 from urllib.parse import quote
 
 import trio
@@ -20,6 +20,7 @@ from ibbmaster.api import opening
 from ibbmaster.api.accounts import read_accounts
 from ibbmaster.api.log import Log
 from ibbmaster.api.serving_options import ServingOptions, TlsChoice, default_options
+from ibbmaster.api.stage_options import StageOptions, check_stages, expect_tables, given_stages
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
@@ -48,6 +49,7 @@ class CheckedOptions:
     primary: PrimaryOptions
     has_profile: bool  # one was given
     has_version: bool
+    stages: StageOptions = field(default_factory=lambda: StageOptions())
     password: str = field(repr=False)
 
     def for_log(self, log: Log) -> PrimaryOptions:
@@ -112,11 +114,15 @@ def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
         base=None if base is None else Path(base),
         name_case=parse_name_case("lower_case_table_names", given["lower_case_table_names"]),
         row_event_max=parse_row_event_max(given["max_row_event_bytes"]),
+        closes_at_end=given["at_end"] == "close",
     )
+    stages: Any = given_stages(given)
+    check_stages(stages)
     return CheckedOptions(
         primary=primary,
         has_profile=given["profile"] is not None,
         has_version=given["server_version"] is not None,
+        stages=stages,
         password=password,
     )
 
@@ -269,9 +275,10 @@ async def run_primary(
     read_again: Callable[[], CheckedOptions] | None = None,
 ) -> None:
     """`serve_trio` with options that are checked; at SIGHUP accounts and certificate become those of `read_again`."""
-    with _opened(log) as opened:
+    with _opened(log) as whole:
+        opened = await trio.to_thread.run_sync(_staged, whole, checked.stages)
         primary = Primary(opened.engine, checked.for_log(opened), opened.history_cache)
-        with _counted(opened, primary):
+        with _counted(whole, primary):
 
             def announce(port: int) -> None:
                 task_status.started(RunningPrimary(opened, primary, checked.password, port, primary.stop))
@@ -291,7 +298,8 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
     `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151);
     `base`, a dump that the log goes on from; `lower_case_table_names`, as the server that
     wrote the log has it (what the log says); `max_row_event_bytes`, as "512M", of the largest row
-    event that SELECT reads (4 GiB).
+    event that SELECT reads (4 GiB). `after`, `until`, `only`, `except_`, `domain`, `server`, `kinds` and `drop_empty`
+    are those of `Log.through`; at the end of such a part replicas stay connected, unless `at_end` is "close".
 
     Raises:
         ConfigurationError: an option cannot be used, or the address cannot be listened on.
@@ -351,6 +359,15 @@ def _opened(log: Log | opening.PathLike) -> Iterator[Log]:
         return
     with opening.open(log) as opened:
         yield opened
+
+
+def _staged(log: Log, options: StageOptions) -> Log:
+    """The log, or what is left of it."""
+    if not options:
+        return log
+    chosen = log.through(**options)
+    expect_tables(chosen.staged)
+    return chosen
 
 
 @contextlib.contextmanager

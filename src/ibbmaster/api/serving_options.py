@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Iterator
 from os import PathLike
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypedDict
 
-
-class Option(NamedTuple):
-    """What is the same wherever an option is given."""
-
-    default: Any
-    help: str = ""  # of its flag; "": the command line says it in another way
-    metavar: str | None = None
-    group: str | None = None  # the heading of its flag
-
+from ibbmaster.api.option import NamedOption, Option, named_options
+from ibbmaster.api.stage_options import PART, StageOptions
 
 TLS, SHAPE = "TLS", "what clients see"
 TlsChoice = Literal["auto", "off", "required"]
@@ -116,8 +108,18 @@ class PlainServingOptions(TypedDict, total=False):
     ]
 
 
-class ServingOptions(PlainServingOptions, total=False):
-    """How a log is served."""
+class ServingOptions(PlainServingOptions, StageOptions, total=False):
+    """How a log is served, and which part of it."""
+
+    at_end: Annotated[
+        Literal["stay", "close"],
+        Option(
+            "stay",
+            help="where the range ends, or a recording: keep replicas connected, with heartbeats, or end their dumps "
+            "in order (default: %(default)s)",
+            group=PART,
+        ),
+    ]
 
     tls: Annotated[
         TlsChoice,
@@ -125,24 +127,9 @@ class ServingOptions(PlainServingOptions, total=False):
     ]
 
 
-class NamedOption(NamedTuple):
-    """An option with what its annotation says of its values."""
-
-    name: str
-    option: Option
-    kind: type  # str, int or PathLike
-    choices: tuple[str | int, ...]  # empty: any
-
-
 def serving_options() -> Iterator[NamedOption]:
     """All options of serving, in the order of this file."""
-    for name, annotation in get_type_hints(ServingOptions, include_extras=True).items():
-        kind, option = get_args(annotation)
-        kinds = [part for part in _parts(kind) if part is not types.NoneType]
-        choices = tuple(choice for part in kinds if get_origin(part) is Literal for choice in get_args(part))
-        is_path = any(get_origin(part) is PathLike for part in kinds)
-        is_number = (int in kinds and str not in kinds) or any(isinstance(choice, int) for choice in choices)
-        yield NamedOption(name, option, PathLike if is_path else int if is_number else str, choices)
+    return named_options(ServingOptions)
 
 
 def serving_option(name: str) -> NamedOption:
@@ -154,7 +141,3 @@ def default_options() -> ServingOptions:
     """Each option as it is where it is left out."""
     defaults: Any = {name: option.default for name, option, _, _ in serving_options()}
     return defaults  # type: ignore[no-any-return]
-
-
-def _parts(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) in (types.UnionType, Union) else (kind,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -42,26 +42,34 @@ GROUPS_MAX = 1 << 15
 EVENT_BYTES_MIN = 19
 BLOCK_PAGES = 64
 ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
+OnStart = Callable[[EventGroup], object]
 
 
 @contextlib.contextmanager
-def kernel_source(log: LogEngine) -> Iterator[GroupSource]:
+def kernel_source(log: LogEngine) -> Iterator[LogEngine]:
     """What `event_batches` reads a log from: its files, where kernels can."""
     with contextlib.closing(log.groups(log.start_of_file())) as groups:
         yield BinlogDirectory(groups.disk) if isinstance(groups, PagedEventGroups) else log
 
 
 def event_batches(
-    source: GroupSource, log_range: LogRange, kernels: Kernels, *, is_strict: bool = True
+    source: GroupSource,
+    log_range: LogRange,
+    kernels: Kernels,
+    *,
+    is_strict: bool = True,
+    on_start: OnStart = lambda group: None,
 ) -> Iterable[EventBatch]:
     """The events of a range of a log; it `is_strict` where the log is known to reach to the end of the range.
+
+    `on_start` is given what is logged without a GTID: the FORMAT_DESCRIPTION of a server that was started.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
         EventError: a group does not consist of events.
     """
     if isinstance(source, BinlogDirectory):
-        return IbbBatches(source, log_range, kernels, is_strict=is_strict)
+        return IbbBatches(source, log_range, kernels, is_strict=is_strict, on_start=on_start)
     if isinstance(source, ClassicBinlog):
         return ClassicBatches(source, log_range, kernels)
     return GroupBatches(source, log_range, kernels)
@@ -190,8 +198,11 @@ class ClassicBatches(GroupBatches):
 class IbbBatches(GroupBatches):
     """The events of a range of an `.ibb` file, many groups at once where all is plain."""
 
-    def __init__(self, log: BinlogDirectory, log_range: LogRange, kernels: Kernels, *, is_strict: bool) -> None:
+    def __init__(
+        self, log: BinlogDirectory, log_range: LogRange, kernels: Kernels, *, is_strict: bool, on_start: OnStart
+    ) -> None:
         super().__init__(log, log_range, kernels)
+        self._on_start = on_start
         self._disk = log.disk
         self._is_strict = is_strict
         self._reader = EventGroupReader(
@@ -226,6 +237,8 @@ class IbbBatches(GroupBatches):
                 if group.gtid is not None and self._range.holds(group.start):
                     self._boundary.log([group.gtid])
                     yield from self._by_reference(group)
+                elif self._range.holds(group.start):
+                    self._on_start(group)
         if state[Field.GROUPS]:
             yield self._taken()
         if self._reader.position.file_no == self._range.file_no:

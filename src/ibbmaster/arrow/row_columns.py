@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -90,6 +90,7 @@ class RowColumns:
         self._valid = np.zeros((slots, ROWS_MAX), dtype=np.uint8)
         self._row_groups = np.zeros(ROWS_MAX, dtype=np.int64)
         self._row_kinds = np.zeros(ROWS_MAX, dtype=np.int64)
+        self._event_sizes = np.zeros(64, dtype=np.int64)  # of row events, by kind
         self._state = np.zeros(RowField.SIZE, dtype=np.int64)
         self._state[RowField.TABLE] = self._no_table
         self._last_rows: tuple[tuple[int, ...], int] = ((), 0)  # the group of the row before, and how many it had
@@ -159,7 +160,7 @@ class RowColumns:
                     tables.variant_count,
                     tables.steps,
                 ),
-                Decoded(self._values, self._valid, self._row_groups, self._row_kinds),
+                Decoded(self._values, self._valid, self._row_groups, self._row_kinds, self._sizes()),
             )
             number = int(state[RowField.EVENT])
             match RowStatus(status):
@@ -172,9 +173,7 @@ class RowColumns:
                         self._use_table(int(state[RowField.TABLE]))
                 case RowStatus.NEW_VARIANT:
                     with batch.naming_group(number):
-                        event = batch.event_view(number)
-                        tables.add_variant(event, self._row_of(event))
-                        self._make_slots(tables.slot_count)
+                        self._add_variant(batch.event_view(number))
                 case RowStatus.MANY_TABLES:
                     self._make_room()
                 case RowStatus.FULL:
@@ -184,6 +183,13 @@ class RowColumns:
                 case RowStatus.END:
                     yield from self._flush(batch)
                     return
+
+    def _sizes(self) -> Any:
+        """Bytes of row events, with room for each kind that is known."""
+        more = len(self._tables.variants) - len(self._event_sizes)
+        if more > 0:
+            self._event_sizes = np.concatenate([self._event_sizes, np.zeros(more, dtype=np.int64)])
+        return self._event_sizes
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """The log ends here.
@@ -236,7 +242,12 @@ class RowColumns:
                 return row
         raise unmapped(event)
 
-    def _complain(self, batch: EventBatch, number: int) -> NoReturn:
+    def _add_variant(self, event: Buffer) -> None:
+        """Know the kind of a row event."""
+        self._tables.add_variant(event, self._row_of(event))
+        self._make_slots(self._tables.slot_count)
+
+    def _complain(self, batch: EventBatch, number: int) -> None:
         """Say what is wrong with an event, as the reference decoder finds it."""
         event = batch.event_view(number)
         with batch.naming_group(number):

@@ -15,6 +15,7 @@ from ibbmaster.classic.following import FollowedFiles, Stamp
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
+from ibbmaster.classic.stored_file import StoredFileState, file_state
 from ibbmaster.classic.stored_groups import StoredGroups
 from ibbmaster.classic.verifying import verify_files
 from ibbmaster.classic.window import EventWindow
@@ -195,6 +196,15 @@ class ClassicBinlog(FileEngine):
         finally:
             if reader is not None:
                 reader.close()
+
+    def file_states(self) -> list[StoredFileState]:
+        """The files as their heads and ends have them.
+
+        Raises:
+            ClassicFormatError: a head cannot be read.
+        """
+        self._series.look()
+        return [file_state(file) for file in self._series.from_file(0)]
 
     def verify(self, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
         """What is wrong with the files, and with their order; see `verify_files`."""

@@ -31,6 +31,7 @@ class FollowedFiles:
 
     Attributes:
         resets: how often other files have taken the place of those there were.
+        takes_more: whether a directory or an index is asked what is there; files that were named are all.
 
     Raises:
         ClassicFormatError: when heads are needed: a file does not begin as a traditional binlog, or is encrypted.
@@ -44,8 +45,7 @@ class FollowedFiles:
         self._heads: dict[int, FileHead] = {}
         self.resets = 0
         self._unfinished: tuple[Stamp, str] | None = None
-        #: A directory or an index is asked what is there; files that were named are all there shall be.
-        self._takes_more = any(path.is_dir() or path.name.endswith(INDEX_SUFFIX) for path in self._paths)
+        self.takes_more = any(path.is_dir() or path.name.endswith(INDEX_SUFFIX) for path in self._paths)
 
     @property
     def first(self) -> ClassicFile:
@@ -119,7 +119,7 @@ class FollowedFiles:
                 return self._begin_anew()
             if found.st_size != self.last.size_bytes:
                 self._files[-1] = replace(self.last, size_bytes=found.st_size)
-            while self._takes_more and (next_file := self._next_file()) is not None:
+            while self.takes_more and (next_file := self._next_file()) is not None:
                 size_bytes = self.last.path.stat().st_size  # it is complete now
                 self._files[-1] = replace(self.last, size_bytes=size_bytes)
                 self._files.append(next_file)

@@ -244,14 +244,28 @@ def starts_like_a_binlog(path: Path) -> bool:
         return stream.read(len(magic)) == magic
 
 
-def _files_of_index(index: Path) -> list[Path]:
+def index_path(file: ClassicFile) -> Path:
+    """Where the index of a file's binlog is, if there is one."""
+    return file.path.with_name(file.name.rpartition(".")[0] + INDEX_SUFFIX)
+
+
+def index_lines(index: Path) -> list[str]:
+    """The names in an index file, as they are there.
+
+    Raises:
+        StoreError: there is none, or it is too large for one.
+    """
     if not index.is_file():
         raise MissingFileError(f"{index} is not a file")
     if index.stat().st_size > INDEX_SIZE_MAX:
         raise StoreError(f"{index} is too large for an index file")
     lines = index.read_bytes().decode("utf-8", "surrogateescape").splitlines()
+    return list(filter(None, map(str.strip, lines)))
+
+
+def _files_of_index(index: Path) -> list[Path]:
     paths = []
-    for line in filter(None, map(str.strip, lines)):
+    for line in index_lines(index):
         beside = index.parent / Path(line).name  # a copied index still has the folders of the server
         for path in (beside, beside.with_name(beside.name + XZ_SUFFIX), index.parent / line):
             if path.is_file():

@@ -15,10 +15,12 @@ Invariants:
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ibbmaster.classic.groups import LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
-from ibbmaster.classic.head import GTID_LIST_SIZE_MAX, is_marked_in_use
+from ibbmaster.classic.head import GTID_LIST_SIZE_MAX, FileHead, is_marked_in_use
 from ibbmaster.classic.roles import KNOWN_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.window import Truncated
@@ -175,10 +177,14 @@ class StoredFileReader(ClassicFileReader):
     # What is there -----------------------------------------------------------------------
 
     def _is_ended(self) -> bool:
-        """Whether its server has ended the file: the last event is a STOP, or a ROTATE to a name as long."""
+        """Whether its server has ended the file; one that is still written is not packed."""
+        return self.window.source.descriptor is None or self.end_type() is not None
+
+    def end_type(self) -> EventType | None:
+        """The type of the last event, if it is a STOP, or a ROTATE to a name as long; None of a packed file."""
         source, checksum_size = self.window.source, self.window.checksum_size
         if source.descriptor is None:
-            return True  # a file that is still written is not packed
+            return None
         size_bytes = source.size_bytes
         for event_type, body_size in ((EventType.STOP, 0), (EventType.ROTATE, 8 + len(self.file.name.encode()))):
             size = EVENT_HEADER_SIZE + body_size + checksum_size
@@ -186,8 +192,8 @@ class StoredFileReader(ClassicFileReader):
             if len(found) == EVENT_HEADER_SIZE:
                 _, found_type, _, found_size, log_pos, _ = HEADER.unpack(found)
                 if (found_type, found_size, log_pos) == (event_type, size, size_bytes & 0xFFFFFFFF):
-                    return True
-        return False
+                    return event_type
+        return None
 
     def _expect_event(self) -> None:
         """Whether an event begins at the first offset, which a client has named.
@@ -290,3 +296,27 @@ class StoredFileReader(ClassicFileReader):
             f"{self.file.name} offset {offset}: {_CUT}{size}: {cause}; dumps wait for the rest. "
             "`ibbmaster verify` tells whether all before it is right"
         )
+
+
+class StoredFileState(NamedTuple):
+    """A file as its head and its end have it.
+
+    Attributes:
+        is_marked_in_use: its server has not closed it, as far as it says.
+        end: the type of its last event if that is a STOP or a ROTATE; of a packed file that is not looked at.
+    """
+
+    file: ClassicFile
+    head: FileHead
+    is_marked_in_use: bool
+    end: EventType | None
+
+
+def file_state(file: ClassicFile) -> StoredFileState:
+    """Look at the head and the end of a file.
+
+    Raises:
+        ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
+    """
+    with contextlib.closing(StoredFileReader(file)) as reader:
+        return StoredFileState(file, reader.head, reader.is_marked_in_use, reader.end_type())

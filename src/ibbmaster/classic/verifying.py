@@ -8,14 +8,20 @@ from collections.abc import Callable, Iterator
 from ibbmaster.classic.continuing import continued, missing_between
 from ibbmaster.classic.following import FollowedFiles
 from ibbmaster.classic.groups import ClassicFileReader
-from ibbmaster.classic.series import ClassicFile
-from ibbmaster.errors import EventError, GapError, IbbMasterError
+from ibbmaster.classic.head import FileHead
+from ibbmaster.classic.series import ClassicFile, index_lines, index_path
+from ibbmaster.classic.stored_file import file_state
+from ibbmaster.codec.printable import printable
+from ibbmaster.errors import EventError, GapError, IbbMasterError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.rows.partial import FragmentChecks
 from ibbmaster.event.split import EventSplitter
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.position import NamedPosition
+
+UNLISTED_MAX = 20  # files that an index names and that are not there, each a note
 
 
 def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
@@ -25,6 +31,7 @@ def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int]
     it is known again at the next file, where only the number of the file shows a gap.
     """
     before: ClassicFile | None = None
+    version = ""  # of the server that wrote the file before
     state: GtidState | None = None  # at the end of the file before; None if that is not known
     for file in series.from_file(0):
         try:
@@ -34,11 +41,14 @@ def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int]
                         state, notice = continued(before, state, file, reader.head)
                         if notice is not None:
                             yield Fault(problem=notice, severity=Severity.NOTE)
+                        yield from _empty_files(before, file)
+                        yield from _other_server(before, version, file, reader.head)
                     elif before is not None:
                         yield from _missing(before, file)
                 except GapError as error:
                     yield Fault(problem=str(error))
                 state = (reader.head.state or GtidState()).copy()
+                version = reader.head.server_version
                 for group in reader.groups():
                     assert group.gtid is not None
                     state.log(group.gtid)
@@ -54,6 +64,46 @@ def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int]
             state = None
         totals.files += 1
         before = file
+    yield from _files_elsewhere(series)
+
+
+def _empty_files(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:
+    """Files whose numbers are missing, although no group is."""
+    if _is_gap(before, file):
+        problem = f"files between {before.name} and {file.name} are not here; no event group is missing"
+        yield Fault(problem=f"{file.name}: {problem}", severity=Severity.NOTE)
+
+
+def _other_server(before: ClassicFile, version: str, file: ClassicFile, head: FileHead) -> Iterator[Fault]:
+    """A file of another version, which only a server that was started writes."""
+    if version and head.server_version != version and not head.is_restart:
+        yield Fault(
+            problem=f"{file.name}: MariaDB {printable(head.server_version)} wrote it, and {printable(version)} "
+            f"{before.name}, without a start of a server between them: they are not of one binlog"
+        )
+
+
+def _files_elsewhere(series: FollowedFiles) -> Iterator[Fault]:
+    """Files that an index beside these names, or that must come after the last one."""
+    files, last = series.from_file(0), series.last
+    if not series.takes_more:
+        return
+    unlisted = _named_in_index(last) - {file.name for file in files}
+    for name in sorted(unlisted)[:UNLISTED_MAX]:
+        problem = f"{index_path(last).name} names {printable(name)}, which is not here"
+        yield Fault(problem=problem, severity=Severity.NOTE)
+    with contextlib.suppress(IbbMasterError):
+        if not unlisted and file_state(last).end is EventType.ROTATE:
+            problem = f"{last.name}: its server went on in another file after it, which is not here"
+            yield Fault(problem=problem, severity=Severity.NOTE)
+
+
+def _named_in_index(last: ClassicFile) -> set[str]:
+    """The names in the index beside a file; none if there is no index that can be read."""
+    try:
+        return {line.rpartition("/")[2] for line in index_lines(index_path(last))}
+    except StoreError:
+        return set()
 
 
 def _wrong_fragments(group: EventGroup, on_bytes: Callable[[int], object]) -> str | None:
@@ -78,5 +128,9 @@ def _wrong_fragments(group: EventGroup, on_bytes: Callable[[int], object]) -> st
 
 def _missing(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:
     """A gap in the numbers of two files, where nothing else shows it."""
-    if before.number is not None and file.number is not None and file.number > before.number + 1:
+    if _is_gap(before, file):
         yield Fault(problem=f"{file.name}: {missing_between(before, file)}")
+
+
+def _is_gap(before: ClassicFile, file: ClassicFile) -> bool:
+    return before.number is not None and file.number is not None and file.number > before.number + 1

@@ -9,13 +9,16 @@ import os
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ibbmaster.api.serving_options import NamedOption, serving_option
+from ibbmaster.api.option import NamedOption, flag_of
+from ibbmaster.api.serving_options import serving_option
+from ibbmaster.api.stage_options import stage_options
 from ibbmaster.errors import ConfigurationError, FormatError, StoreError
 
 if TYPE_CHECKING:
     import ibbmaster
+    from ibbmaster.api.stage_options import StageOptions
 
 
 def add_directory(parser: argparse.ArgumentParser) -> None:
@@ -37,14 +40,35 @@ def add_name_case(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> 
 def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, named: NamedOption) -> None:
     """Add a flag for an option of serving, with its type, default and help."""
     name, option, kind, choices = named
+    if kind is bool:
+        parser.add_argument(flag_of(name), dest=name, action="store_true", help=option.help)
+        return
     parser.add_argument(
-        f"--{name.replace('_', '-')}",
-        type=Path if kind is PathLike else kind,
+        flag_of(name),
+        dest=name,
+        action="append" if kind is list else "store",
+        type=Path if kind is PathLike else str if kind is list else kind,
         choices=choices or None,
         default=option.default,
         help=option.help,
         metavar=option.metavar,
     )
+
+
+def add_stages(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that choose a part of a log, and what its transactions go through."""
+    groups: dict[str | None, argparse._ArgumentGroup] = {}
+    for named in stage_options():
+        heading = named.option.group
+        if heading not in groups:
+            groups[heading] = parser.add_argument_group(heading)
+        add_option(groups[heading], named)
+
+
+def chosen_stages(args: argparse.Namespace) -> StageOptions:
+    """What the flags of `add_stages` say, as `Log.through` takes it."""
+    said: Any = {name: getattr(args, name) for name, *_ in stage_options()}
+    return said  # type: ignore[no-any-return]
 
 
 def size(text: str) -> int:

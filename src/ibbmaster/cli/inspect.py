@@ -1,10 +1,11 @@
-"""`ibbmaster inspect`: what is in a file, page by page."""
+"""`ibbmaster inspect`: what is in a file, page by page or event by event."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   ibbmaster inspect binlog-000000.ibb              header and what the file holds
   ibbmaster inspect binlog-000000.ibb --page 1     the chunks of one page
+  ibbmaster inspect binlog.000001                  head and what a traditional file holds
+  ibbmaster inspect binlog.000001 --offset 4       its events from an offset on
 """
 
 
@@ -23,32 +26,98 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "inspect",
         help="show what is in one file or page",
-        description="Show the header of a file and count what it holds, or list the chunks of one page.",
+        description="Show the header of a file and count what it holds, or list the chunks of one page, or of a "
+        "traditional file the events from an offset on.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="a binlog-NNNNNN.ibb file")
+    parser.add_argument("file", type=Path, metavar="FILE", help="a binlog-NNNNNN.ibb file, or a traditional file")
     parser.add_argument("--page", type=int, metavar="N", help="list the chunks of page N; 0 is the header")
+    parser.add_argument(
+        "--offset", type=int, metavar="N", help="list the events of a traditional file from byte N on; 4 is the first"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the header, the totals or the chunks."""
+    from ibbmaster.classic.series import starts_like_a_binlog
+    from ibbmaster.codec.printable import printable
     from ibbmaster.disk.local import RealDisk
     from ibbmaster.errors import ConfigurationError
     from ibbmaster.ibb.file_name import parse_file_name
 
     file_no = parse_file_name(args.file.name)
-    if file_no is None:
+    if file_no is not None:
+        if args.offset is not None:
+            raise ConfigurationError(f"{args.file.name} has pages: --page N")
+        disk = RealDisk(args.file.parent)
+        lines = _page(disk, file_no, args.page) if args.page is not None else _file(disk, file_no)
+    elif not args.file.is_file() or not starts_like_a_binlog(args.file):
         raise ConfigurationError(
-            f"{args.file.name} is not the name of a binlog file: expected one like binlog-000000.ibb"
+            f"{args.file.name} is not the name of a binlog file: expected one like binlog-000000.ibb, "
+            "or a traditional file"
         )
-    disk = RealDisk(args.file.parent)
-    lines = _page(disk, file_no, args.page) if args.page is not None else _file(disk, file_no)
+    elif args.page is not None:
+        raise ConfigurationError(f"{args.file.name} has no pages: --offset N lists events")
+    else:
+        lines = _events(args.file, args.offset) if args.offset is not None else _traditional(args.file)
     for line in lines:
-        print(json.dumps(line) if args.json else "  ".join(f"{key} {value}" for key, value in line.items()))
+        print(json.dumps(line) if args.json else printable("  ".join(f"{key} {value}" for key, value in line.items())))
     return 0
+
+
+def _traditional(path: Path) -> Iterator[dict[str, Any]]:
+    """What the head of a traditional file says, then totals over its events."""
+    from ibbmaster.api.file_states import traditional_facts
+    from ibbmaster.classic.engine import ClassicBinlog
+    from ibbmaster.event.header import decode_event_header
+    from ibbmaster.event.split import event_heads
+    from ibbmaster.event.types import type_name
+
+    counts: dict[str, int] = {}
+    gtids: list[Any] = []
+    with closing(ClassicBinlog([path])) as engine:
+        [found] = engine.file_states()
+        yield traditional_facts(found)
+        with closing(engine.stored_groups(engine.start_of_file())) as groups:
+            while (group := groups.next_group()) is not None:
+                for event in event_heads(group.gtid_event, group.body):
+                    name = type_name(decode_event_header(event).event_type)
+                    counts[name] = counts.get(name, 0) + 1
+                if group.gtid is not None:
+                    gtids = [*gtids[:1], group.gtid]
+        yield {f"{name} events": count for name, count in sorted(counts.items())}
+        if gtids:
+            yield {"first GTID": str(gtids[0]), "last GTID": str(gtids[-1])}
+        if engine.unfinished is not None:
+            yield {"note": engine.unfinished}
+
+
+def _events(path: Path, offset: int) -> Iterator[dict[str, Any]]:
+    """The events of a traditional file from an offset on, as SHOW BINLOG EVENTS lists them."""
+    from ibbmaster.classic.engine import ClassicBinlog
+    from ibbmaster.dialogue.refusal import RefusedError
+    from ibbmaster.errors import ConfigurationError
+    from ibbmaster.server.listing import stored_rows
+
+    with closing(ClassicBinlog([path])) as engine:
+        [file] = engine.files()
+        if offset < 0:
+            raise ConfigurationError(f"{file.name} has no offset {offset}: expected one from 4 to {file.size}")
+        try:
+            rows = stored_rows(engine, file, offset)
+        except RefusedError:
+            raise ConfigurationError(f"{file.name}: no event begins at offset {offset}") from None
+        for row in rows:
+            yield {
+                "offset": row.position,
+                "type": row.event_type,
+                "server": row.server_id,
+                "end": row.end_position,
+                "info": row.info,
+            }
 
 
 def _file(disk: Any, file_no: int) -> Iterator[dict[str, Any]]:

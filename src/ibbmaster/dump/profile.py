@@ -76,6 +76,10 @@ class Profile:
             return self
         return replace(self, sends_files=True, event_checksum=checksum_algorithm, log_pos_rule=LogPosRule.STORED)
 
+    def made_of_files(self, checksum_algorithm: ChecksumAlgorithm) -> Profile:
+        """The same for what is made of such a log: its events end as those of the files do."""
+        return replace(self, event_checksum=checksum_algorithm) if self.rotates_with_files else self
+
     def with_version(self, text: str) -> Profile:
         """The same kind of primary under another version, everywhere.
 

@@ -230,6 +230,7 @@ class Decoded(NamedTuple):
     valid: Bytes  # whether a value is there
     row_groups: Numbers  # in which group a row is
     row_kinds: Numbers  # of which kind of row event, and which image
+    event_sizes: Numbers  # by kind of row event: bytes of those that were read to their end, counted on
 
 
 class FileRange(NamedTuple):

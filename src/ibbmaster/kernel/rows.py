@@ -242,7 +242,7 @@ def decode_rows(data, events, state, known, decoded):
     Stops at an event for which the caller has to do something; call it again then.
     """
     open_tables, store, maps, map_count, variants, variant_count, steps = known
-    values, valid, row_groups, row_kinds = decoded
+    values, valid, row_groups, row_kinds, event_sizes = decoded
     event_count = len(events)
     row, event = state[RowField.ROWS], state[RowField.EVENT]
     row_max = len(row_groups)
@@ -319,6 +319,7 @@ def decode_rows(data, events, state, known, decoded):
         if status != RowStatus.END:
             state[RowField.OFFSET] = offset if status == RowStatus.FULL else 0
             break
+        event_sizes[variant] += size
         state[RowField.OFFSET] = 0
         event += 1
     state[RowField.ROWS], state[RowField.EVENT] = row, event

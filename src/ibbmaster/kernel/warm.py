@@ -209,7 +209,7 @@ def _decode(source: Any) -> None:
     )
     known = KnownTables(open_tables, data, maps, 0, variants, 0, steps)
     slots = np.zeros((2, 1), dtype=np.int64)
-    decoded = Decoded(slots, np.zeros((2, 1), dtype=np.uint8), numbers, numbers)
+    decoded = Decoded(slots, np.zeros((2, 1), dtype=np.uint8), numbers, numbers, numbers)
     decode_rows(source, events[:0], np.zeros(int(RowField.SIZE), dtype=np.int64), known, decoded)
 
 

@@ -46,6 +46,19 @@ class HistoryCache:
             self._kept_in.write(data)
 
 
+class AbsentHistoryCache(HistoryCache):
+    """Keeps nothing: the log is what is left of that at a path, each time of something else."""
+
+    def __init__(self, log_path: Path) -> None:
+        super().__init__(log_path, is_written=False)
+
+    def read(self) -> Iterator[bytes]:
+        return iter(())
+
+    def write(self, data: bytes) -> None:
+        """There is no place for it."""
+
+
 def _own_file(log_path: Path) -> CacheFile | None:
     directory = cache_directory()
     if directory is None:

@@ -201,6 +201,16 @@ class LogEngine(GroupSource, Protocol):
         """What is to be said of a part of an event or a group at the end, where readers wait for the rest; quick."""
         return None
 
+    @property
+    def with_past(self) -> LogEngine:
+        """This log with what was logged before it, as far as that is there: tables come from there."""
+        return self
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing comes after what there is: this is a part of a log, or a recording, up to its end."""
+        return False
+
     def wait_for_growth(self, timeout_s: float) -> bool:
         """Wait until the durable end has moved since the last call; False if it has not in time, and at first.
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ibbmaster.errors import FormatError, PositionError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.interface import LogEngine, OnFault, ReadPlan
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.position import LOG_START, LogPosition
@@ -26,6 +26,11 @@ def locate(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None =
     """
     plan = _plan_of(log, position, on_fault)
     return _locate(position, plan, _planned_groups(log, plan, on_fault))
+
+
+def locate_in(log: LogEngine, position: GtidPosition, plan: ReadPlan) -> dict[int, LogPosition]:
+    """As `locate`, by who knows a place in front of what the position names: it need not name every domain."""
+    return _locate(position, plan, _groups_from(log, plan))
 
 
 class ReadStart(NamedTuple):
@@ -63,6 +68,19 @@ def readable_groups(log: LogEngine, start: LogPosition, on_fault: OnFault) -> It
     """The groups from a place on, without what is damaged."""
     for log_range in log.ranges(start, log.end(), size=WHOLE_FILE):
         yield from log.groups_in(log_range, on_fault=on_fault)
+
+
+def expect_logged(gtid: Gtid, state: GtidState) -> None:
+    """Whether a GTID, or a later one of its server, is logged.
+
+    Raises:
+        PositionError: it is not; the text says what is.
+    """
+    logged = state.seq_no(gtid.domain_id, gtid.server_id)
+    if logged is None or logged < gtid.seq_no:
+        latest = state.latest(gtid.domain_id)
+        has = f"nothing of domain {gtid.domain_id}" if latest is None else f"domain {gtid.domain_id} up to {latest}"
+        raise PositionError(f"GTID {gtid} is not in this log, which has {has}")
 
 
 def _plan_of(log: LogEngine, position: GtidPosition, on_fault: OnFault | None) -> ReadPlan:

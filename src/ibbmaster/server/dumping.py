@@ -86,6 +86,9 @@ async def _send(block: Block, sender: Sender, stage: Stage | None) -> None:
 
 async def _wait_at_end(session: DumpSession, follower: Follower, generation: int, connection: Session) -> None:
     """Wait for growth, the next heartbeat, or a request to end the dump."""
+    if follower.is_over():
+        session.end_of_service()
+        return
     session.reached_end(now=trio.current_time())
     if session.is_finished:
         return

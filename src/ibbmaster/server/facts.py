@@ -40,7 +40,7 @@ class PrimaryFacts:
         self.profile = options.profile
         self.server_version = options.profile.server_version
         self.tables: LogTables = PrimaryTables(
-            engine,
+            engine.with_past,
             cache,
             options.base,
             case=options.name_case,

@@ -31,7 +31,10 @@ class Follower:
         wait_for_growth: Callable[[float], bool],
         tell_growth: Callable[[Callable[[], object]], Callable[[], None] | None] = lambda call: None,
         unfinished: Callable[[], str | None] = lambda: None,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`is_over` says whether a dump at the end of the log is to end, because nothing more comes."""
+        self.is_over = is_over
         self._wait_for_growth = wait_for_growth
         self._tell_growth = tell_growth
         self._unfinished = unfinished

@@ -33,6 +33,7 @@ class PrimaryOptions:
     name_case: NameCase | None = None  # lower_case_table_names of the server that wrote the log; None: what that says
     row_event_max: int | None = None  # bytes of one, put together and unpacked, in SELECT; None: what a log can have
     stages: tuple[Callable[[Session], Stage | None], ...] = ()  # what the bytes of each dump go through, in this order
+    closes_at_end: bool = False  # a dump ends where the log is over, instead of staying with heartbeats
     has_kernels: bool = True  # compiled kernels are loaded, in a thread
     observer: Observer | None = None  # who is asked at each step of a connection
 

@@ -28,6 +28,7 @@ from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import EndReason, Registry
 from ibbmaster.server.working import Workers
+from ibbmaster.stages.engine import StagedLog
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.work import BreakReason
 
@@ -49,10 +50,17 @@ class Primary:
     def __init__(self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None = None) -> None:
         if isinstance(engine, FileEngine):
             options = replace(options, profile=options.profile.of_files(engine.checksum_algorithm))
+        elif isinstance(engine, StagedLog) and engine.checksum_algorithm is not None:
+            options = replace(options, profile=options.profile.made_of_files(engine.checksum_algorithm))
         self.engine = engine
         self.options = options
         self.registry = Registry()
-        self.follower = Follower(engine.wait_for_growth, engine.tell_growth, lambda: engine.unfinished)
+        self.follower = Follower(
+            engine.wait_for_growth,
+            engine.tell_growth,
+            lambda: engine.unfinished,
+            lambda: options.closes_at_end and engine.is_over,
+        )
         self.guard = LoginGuard(time.monotonic)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()

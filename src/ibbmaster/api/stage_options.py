@@ -1,0 +1,217 @@
+"""What a log may go through on its way to a reader: each option said once, and made into stages.
+
+`Log.through` takes these options, `ibbmaster.serve` has them among its own, and commands have a flag for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+from ibbmaster.api.option import NamedOption, Option, flag_of, named_options
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.schema.name_case import NameCase
+
+if TYPE_CHECKING:
+    from ibbmaster.log.interface import LogEngine
+    from ibbmaster.stages.engine import StagedLog
+    from ibbmaster.stages.stage import GroupTransform
+    from ibbmaster.stages.table_pattern import TableChoice, TablePattern
+
+PART, FILTER, OTHER = "which part of the log", "what of it", "under other names"
+TABLES_SHOWN = 8
+Many = str | Sequence[str] | None  # several in a text are divided by commas
+
+
+class StageOptions(TypedDict, total=False):
+    """A part of a log, and what is left out or changed in it. Without any the log is as it is."""
+
+    after: Annotated[
+        str | None,
+        Option(None, help="begin after these GTIDs, one a domain, as 0-1-100,1-1-7", metavar="POSITION", group=PART),
+    ]
+    until: Annotated[
+        str | None,
+        Option(
+            None,
+            help="end after these GTIDs, one a domain; domains that are not named have nothing",
+            metavar="POSITION",
+            group=PART,
+        ),
+    ]
+    only: Annotated[
+        Many,
+        Option(
+            None,
+            help="only these tables, as 'shop.*' or 'shop.orders,shop.items'; may be given several times",
+            metavar="TABLES",
+            group=FILTER,
+        ),
+    ]
+    except_: Annotated[Many, Option(None, help="not these tables, as 'shop.log_*'", metavar="TABLES", group=FILTER)]
+    domain: Annotated[Many, Option(None, help="only these GTID domains, as 0,2", metavar="IDS", group=FILTER)]
+    server: Annotated[
+        Many, Option(None, help="only what these server ids have logged, as 1,7", metavar="IDS", group=FILTER)
+    ]
+    kinds: Annotated[
+        Many,
+        Option(
+            None,
+            help="only rows (row events), statements (changes of rows in statement format) or ddl; several with commas",
+            metavar="KINDS",
+            group=FILTER,
+        ),
+    ]
+    drop_empty: Annotated[
+        bool,
+        Option(
+            False,
+            help="leave out a transaction of which nothing is left; without this it keeps its GTID, and is empty",
+            group=FILTER,
+        ),
+    ]
+
+
+def stage_options() -> Iterator[NamedOption]:
+    """All of them, in the order of this file."""
+    return named_options(StageOptions)
+
+
+def given_stages(options: Any) -> dict[str, Any]:
+    """Those among some options that are given: an empty dictionary means the log as it is."""
+    defaults = {name: option.default for name, option, *_ in stage_options()}
+    return {name: options[name] for name in defaults if options.get(name, defaults[name]) != defaults[name]}
+
+
+def check_stages(options: StageOptions) -> None:
+    """Refuse what cannot be used with any log.
+
+    Raises:
+        ConfigurationError: a value cannot be read.
+        TypeError: there is no option of that name.
+    """
+    unknown = sorted(options.keys() - {name for name, *_ in stage_options()})
+    if unknown:
+        raise TypeError(f"there is no stage {unknown[0]!r}")
+    for name in ("after", "until"):
+        if (text := options.get(name)) is not None:
+            GtidPosition.parse(str(text))
+    _kinds(options)
+    _patterns(options, "only")
+    _patterns(options, "except_")
+    _ids(options, "domain")
+    _ids(options, "server")
+
+
+def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCase]) -> StagedLog:
+    """A log as it is after these options. `find_case` says how its server compares names.
+
+    Raises:
+        ConfigurationError: an option cannot be used with this log.
+        GtidError: a text is no position.
+        PositionError, FormatError, ClassicFormatError, StoreError: as `Log.groups`.
+    """
+    from ibbmaster.stages.engine import StagedLog
+    from ibbmaster.stages.span import span_of
+
+    check_stages(options)
+    after, until = options.get("after"), options.get("until")
+    span = None
+    if after is not None or until is not None:
+        begin, end = (None if text is None else GtidPosition.parse(text) for text in (after, until))
+        span = span_of(log, begin, end)
+    stages = list(_stages(log.state(), options, find_case))
+    return StagedLog(log, stages, span)
+
+
+def _stages(state: GtidState, options: StageOptions, find_case: Callable[[], NameCase]) -> Iterator[GroupTransform]:
+    from ibbmaster.stages.filtering import KINDS, ContentFilter, OriginFilter
+    from ibbmaster.stages.table_pattern import TableChoice
+
+    drops_empty = options.get("drop_empty", False)
+    domain_ids, server_ids = _ids(options, "domain"), _ids(options, "server")
+    _expect_some("domain", domain_ids, {gtid.domain_id for gtid in state})
+    _expect_some("server", server_ids, {gtid.server_id for gtid in state})
+    if domain_ids or server_ids:
+        yield OriginFilter(domain_ids=domain_ids, server_ids=server_ids, drops_empty=drops_empty)
+    kinds = _kinds(options)
+    only, leaves_out = _patterns(options, "only"), _patterns(options, "except_")
+    tables = TableChoice(only, leaves_out, find_case) if only or leaves_out else None
+    if tables is not None or kinds:
+        yield ContentFilter(tables, kinds or KINDS, drops_empty=drops_empty)
+
+
+def expect_tables(log: StagedLog) -> None:
+    """See that each pattern for tables is about some; reads the log up to where that is known.
+
+    Raises:
+        ConfigurationError: a pattern is about none; the text says which tables there are.
+        FormatError, ClassicFormatError, StoreError, StageError: the log cannot be read.
+    """
+    choices = [tables for stage in log.stages if (tables := getattr(stage, "tables", None)) is not None]
+    for choice in choices:
+        _expect_matched(log, choice)
+
+
+def _expect_matched(log: StagedLog, choice: TableChoice) -> None:
+    from contextlib import closing
+
+    asked = -1
+    with closing(log.groups(log.start_of_file())) as groups:
+        while (group := groups.next_group()) is not None:
+            for _ in group.body:
+                pass
+            if len(choice.known) != asked:
+                asked = len(choice.known)
+                if not choice.unmatched:
+                    return
+    unmatched = choice.unmatched
+    if unmatched and choice.known:
+        names = sorted(map(str, choice.known))
+        more = f" and {len(names) - TABLES_SHOWN} more" if len(names) > TABLES_SHOWN else ""
+        raise ConfigurationError(
+            f"no table of this log matches {unmatched[0]}: it has {', '.join(names[:TABLES_SHOWN])}{more}"
+        )
+    if unmatched:
+        raise ConfigurationError(f"no table of this log matches {unmatched[0]}: nothing in it names a table")
+
+
+def _expect_some(name: str, wanted: frozenset[int], known: set[int]) -> None:
+    missing = sorted(wanted - known)
+    if missing and known:
+        there = ", ".join(map(str, sorted(known)[:TABLES_SHOWN]))
+        raise ConfigurationError(f"{flag_of(name)} {missing[0]}: this log has nothing of it, but of {there}")
+
+
+def _values(options: StageOptions, name: str) -> list[str]:
+    given: Any = options.get(name)
+    texts = [given] if isinstance(given, str) else list(given or ())
+    values = [value.strip() for text in texts for value in str(text).split(",")]
+    if given is not None and not all(values or [""]):
+        raise ConfigurationError(f"{flag_of(name)} {given!r}: expected one or several, divided by commas")
+    return values
+
+
+def _ids(options: StageOptions, name: str) -> frozenset[int]:
+    values = _values(options, name)
+    for value in values:
+        if not (value.isascii() and value.isdigit() and int(value) < 2**32):
+            raise ConfigurationError(f"{flag_of(name)} {value[:60]!r}: expected numbers from 0 to {2**32 - 1}")
+    return frozenset(map(int, values))
+
+
+def _kinds(options: StageOptions) -> list[Any]:
+    from ibbmaster.stages.filtering import KINDS
+
+    values = _values(options, "kinds")
+    for value in values:
+        if value not in KINDS:
+            raise ConfigurationError(f"--kinds {value[:60]!r}: choose of {', '.join(KINDS)}")
+    return values
+
+
+def _patterns(options: StageOptions, name: str) -> list[TablePattern]:
+    from ibbmaster.stages.table_pattern import TablePattern
+
+    return [TablePattern.parse(value) for value in _values(options, name)]

@@ -1,0 +1,58 @@
+"""`ibbmaster info`: what is in a log or in one file of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+EXAMPLES = """examples:
+  ibbmaster info /srv/ibb                     files, times, GTIDs, tables, largest groups
+  ibbmaster info /srv/ibb/binlog-000003.ibb   of one file
+  ibbmaster info /var/lib/mysql/binlog.index --json
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `info` to the command line."""
+    parser = subparsers.add_parser(
+        "info",
+        help="show what is in a log: times, GTIDs, tables, largest groups, files and their states",
+        description="Read every group of a log, or of one file, and show what is in it: first and last time and the "
+        "longest pause, GTIDs and gaps by domain, rows and bytes by table, the largest groups, event types, who "
+        "wrote it, and each file with its state. Nothing is changed, and nothing that another process writes.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "log",
+        type=Path,
+        metavar="LOG",
+        help="directory with binlog-NNNNNN.ibb files, or one of them; or traditional files: their directory, index, or "
+        "one of them",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read the log, and print what is in it."""
+    import ibbmaster
+    from ibbmaster.cli.progress import load_kernels, progress
+    from ibbmaster.ibb.file_name import parse_file_name
+    from ibbmaster.info.log_info import log_info
+    from ibbmaster.info.text import text_lines
+    from ibbmaster.kernel.cache import KernelSet
+
+    path: Path = args.log
+    file_no = parse_file_name(path.name) if path.is_file() else None
+    with ibbmaster.open(path if file_no is None else path.parent) as log:
+        load_kernels(KernelSet.READ, log.stored_bytes)
+        with progress(total=log.stored_bytes, is_wanted=not args.json) as bar:
+            facts = log_info(log, file_no, on_bytes=bar.add)
+    if args.json:
+        print(json.dumps(facts))
+    else:
+        for line in text_lines(facts):
+            print(line)
+    return 0

@@ -1,0 +1,1 @@
+"""What is in a log, counted without Java: times, GTIDs, tables, largest groups, files with their states."""

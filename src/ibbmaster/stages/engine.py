@@ -1,0 +1,168 @@
+"""A log and its stages as a log: who reads it, serves it or copies it needs no other way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ibbmaster.event.format_description import ChecksumAlgorithm
+from ibbmaster.event.group import EventGroup
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.position import LogPosition
+from ibbmaster.stages.span import LogSpan
+from ibbmaster.stages.stage import GroupTransform, GtidTransform
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedPlan(ReadPlan):
+    """Where reading begins; `state` is that of the log after the stages."""
+
+    there: ReadPlan  # the same place of the log itself
+
+
+class StagedGroups(EventGroups):
+    """The groups of a log that are left, for one reader."""
+
+    def __init__(self, groups: EventGroups, stages: Sequence[GroupTransform], span: LogSpan | None) -> None:
+        self._groups = groups
+        self._stages = stages
+        self._span = span
+
+    @property
+    def position(self) -> LogPosition:
+        return self._groups.position
+
+    def close(self) -> None:
+        self._groups.close()
+
+    def next_group(self) -> EventGroup | None:
+        """The next group that is left, or None at the end.
+
+        Raises:
+            StageError: a stage refuses it.
+        """
+        span = self._span
+        while span is None or span.until is None or self._groups.position < span.end:
+            group = self._groups.next_group()
+            if group is None:
+                return None
+            passed = passed_on(group, self._stages, span)
+            if passed is not None:
+                return passed
+        return None
+
+
+def passed_on(group: EventGroup, stages: Sequence[GroupTransform], span: LogSpan | None) -> EventGroup | None:
+    """A group of a log as it leaves the last stage; None where it is left out."""
+    if group.gtid is None:
+        return group
+    if span is not None and not span.has(group.gtid, group.start):
+        return None
+    passed: EventGroup | None = group
+    for stage in stages:
+        if passed is None:
+            return None
+        passed = stage.pass_on(passed)
+    return passed
+
+
+class StagedLog(LogEngine):
+    """A part of a log, and what its groups go through. Thread-safe as that is.
+
+    `checksum_algorithm` is what the events of the log end with, where it has files that say so.
+    """
+
+    def __init__(self, log: LogEngine, stages: Sequence[GroupTransform] = (), span: LogSpan | None = None) -> None:
+        self._log = log
+        self.stages = tuple(stages)
+        self._span = span
+        self._renaming: list[GtidTransform] = [stage for stage in stages if isinstance(stage, GtidTransform)]
+        self.checksum_algorithm: ChecksumAlgorithm | None = getattr(log, "checksum_algorithm", None)
+
+    def close(self) -> None:
+        self._log.close()
+
+    def file_name(self, file_no: int) -> str:
+        return self._log.file_name(file_no)
+
+    def files(self) -> list[LogFile]:
+        return self._log.files()
+
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        span = self._span
+        return self._log.end(only_cached=only_cached) if span is None or span.until is None else span.end
+
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        span = self._span
+        if span is not None and span.state is not None:
+            return self._renamed(span.state.copy())
+        return self._renamed(self._log.state(only_cached=only_cached))
+
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
+        position = self._original(position)
+        if self._span is not None:
+            self._span.check_start(position)
+        return self._as_here(self._log.seek(position, only_cached=only_cached))
+
+    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
+        return self._as_here(self._log.start_of_file(file_no))
+
+    def groups(self, plan: ReadPlan) -> StagedGroups:
+        there = plan.there if isinstance(plan, StagedPlan) else plan
+        return StagedGroups(self._log.groups(there), self.stages, self._span)
+
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        for group in self._log.groups_in(log_range, on_fault=on_fault):
+            passed = passed_on(group, self.stages, self._span)
+            if passed is not None:
+                yield passed
+
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        return self._log.ranges(start, end, size=size)
+
+    @property
+    def with_past(self) -> StagedLog:
+        span = self._span
+        if span is None or not span.after:
+            return self
+        groups = replace(span.groups, starts=())
+        return StagedLog(self._log.with_past, self.stages, replace(span, after=GtidPosition(), groups=groups))
+
+    @property
+    def unfinished(self) -> str | None:
+        return None if self.is_over else self._log.unfinished
+
+    @property
+    def is_over(self) -> bool:
+        return self._log.is_over or (self._span is not None and self._span.until is not None)
+
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        return self._log.wait_for_growth(timeout_s)
+
+    def tell_growth(self, call: Callable[[], object]) -> Callable[[], None] | None:
+        return self._log.tell_growth(call)
+
+    # Other GTIDs ----------------------------------------------------------------------------
+
+    def _as_here(self, plan: ReadPlan) -> StagedPlan:
+        state = plan.state if self._span is None else self._span.state_from(plan)
+        return StagedPlan(
+            position=plan.position,
+            state=self._renamed(state),
+            resets=plan.resets,
+            is_restart=plan.is_restart,
+            is_begun=plan.is_begun,
+            there=plan,
+        )
+
+    def _renamed(self, state: GtidState) -> GtidState:
+        for stage in self._renaming:
+            state = GtidState(stage.renamed(gtid) for gtid in state)
+        return state
+
+    def _original(self, position: GtidPosition) -> GtidPosition:
+        for stage in reversed(self._renaming):
+            position = GtidPosition(stage.original(gtid) for gtid in position.values())
+        return position

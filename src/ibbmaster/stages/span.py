@@ -1,0 +1,123 @@
+"""A part of a log: from after one GTID position to another, each domain by itself."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+
+from ibbmaster.errors import ConfigurationError, PositionPurgedError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log.interface import LogEngine, ReadPlan
+from ibbmaster.log.locating import expect_logged, locate_in
+from ibbmaster.log.log_range import GroupSelection
+from ibbmaster.position import LogPosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSpan:
+    """Which groups of a log there are: after `after`, up to `until`, which is included.
+
+    A domain that `after` does not name begins at its start; one that `until` does not name has nothing.
+    `begin` is what is logged at the begin, of domains that have one. `state` is what is logged at the end; `until` and
+    `state` are None where the log goes on, and `end` then means nothing.
+    """
+
+    after: GtidPosition
+    begin: GtidState
+    until: GtidPosition | None
+    state: GtidState | None
+    end: LogPosition
+    groups: GroupSelection
+
+    def has(self, gtid: Gtid, start: LogPosition) -> bool:
+        """Whether a group that begins at a place is in it."""
+        return self.groups.takes(gtid, start, 0)
+
+    def state_from(self, plan: ReadPlan) -> GtidState:
+        """What is logged in front of the first group that a reader gets which begins there."""
+        found = plan.state.copy()
+        for domain_id, start in self.groups.starts:
+            if plan.position < start:
+                found.drop_domain(domain_id)
+        for gtid in self.begin:
+            if plan.position < dict(self.groups.starts)[gtid.domain_id]:
+                found.log(gtid)
+        return found
+
+    def check_start(self, position: GtidPosition) -> None:
+        """Whether a replica at a position misses nothing of what is before the span.
+
+        Raises:
+            PositionPurgedError: it does.
+        """
+        for domain_id, first in self.after.items():
+            has = position.get(domain_id)
+            if has is None or has.seq_no < first.seq_no:
+                raise PositionPurgedError(
+                    f"position [{position}] is before what is served of this log, which begins after {self.after}: "
+                    f"set the replica's gtid_slave_pos to '{self.after}', or begin earlier"
+                )
+
+
+def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | None) -> LogSpan:
+    """Find the part of a log between two positions; None has no limit there.
+
+    Raises:
+        ConfigurationError: it ends before it begins.
+        PositionError: a GTID is not in this log, or in no file any more.
+        FormatError, ClassicFormatError: a file is damaged.
+    """
+    begin = after or GtidPosition()
+    state = log.state()
+    for gtid in (*begin.values(), *(until or GtidPosition()).values()):
+        expect_logged(gtid, state)
+    if until is not None:
+        _check_order(begin, until)
+    starts = _places(log, begin, state)
+    begun = GtidState(gtid for gtid in _state_at(log, begin, starts, state) if gtid.domain_id in begin)
+    if until is None:
+        selection = GroupSelection(starts=tuple(starts.items()))
+        return LogSpan(after=begin, begin=begun, until=None, state=None, end=log.end(), groups=selection)
+    ends = _places(log, until, state)
+    end = max(ends.values(), default=log.start_of_file().position)
+    return LogSpan(
+        after=begin,
+        begin=begun,
+        until=until,
+        state=_state_at(log, until, ends, state),
+        end=end,
+        groups=GroupSelection(starts=tuple(starts.items()), ends=tuple(ends.items())),
+    )
+
+
+def _check_order(after: GtidPosition, until: GtidPosition) -> None:
+    shared = after.keys() & until.keys()
+    if shared and all(until[one].seq_no < after[one].seq_no for one in shared):
+        raise ConfigurationError(f"the range ends at {until}, before it begins, after {after}")
+
+
+def _plan(log: LogEngine, position: GtidPosition, state: GtidState) -> ReadPlan:
+    """In front of what a position names, whatever the domains are that it does not."""
+    return log.seek(GtidPosition({**state.position(), **position}.values()))
+
+
+def _places(log: LogEngine, position: GtidPosition, state: GtidState) -> dict[int, LogPosition]:
+    return locate_in(log, position, _plan(log, position, state)) if position else {}
+
+
+def _state_at(log: LogEngine, until: GtidPosition, ends: dict[int, LogPosition], state: GtidState) -> GtidState:
+    """What is logged where each domain has come to its end; of domains without one, what was before the log."""
+    if not until:
+        return log.start_of_file().state
+    plan = _plan(log, until, state)
+    found = GtidState(gtid for gtid in log.start_of_file().state if gtid.domain_id not in until)
+    for gtid in plan.state:
+        if gtid.domain_id in until:
+            found.log(gtid)
+    last = max(ends.values())
+    with closing(log.groups(plan)) as groups:
+        while (group := groups.next_group()) is not None and group.start < last:
+            logged = group.gtid
+            if logged is not None and group.start < ends.get(logged.domain_id, plan.position):
+                found.log(logged)
+    return found

@@ -1,0 +1,106 @@
+"""Which tables are meant by patterns as `shop.*`, compared as the log's server compares names."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.schema.clause import FullName
+from ibbmaster.schema.name_case import NameCase, lower_name
+
+
+class TablePattern(NamedTuple):
+    """A database and a table, in which `*` stands for any letters and `?` for one."""
+
+    database: str
+    table: str
+
+    @classmethod
+    def parse(cls, text: str) -> TablePattern:
+        """Read `database.table`; the first dot divides.
+
+        Raises:
+            ConfigurationError: it is not two names with a dot between them.
+        """
+        database, dot, table = text.strip().partition(".")
+        if not dot or not database or not table:
+            raise ConfigurationError(f"{text[:80]!r} is not a pattern for tables: expected database.table, as 'shop.*'")
+        return cls(database, table)
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.table}"
+
+
+class TableChoice:
+    """The tables that some patterns name, but for those that others name. Threads share it.
+
+    `find_case` says how the log's server compares names; it is asked once, where that makes a difference.
+    """
+
+    def __init__(
+        self,
+        only: Iterable[TablePattern],
+        leaves_out: Iterable[TablePattern],
+        find_case: Callable[[], NameCase],
+    ) -> None:
+        self.only = tuple(only)
+        self.leaves_out = tuple(leaves_out)
+        self._find_case = functools.cache(find_case)
+        self.known: dict[FullName, bool] = {}  # each table that was asked for: whether it is chosen
+
+    def has_table(self, table: FullName) -> bool:
+        """Whether a table is chosen."""
+        found = self.known.get(table)
+        if found is None:
+            found = self.known[table] = self._judge(lambda key: self._has(key(table.database), key(table.name), key))
+        return found
+
+    @property
+    def unmatched(self) -> list[TablePattern]:
+        """Patterns that no table matched so far."""
+        return [one for one in (*self.only, *self.leaves_out) if not any(map(self._is_matched_by(one), self.known))]
+
+    def _is_matched_by(self, pattern: TablePattern) -> Callable[[FullName], bool]:
+        alone = TableChoice((pattern,), (), self._find_case)
+        return alone.has_table
+
+    def may_have_of(self, database: str) -> bool:
+        """Whether there may be a table in this database that is chosen."""
+        return self._judge(lambda key: self._may_have_of(key(database), key))
+
+    def has_all_of(self, database: str) -> bool:
+        """Whether every table of this database is chosen."""
+        return self._judge(lambda key: self._has_all_of(key(database), key))
+
+    def _judge(self, judge: Callable[[Callable[[str], str]], bool]) -> bool:
+        exact, folded = judge(str), judge(lower_name)
+        return exact if exact == folded else judge(self._find_case().key)
+
+    def _has(self, database: str, table: str, key: Callable[[str], str]) -> bool:
+        def is_in(patterns: tuple[TablePattern, ...]) -> bool:
+            return any(_matches(key(one.database), database) and _matches(key(one.table), table) for one in patterns)
+
+        return (not self.only or is_in(self.only)) and not is_in(self.leaves_out)
+
+    def _may_have_of(self, database: str, key: Callable[[str], str]) -> bool:
+        if any(one.table == "*" and _matches(key(one.database), database) for one in self.leaves_out):
+            return False
+        return not self.only or any(_matches(key(one.database), database) for one in self.only)
+
+    def _has_all_of(self, database: str, key: Callable[[str], str]) -> bool:
+        if any(_matches(key(one.database), database) for one in self.leaves_out):
+            return False
+        return not self.only or any(one.table == "*" and _matches(key(one.database), database) for one in self.only)
+
+
+def _matches(pattern: str, name: str) -> bool:
+    return _expression(pattern).fullmatch(name) is not None
+
+
+@functools.lru_cache(maxsize=1024)
+def _expression(pattern: str) -> re.Pattern[str]:
+    parts = {"*": ".*", "?": "."}
+    return re.compile("".join(parts.get(letter) or re.escape(letter) for letter in pattern), re.DOTALL)

@@ -1,0 +1,49 @@
+"""`ibbmaster info`: of a log, of one file, as JSON; and what is no log."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def test_a_log_of_either_format(run):
+    code, out, err = run("info", FIXTURES / "ibb/domains")
+    assert (code, err) == (0, "")
+    assert "event groups, " in out
+    code, out, _ = run("info", FIXTURES / "classic/10.11/domains/binlog.000002", "--json")
+    facts = json.loads(out)
+    assert (code, facts["format"], [file["name"] for file in facts["files"]]) == (0, "traditional", ["binlog.000002"])
+
+
+def test_one_file_of_pages(run):
+    code, out, _ = run("info", FIXTURES / "ibb/types/binlog-000001.ibb", "--json")
+    facts = json.loads(out)
+    assert (code, [file["name"] for file in facts["files"]]) == (0, ["binlog-000001.ibb"])
+    assert 0 < facts["groups"] < json.loads(run("info", FIXTURES / "ibb/types", "--json")[1])["groups"]
+
+
+@pytest.mark.parametrize("name", ["missing", "text", "empty"])
+def test_what_is_no_log_is_one_line(run, tmp_path, name):
+    (tmp_path / "text").write_text("no binlog")
+    (tmp_path / "empty").mkdir()
+    code, out, err = run("info", tmp_path / name)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert name in err
+
+
+@pytest.mark.parametrize("name", ["ibb/domains/binlog-000000.ibb", "classic/10.11/checksum-switch/binlog.000003"])
+def test_damaged_files_are_shown_or_refused_in_one_line(run, tmp_path, name):
+    data, chance = (FIXTURES / name).read_bytes(), random.Random(7)
+    path = tmp_path / Path(name).name
+    for _ in range(25):
+        damaged = bytearray(data[: chance.choice([len(data), chance.randrange(len(data))])])
+        for _ in range(chance.randrange(3) if damaged else 0):
+            damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        code, out, err = run("info", path)
+        assert (code, bool(out), err.count("\n")) in ((0, True, 0), (2, False, 1)), (out, err)

@@ -1,0 +1,318 @@
+"""What a filter leaves is a valid group with the GTID of the log, and what it cannot judge it refuses."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterable
+
+import pytest
+
+from ibbmaster.errors import EventError, StageError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, GtidXid, decode_gtid_event, encode_gtid_event
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, encode_event
+from ibbmaster.event.query import Query, encode_query
+from ibbmaster.event.rows.partial import FIXED, FLAG_WHOLE_SIZE, WHOLE_SIZE
+from ibbmaster.event.split import event_heads
+from ibbmaster.event.types import EventType as T
+from ibbmaster.gtid import Gtid
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.name_case import NameCase
+from ibbmaster.stages.filtering import ContentFilter, OriginFilter
+from ibbmaster.stages.table_pattern import TableChoice, TablePattern
+
+TRANSACTION, STANDALONE = GtidFlag.TRANSACTIONAL, GtidFlag.STANDALONE | GtidFlag.DDL
+XID = encode_event(event_type=T.XID, body=bytes(8), server_id=1)
+
+
+def group_of(*events: bytes, flags: int = TRANSACTION, cut: int | None = None, commit_id: int | None = None):
+    gtid = Gtid.parse("3-1-7")
+    flags |= GtidFlag.GROUP_COMMIT if commit_id is not None else 0
+    body = b"".join(events)
+    pieces = [body] if cut is None else [body[at : at + cut] for at in range(0, len(body), cut)]
+    return EventGroup(
+        gtid=gtid,
+        gtid_event=encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag(flags), commit_id=commit_id), timestamp=99),
+        body=iter(pieces),
+        start=LogPosition(0, 100),
+        end=LogPosition(0, 200),
+    )
+
+
+def table_map(table_id: int, name: str) -> bytes:
+    database, table = (part.encode() for part in name.split("."))
+    names = bytes([len(database)]) + database + b"\0" + bytes([len(table)]) + table + b"\0"
+    return encode_event(
+        event_type=T.TABLE_MAP, body=table_id.to_bytes(6, "little") + bytes(2) + names + b"\1\3\0\1", server_id=1
+    )
+
+
+def rows(table_id: int, *, ends: bool, size: int = 8) -> bytes:
+    body = table_id.to_bytes(6, "little") + bytes([ends, 0]) + b"\1\1" + bytes(size)
+    return encode_event(event_type=T.WRITE_ROWS_V1, body=body, server_id=1)
+
+
+def fragments(event: bytes, count: int) -> list[bytes]:
+    step = -(-len(event) // count)
+    found = []
+    for number in range(1, count + 1):
+        head = FIXED.pack(count, number, FLAG_WHOLE_SIZE if number == 1 else 0)
+        head += WHOLE_SIZE.pack(len(event)) if number == 1 else b""
+        part = event[(number - 1) * step : number * step]
+        found.append(encode_event(event_type=T.PARTIAL_ROW_DATA, body=head + part, server_id=1))
+    return found
+
+
+def annotation(text: bytes) -> bytes:
+    return encode_event(event_type=T.ANNOTATE_ROWS, body=text, server_id=1)
+
+
+def query(text: str, database: str = "shop") -> bytes:
+    value = Query(thread_id=5, seconds=0, error_code=0, status=b"", database=database.encode(), text=text.encode())
+    return encode_query(value, server_id=1)
+
+
+def choice(only: Iterable[str] = (), leaves_out: Iterable[str] = (), case: NameCase = NameCase.EXACT) -> TableChoice:
+    return TableChoice(map(TablePattern.parse, only), map(TablePattern.parse, leaves_out), lambda: case)
+
+
+def through(stage, group: EventGroup) -> list[bytes] | None:
+    """The events that are left, the GTID event first."""
+    passed = stage.pass_on(group)
+    if passed is None:
+        return None
+    assert (passed.gtid, passed.start, passed.end) == (group.gtid, group.start, group.end)
+    return [passed.gtid_event, *event_heads(*passed.body, size_max=1 << 30)]
+
+
+def types(events: list[bytes]) -> list[T]:
+    return [T(event[TYPE_OFFSET]) for event in events]
+
+
+ORDERS = choice(["shop.orders"])
+TWO_TABLES = (
+    annotation(b"INSERT INTO shop.orders"),
+    table_map(1, "shop.orders"),
+    rows(1, ends=True),
+    annotation(b"INSERT INTO shop.items"),
+    table_map(2, "shop.items"),
+    rows(2, ends=True),
+    XID,
+)
+
+
+@pytest.mark.parametrize("cut", [None, 1, 7, 40])
+def test_rows_of_other_tables_go_with_their_table_map_and_annotation(cut):
+    group = group_of(*TWO_TABLES, cut=cut)
+
+    assert through(ContentFilter(ORDERS), group) == [group.gtid_event, *TWO_TABLES[:3], XID]
+
+
+def test_the_last_row_event_that_is_left_ends_the_statement():
+    """Of an UPDATE of two tables the last row event is that of the other table."""
+    maps = table_map(1, "shop.orders"), table_map(2, "shop.items")
+    group = group_of(*maps, rows(1, ends=False), rows(1, ends=False), rows(2, ends=True), XID)
+
+    left = through(ContentFilter(ORDERS), group)
+
+    assert left == [group.gtid_event, maps[0], rows(1, ends=False), rows(1, ends=True), XID]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_row_event_in_fragments_is_left_or_left_out_as_a_whole(count):
+    maps = table_map(1, "shop.orders"), table_map(2, "shop.items")
+    mine, other = fragments(rows(1, ends=False, size=90), count), fragments(rows(2, ends=True, size=90), count)
+    group = group_of(*maps, *mine, *other, XID)
+
+    left = through(ContentFilter(ORDERS), group)
+
+    assert left == [group.gtid_event, maps[0], *fragments(rows(1, ends=True, size=90), count), XID]
+
+
+def test_a_transaction_of_which_nothing_is_left_keeps_its_head_and_its_end():
+    group = group_of(*TWO_TABLES, commit_id=44)
+
+    assert through(ContentFilter(choice(["other.*"])), group) == [group.gtid_event, XID]
+
+
+def test_ddl_of_which_nothing_is_left_becomes_an_empty_transaction():
+    group = group_of(query("ALTER TABLE items ADD c INT"), flags=STANDALONE | GtidFlag.ALLOW_PARALLEL)
+
+    gtid_event, commit = through(ContentFilter(ORDERS), group)
+
+    assert decode_gtid_event(gtid_event).flags == GtidFlag.ALLOW_PARALLEL
+    assert commit.endswith(b"COMMIT")
+    assert int.from_bytes(commit[:4], "little") == 99  # the time of the group
+
+
+def test_an_empty_group_is_left_out_where_that_is_chosen():
+    drops = ContentFilter(choice(["other.*"]), drops_empty=True)
+
+    assert through(drops, group_of(*TWO_TABLES)) is None
+    assert through(drops, group_of(query("ALTER TABLE items ADD c INT"), flags=STANDALONE)) is None
+    assert types(through(drops, group_of(XID))) == [T.GTID, T.XID], "it was empty in the log already"
+    assert types(through(ContentFilter(ORDERS, drops_empty=True), group_of(*TWO_TABLES)))[-2:] == [
+        T.WRITE_ROWS_V1,
+        T.XID,
+    ]
+
+
+def test_an_xa_transaction_is_never_left_out_since_its_commit_is_another_group():
+    xa = group_of(
+        query("XA START X'78',X'',1"),
+        table_map(2, "shop.items"),
+        rows(2, ends=True),
+        query("XA END X'78',X'',1"),
+        encode_event(event_type=T.XA_PREPARE, body=bytes(16), server_id=1),
+    )
+    head = encode_gtid_event(
+        GtidEvent(
+            gtid=xa.gtid,
+            flags=GtidFlag.TRANSACTIONAL | GtidFlag.PREPARED_XA,
+            xid=GtidXid(format_id=1, gtrid=b"x", bqual=b""),
+        )
+    )
+    xa = EventGroup(gtid=xa.gtid, gtid_event=head, body=xa.body, start=xa.start, end=xa.end)
+
+    assert types(through(ContentFilter(ORDERS, drops_empty=True), xa)) == [T.GTID, T.QUERY, T.QUERY, T.XA_PREPARE]
+
+
+STATEMENTS = {  # text: whether `shop.orders` alone is a reason to pass it on; None: it is refused
+    "INSERT INTO orders VALUES (1)": True,
+    "INSERT INTO items VALUES (1)": False,
+    "UPDATE shop.orders SET a = 1 WHERE b = 2": True,
+    "DELETE FROM items": False,
+    "DROP TABLE IF EXISTS `orders`, `items`": True,
+    "DROP TABLE `orders`, `items`": None,
+    "UPDATE orders, items SET orders.a = items.a": None,
+    "CREATE TABLE items LIKE orders": False,
+    "ALTER TABLE orders ADD c INT": True,
+    "ALTER TABLE orders FROBNICATE": None,
+    "RENAME TABLE orders TO orders_old": None,
+    "CREATE DATABASE shop": True,
+    "DROP DATABASE other": False,
+    "CREATE TRIGGER t BEFORE INSERT ON orders FOR EACH ROW SET NEW.a = 1": True,
+    "CREATE TRIGGER t BEFORE INSERT ON items FOR EACH ROW SET NEW.a = 1": False,
+    "DROP TRIGGER t": None,  # it does not say of which table
+    "DROP TRIGGER IF EXISTS t": True,
+    "DROP TRIGGER other.t": False,
+    "CREATE PROCEDURE other.p() SELECT 1": False,
+    "GRANT SELECT ON shop.orders TO u": False,
+    "CREATE USER u": False,
+    "ANALYZE TABLE items": False,
+    "CALL p()": None,
+    "BEGIN NOT ATOMIC DELETE FROM orders; END": None,
+    "SAVEPOINT s": True,
+    "ROLLBACK TO s": True,
+    "this is no statement": None,
+}
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_a_statement_is_left_left_out_or_refused(text):
+    group = group_of(query(text), XID)
+    stage = ContentFilter(ORDERS)
+
+    if STATEMENTS[text] is None:
+        with pytest.raises(StageError, match="group 3-1-7 cannot be filtered: "):
+            through(stage, group)
+    else:
+        expected = [T.QUERY, T.XID] if STATEMENTS[text] else [T.XID]
+        assert types(through(stage, group))[1:] == expected
+
+
+def test_a_trigger_of_a_database_that_is_wholly_chosen_is_dropped():
+    whole = ContentFilter(choice(["sh?p.*"], ["other.t"]))
+
+    assert types(through(whole, group_of(query("DROP TRIGGER t"), XID))) == [T.GTID, T.QUERY, T.XID]
+
+
+def test_what_belongs_to_a_statement_goes_with_it():
+    numbered = encode_event(event_type=T.INTVAR, body=bytes(9), server_id=1)
+    group = group_of(
+        numbered, query("INSERT INTO items VALUES (1)"), numbered, query("INSERT INTO orders VALUES (1)"), XID
+    )
+
+    assert types(through(ContentFilter(ORDERS), group)) == [T.GTID, T.INTVAR, T.QUERY, T.XID]
+
+
+def test_a_file_that_was_to_be_loaded_is_removed_again():
+    block = encode_event(event_type=T.BEGIN_LOAD_QUERY, body=(77).to_bytes(4, "little") + b"1\n", server_id=1)
+    text = b"LOAD DATA INFILE 'f' INTO TABLE items"
+    load = bytearray(query(text.decode()))
+    body = bytes(load[EVENT_HEADER_SIZE:])
+    body = body[:13] + (77).to_bytes(4, "little") + bytes(9) + body[13:]
+    group = group_of(block, encode_event(event_type=T.EXECUTE_LOAD_QUERY, body=body, server_id=1), XID)
+
+    left = through(ContentFilter(ORDERS), group)
+
+    assert types(left) == [T.GTID, T.BEGIN_LOAD_QUERY, T.DELETE_FILE, T.XID]
+    assert left[2][EVENT_HEADER_SIZE:] == (77).to_bytes(4, "little")
+
+
+KINDS = {
+    "rows": [T.TABLE_MAP, T.WRITE_ROWS_V1, T.XID],
+    "statements": [T.QUERY, T.XID],
+    "ddl": [T.QUERY, T.XID],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_alone_is_left(kind):
+    ddl = query("CREATE TABLE t (a INT)")
+    group = group_of(ddl, table_map(1, "shop.t"), rows(1, ends=True), query("INSERT INTO t VALUES (1)"), XID)
+
+    assert types(through(ContentFilter(kinds=[kind]), group))[1:] == KINDS[kind]
+
+
+def test_names_compare_as_the_server_of_the_log_compares_them():
+    group = (table_map(1, "shop.orders"), rows(1, ends=True), XID)
+    capitals = ["Shop.Orders"]
+
+    assert len(through(ContentFilter(choice(capitals)), group_of(*group))) == 2
+    assert len(through(ContentFilter(choice(capitals, case=NameCase.LOWER)), group_of(*group))) == 4
+
+
+def test_a_large_group_goes_through_in_pieces():
+    """Nothing of it is held: neither rows that are left nor those that are not."""
+    count, size = 200, 100_000
+    group = group_of()
+
+    def body():
+        yield table_map(1, "shop.orders") + table_map(2, "shop.items")
+        for number in range(count):
+            yield rows(1 + number % 2, ends=number == count - 1, size=size)
+        yield XID
+
+    group = EventGroup(gtid=group.gtid, gtid_event=group.gtid_event, body=body(), start=group.start, end=group.end)
+    tracemalloc.start()
+    try:
+        total = sum(len(piece) for piece in ContentFilter(ORDERS).pass_on(group).body)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert total > count // 2 * size
+    assert peak < 10 * size
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (rows(9, ends=True), XID),
+        (table_map(1, "shop.orders")[:-3],),
+        (fragments(rows(1, ends=True), 2)[1], XID),
+    ],
+    ids=["no TABLE_MAP", "cut", "second fragment first"],
+)
+def test_damage_is_an_error(events):
+    with pytest.raises(EventError):
+        through(ContentFilter(ORDERS), group_of(*events))
+
+
+def test_groups_of_other_origins_are_emptied_or_left_out():
+    kept, other = OriginFilter(domain_ids=frozenset([3])), OriginFilter(server_ids=frozenset([8]))
+
+    assert len(through(kept, group_of(*TWO_TABLES))) == 1 + len(TWO_TABLES)
+    assert types(through(other, group_of(*TWO_TABLES))) == [T.GTID, T.QUERY]
+    assert through(OriginFilter(server_ids=frozenset([8]), drops_empty=True), group_of(*TWO_TABLES)) is None
