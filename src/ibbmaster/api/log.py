@@ -11,9 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self, Unpack
 
+from ibbmaster.api.given_time import parse_time
 from ibbmaster.api.group import Group, RowShapes
 from ibbmaster.api.log_files import LogCheck, LogFiles, OnBytes, PagedLogFiles
 from ibbmaster.api.stage_options import StageOptions, staged
+from ibbmaster.api.time_start import TimeStart, time_start
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
@@ -297,10 +299,11 @@ class Log:
     def through(self, **options: Unpack[StageOptions]) -> StagedView:
         """A part of this log, and what is left of it: a log like any other, to be read, served or copied.
 
-        `after` and `until` are GTIDs, as in `groups`; `only` and `except_` patterns for tables, as "shop.*", `domain`
-        and `server` numbers, `kinds` some of "rows", "statements" and "ddl", each one or several, also as text with
-        commas between. A transaction of which nothing is left keeps its GTID and is empty, with `drop_empty` it is
-        left out. A statement under a filter of tables that is not understood is an error when it is read.
+        `after` and `until` are GTIDs, as in `groups`, or times, as in `seek_time`; `only` and `except_` patterns for
+        tables, as "shop.*", `domain` and `server` numbers, `kinds` some of "rows", "statements" and "ddl", each one or
+        several, also as text with commas between. A transaction of which nothing is left keeps its GTID and is empty,
+        with `drop_empty` it is left out. A statement under a filter of tables that is not understood is an error when
+        it is read.
         docs/playing.md has the details.
 
         Raises:
@@ -340,6 +343,19 @@ class Log:
             state=plan.state,
             plan=plan if isinstance(plan, SeekPlan) else None,
         )
+
+    def seek_time(self, time: str) -> TimeStart:
+        """The first transaction that is not older than a time, as "2026-11-20 14:03:05+01:00", found by halving.
+
+        The time of a transaction is when it, or its only statement, was committed or began, as its server's clock
+        said; docs/playing.md says what that means where these times are not in order. Without a zone the
+        time is a local one.
+
+        Raises:
+            ConfigurationError: the text is no time, or the log begins later.
+            StoreError, FormatError, ClassicFormatError: there is nothing in it, or it cannot be read.
+        """
+        return time_start(self._engine, parse_time("time", time))
 
     def to_arrow(
         self,
