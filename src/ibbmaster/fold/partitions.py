@@ -12,13 +12,13 @@ from array import array
 from collections.abc import Callable, Collection, Sequence
 
 from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.fold.contents import InexactRowsError, TableContents
+from ibbmaster.fold.stored import StoredLayout, own_columns
 from ibbmaster.rows.effects import PartitionStep
 from ibbmaster.schema.expression_text import definition_expression
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.partitioning import partition_name, split_partitions
 from ibbmaster.schema.reading import written
-from ibbmaster.sql.contents import InexactRowsError, TableContents
-from ibbmaster.sql.stored import StoredLayout, own_columns
 from ibbmaster.sqltext.cursor import Cursor, parts_of
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
 from ibbmaster.sqltext.moment import Moment, days_of, loose_moment

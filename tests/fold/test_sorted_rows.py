@@ -8,9 +8,9 @@ import pytest
 
 np = pytest.importorskip("numpy")
 
+from ibbmaster.fold.kept_rows import WrongChangeError  # noqa: E402
+from ibbmaster.fold.sorted_rows import RowChanges, SortedRows, keys_in, keys_of  # noqa: E402
 from ibbmaster.kernel.fields import ChangeOp  # noqa: E402
-from ibbmaster.sql.kept_rows import WrongChangeError  # noqa: E402
-from ibbmaster.sql.sorted_rows import RowChanges, SortedRows, keys_in, keys_of  # noqa: E402
 
 
 def some_key(kind: str) -> bytes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ibbmaster.fold.computed import affected, compute, computed_columns
+from ibbmaster.fold.stored import StoredLayout, own_columns
 from ibbmaster.schema.expression import NotSimpleError
-from ibbmaster.sql.computed import affected, compute, computed_columns
-from ibbmaster.sql.stored import StoredLayout, own_columns
 from tests.table_versions import BIGINT, INT, TEXT, column, version
 
 TABLE = version(

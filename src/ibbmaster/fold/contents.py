@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ibbmaster.event.rows.column import ColumnType
-from ibbmaster.schema.indexing import row_key
-from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
-from ibbmaster.sql.computed import ColumnExpression, affected, compute, computed_columns
-from ibbmaster.sql.kept_rows import KeptRows
-from ibbmaster.sql.literals import stored_value
-from ibbmaster.sql.row_conversion import RowConversion, restoring
-from ibbmaster.sql.stored import (
+from ibbmaster.fold.computed import ColumnExpression, affected, compute, computed_columns
+from ibbmaster.fold.kept_rows import KeptRows
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.row_conversion import RowConversion, restoring
+from ibbmaster.fold.stored import (
     SortKey,
     Span,
     StoredColumn,
@@ -25,6 +23,8 @@ from ibbmaster.sql.stored import (
     sort_key,
     value_key,
 )
+from ibbmaster.schema.indexing import row_key
+from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
 from ibbmaster.sqltext.literals import literal_value
 
 DIGEST_SIZE = 16

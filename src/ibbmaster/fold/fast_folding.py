@@ -16,6 +16,13 @@ from ibbmaster.event.rows.changes import KINDS, ChangeKind
 from ibbmaster.event.statement.logged import STATEMENT_TYPES
 from ibbmaster.event.table_map import TABLE_ID_SIZE, RowsHeader, decode_rows_header
 from ibbmaster.event.types import EventType
+from ibbmaster.fold.fast_kept_rows import FastKeptRows
+from ibbmaster.fold.folding import NotPlainError, RowFold
+from ibbmaster.fold.kept_rows import KeptRows, WrongChangeError
+from ibbmaster.fold.row_events import MappedTable
+from ibbmaster.fold.row_file import HEAD
+from ibbmaster.fold.sorted_rows import keys_in
+from ibbmaster.fold.stored import key_op
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
     DELETE,
@@ -44,13 +51,6 @@ from ibbmaster.rows.effects import LOST
 from ibbmaster.rows.walk import TABLE_ID, unmapped
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableKind
-from ibbmaster.sql.fast_kept_rows import FastKeptRows
-from ibbmaster.sql.folding import NotPlainError, RowFold
-from ibbmaster.sql.kept_rows import KeptRows, WrongChangeError
-from ibbmaster.sql.row_events import MappedTable
-from ibbmaster.sql.row_file import HEAD
-from ibbmaster.sql.sorted_rows import keys_in
-from ibbmaster.sql.stored import key_op
 from ibbmaster.work import check_wanted
 
 CHANGES_MAX = 1 << 16  # that are collected before they are kept

@@ -12,8 +12,8 @@ from ibbmaster.event.rows.changes import KINDS, ChangeKind, rows_of
 from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
-from ibbmaster.sql.contents import StoredRow, TableContents
-from ibbmaster.sql.stored import Span, StoredLayout, spans_of
+from ibbmaster.fold.contents import StoredRow, TableContents
+from ibbmaster.fold.stored import Span, StoredLayout, spans_of
 
 PORTION_BYTES = 64 << 20  # images of one event that are held at a time
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.fold.contents import InexactRowsError
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.partitions import names_of_partitions, partition_finder
+from ibbmaster.fold.stored import StoredLayout, own_columns
 from ibbmaster.schema.folding import SchemaFold
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.sql.contents import InexactRowsError
-from ibbmaster.sql.literals import stored_value
-from ibbmaster.sql.partitions import names_of_partitions, partition_finder
-from ibbmaster.sql.stored import StoredLayout, own_columns
 
 LESS = "(PARTITION a VALUES LESS THAN (10), PARTITION `B` VALUES LESS THAN (MAXVALUE))"
 DAYS = (

@@ -4,7 +4,7 @@ import os
 import random
 from pathlib import Path
 
-from ibbmaster.sql.row_file import READ_SIZE, UNWRITTEN_MAX, RowFile
+from ibbmaster.fold.row_file import READ_SIZE, UNWRITTEN_MAX, RowFile
 
 
 def test_rows_are_read_as_they_were_added_written_or_not() -> None:

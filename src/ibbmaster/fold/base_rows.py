@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.fold.contents import StoredRow
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.stored import StoredLayout
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.schema.model import TableColumn, TableVersion
-from ibbmaster.sql.contents import StoredRow
-from ibbmaster.sql.literals import stored_value
-from ibbmaster.sql.stored import StoredLayout
 
 ROWS_AT_ONCE = 1000
 

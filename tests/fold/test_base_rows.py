@@ -6,9 +6,9 @@ from typing import NamedTuple
 import pytest
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.fold.base_rows import ROWS_AT_ONCE, columns_left_out, stored_rows
+from ibbmaster.fold.stored import StoredLayouts, own_columns
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
-from ibbmaster.sql.base_rows import ROWS_AT_ONCE, columns_left_out, stored_rows
-from ibbmaster.sql.stored import StoredLayouts, own_columns
 
 TEXT = {"charset": "utf8mb4", "collation": "utf8mb4_general_ci"}
 TABLE = TableVersion(

@@ -13,12 +13,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
+from ibbmaster.fold.contents import InexactRowsError, StoredRow, TableContents, UnknownRows
+from ibbmaster.fold.kept_rows import temporary_database
+from ibbmaster.fold.row_events import MappedTable, values_of
+from ibbmaster.fold.stored import StoredColumn, StoredLayout, is_padded, own_columns
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import ForeignConstraint, RowPeriod, TableVersion
-from ibbmaster.sql.contents import InexactRowsError, StoredRow, TableContents, UnknownRows
-from ibbmaster.sql.kept_rows import temporary_database
-from ibbmaster.sql.row_events import MappedTable, values_of
-from ibbmaster.sql.stored import StoredColumn, StoredLayout, is_padded, own_columns
 
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 SCANNED_MAX = 1 << 24  # rows of one child without a key that are looked through

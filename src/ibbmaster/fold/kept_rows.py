@@ -8,7 +8,7 @@ import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ibbmaster.sql.row_file import RowFile
+from ibbmaster.fold.row_file import RowFile
 
 CACHE_KIB = 64 << 10  # of keys and places that stay in memory; SQLite keeps the rest in a file
 BLOCK_ROWS = 1 << 12

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from ibbmaster.sql.kept_rows import KeptRows
-from ibbmaster.sql.row_file import RowFile
+from ibbmaster.fold.kept_rows import KeptRows
+from ibbmaster.fold.row_file import RowFile
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import pytest
 
 pytest.importorskip("numpy")
 
-from ibbmaster.sql import fast_kept_rows
-from ibbmaster.sql.fast_kept_rows import FastKeptRows
-from ibbmaster.sql.kept_rows import WrongChangeError
-from ibbmaster.sql.row_file import RowFile
-from tests.sql.test_kept_rows import (
+from ibbmaster.fold import fast_kept_rows
+from ibbmaster.fold.fast_kept_rows import FastKeptRows
+from ibbmaster.fold.kept_rows import WrongChangeError
+from ibbmaster.fold.row_file import RowFile
+from tests.fold.test_kept_rows import (
     compare_with_a_model,
     test_a_dropped_table_has_no_rows,
     test_a_fork_goes_on_by_itself,

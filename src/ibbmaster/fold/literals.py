@@ -11,8 +11,8 @@ from ibbmaster.event.rows.kinds.kind import DeclaredType
 from ibbmaster.event.rows.kinds.net import INET4_SIZE, UUID_SIZE
 from ibbmaster.event.rows.kinds.registry import BY_WORD
 from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
+from ibbmaster.fold.value_texts import encoded
 from ibbmaster.schema.model import SqlType
-from ibbmaster.sql.value_texts import encoded
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.moment import loose_moment
 

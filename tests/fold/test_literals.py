@@ -5,10 +5,10 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.stored import StoredColumn, own_columns
+from ibbmaster.fold.value_texts import TextSettings, text_of
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
-from ibbmaster.sql.literals import stored_value
-from ibbmaster.sql.stored import StoredColumn, own_columns
-from ibbmaster.sql.value_texts import TextSettings, text_of
 from ibbmaster.sqltext.literals import Value, VariableValueError, literal_value
 
 

@@ -1,4 +1,4 @@
-"""Rows in arrays as long as they are changed many at once. The reference, which takes all else: `sql.kept_rows`."""
+"""Rows in arrays as long as they are changed many at once. The reference, which takes all else: `fold.kept_rows`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ibbmaster.fold.kept_rows import EVERYTHING, Interval, KeptRows, WrongChangeError
+from ibbmaster.fold.row_file import RowFile
+from ibbmaster.fold.sorted_rows import RowChanges, SortedRows, keys_of
 from ibbmaster.kernel.fields import KEY_MAX, ChangeOp
-from ibbmaster.sql.kept_rows import EVERYTHING, Interval, KeptRows, WrongChangeError
-from ibbmaster.sql.row_file import RowFile
-from ibbmaster.sql.sorted_rows import RowChanges, SortedRows, keys_of
 
 WAITING_MAX = 1 << 20  # changes of a table that wait to be sorted
 SORTED_BYTES_MAX = 128 << 20  # of keys and places in memory; tables with more are in a file, as the reference has them

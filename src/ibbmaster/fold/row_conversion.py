@@ -11,13 +11,13 @@ from collections.abc import Callable
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
+from ibbmaster.fold.value_texts import TextSettings, text_of
 from ibbmaster.rows.casting import Convert, as_text, cast_of
 from ibbmaster.rows.keeps import keeps_values
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.reading import with_new_names
-from ibbmaster.sql.literals import stored_value
-from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns
-from ibbmaster.sql.value_texts import TextSettings, text_of
 from ibbmaster.sqltext.moment import DAY_S, date_text, moment_text, parse_moment, parse_time_zone
 
 Restore = Callable[[bytes], bytes]

@@ -16,6 +16,22 @@ from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, d
 from ibbmaster.event.statement.savepoint import SavepointStep, savepoint_step
 from ibbmaster.event.table_map import FLAG_NO_FOREIGN_KEY_CHECKS, TABLE_ID_SIZE, decode_rows_header
 from ibbmaster.event.types import EventType
+from ibbmaster.fold.base_rows import BaseDump, columns_left_out, stored_rows
+from ibbmaster.fold.cascades import (
+    CASCADING,
+    Children,
+    ForeignChange,
+    cascade,
+    doubt_below,
+    parent_changes,
+    referred_columns,
+)
+from ibbmaster.fold.contents import InexactRowsError, TableContents, UnknownRows, first_value
+from ibbmaster.fold.kept_rows import KeptRows
+from ibbmaster.fold.partitions import move_rows
+from ibbmaster.fold.row_conversion import time_zone_of
+from ibbmaster.fold.row_events import MappedTable
+from ibbmaster.fold.stored import StoredLayouts, mapped_columns, own_columns
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import group_events, table_name, xid_text
 from ibbmaster.log.interface import LogEngine
@@ -40,22 +56,6 @@ from ibbmaster.schema.clause import FullName, NotUnderstoodError
 from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
-from ibbmaster.sql.base_rows import BaseDump, columns_left_out, stored_rows
-from ibbmaster.sql.cascades import (
-    CASCADING,
-    Children,
-    ForeignChange,
-    cascade,
-    doubt_below,
-    parent_changes,
-    referred_columns,
-)
-from ibbmaster.sql.contents import InexactRowsError, TableContents, UnknownRows, first_value
-from ibbmaster.sql.kept_rows import KeptRows
-from ibbmaster.sql.partitions import move_rows
-from ibbmaster.sql.row_conversion import time_zone_of
-from ibbmaster.sql.row_events import MappedTable
-from ibbmaster.sql.stored import StoredLayouts, mapped_columns, own_columns
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.work import check_wanted
 

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.errors import EventError
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.stored import StoredColumn, StoredLayouts, own_columns, sort_key
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
-from ibbmaster.sql.literals import stored_value
-from ibbmaster.sql.stored import StoredColumn, StoredLayouts, own_columns, sort_key
 
 
 def columns(*kinds: SqlType) -> list[StoredColumn]:

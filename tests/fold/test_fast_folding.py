@@ -11,12 +11,12 @@ from lanes.answers import OurTables
 import ibbmaster
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
+from ibbmaster.fold import fast_folding, fast_kept_rows
+from ibbmaster.fold.fast_folding import FastRowFold
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.cache import KernelSet
-from ibbmaster.sql import fast_folding, fast_kept_rows
-from ibbmaster.sql.fast_folding import FastRowFold
 from ibbmaster.sql.select import ALONE_MAX, TableReader
-from tests.sql.test_folding import CAPTURES, unpacked
+from tests.fold.test_folding import CAPTURES, unpacked
 from tests.sql.test_select import everything, places_in
 from tests.written_log import deleted, inserted, updated, write_log
 

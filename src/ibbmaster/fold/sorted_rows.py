@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ibbmaster.fold.kept_rows import Interval, WrongChangeError
 from ibbmaster.kernel.fields import ChangeOp
-from ibbmaster.sql.kept_rows import Interval, WrongChangeError
 
 NUMBER_SIZE = 8  # bytes of a key that is kept as a number
 END = (

@@ -19,6 +19,9 @@ from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.fold.folding import RowFold
+from ibbmaster.fold.kept_rows import KeptRows
+from ibbmaster.fold.row_file import RowFile
 from ibbmaster.lake.pasts import past_of
 from ibbmaster.lake.statements import statements_of
 from ibbmaster.log.schema_history import LoggedSchema
@@ -26,9 +29,6 @@ from ibbmaster.position import LOG_START
 from ibbmaster.rows.effects import NO_ENGINE_SUBSTITUTION
 from ibbmaster.schema.model import TableVersion, UnknownTable
 from ibbmaster.spark.options import parse_options
-from ibbmaster.sql.folding import RowFold
-from ibbmaster.sql.kept_rows import KeptRows
-from ibbmaster.sql.row_file import RowFile
 from ibbmaster.sqltext.token import ANSI_QUOTES
 from tests.written_log import Said, inserted, write_log
 

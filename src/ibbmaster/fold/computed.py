@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.value import Value
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.stored import StoredColumn, StoredLayout
 from ibbmaster.schema.expression import Evaluate, NotSimpleError, formula
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.reading import named_in
-from ibbmaster.sql.literals import stored_value
-from ibbmaster.sql.stored import StoredColumn, StoredLayout
 
 
 class ColumnExpression(NamedTuple):
