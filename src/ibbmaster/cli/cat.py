@@ -21,7 +21,7 @@ EXAMPLES = """examples:
   ibbmaster cat archive --after 0-1-1000 --only 'shop.*' --output changes.json
   ibbmaster cat archive --format mariadb-binlog | mariadb --binary-mode
 
-A transaction is written whole or not at all. What the lines have: protocol/guide/printing.md.
+A transaction is written whole or not at all. What the lines have: docs/printing.md.
 """
 
 

@@ -16,7 +16,7 @@ from ibbmaster.cli.arguments import add_stages, chosen_stages
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ibbmaster.comparison.differences import ComparedGroup, Comparison, Difference
+    from ibbmaster.comparison.differences import ComparedGroup, Comparison, LogDifference
     from ibbmaster.comparison.essence import Ignored
 
 PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
@@ -152,5 +152,5 @@ def _as_json(found: Comparison, limit: int) -> dict[str, Any]:
     return {"equal": found.equal, "different": sum(found.kinds.values()), "kinds": dict(found.kinds), "shown": shown}
 
 
-def _difference(one: Difference) -> dict[str, Any]:
+def _difference(one: LogDifference) -> dict[str, Any]:
     return dataclasses.asdict(one) | {"gtid": str(one.gtid)}

@@ -45,7 +45,7 @@ class Summed(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class LogDifference:
     """What is in one log alone, or differs in both.
 
     Attributes:
@@ -81,7 +81,7 @@ class Comparison:
     equal: int = 0
     kinds: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
-    def __iter__(self) -> Iterator[Difference]:
+    def __iter__(self) -> Iterator[LogDifference]:
         """The differences, in the order in which both logs have come to them.
 
         Raises:
@@ -94,7 +94,7 @@ class Comparison:
                 self.kinds[found.kind] += 1
                 yield found
 
-    def _found(self) -> Iterator[Difference | None]:
+    def _found(self) -> Iterator[LogDifference | None]:
         waiting: tuple[dict[int, deque[Summed]], ...] = (defaultdict(deque), defaultdict(deque))
         sides = [self.first, self.second]
         while any(side is not None for side in sides):
@@ -109,7 +109,7 @@ class Comparison:
             for queue in other.values():
                 yield from (self._alone(one, summed) for summed in queue)
 
-    def _matched(self, first: deque[Summed], second: deque[Summed]) -> Iterator[Difference | None]:
+    def _matched(self, first: deque[Summed], second: deque[Summed]) -> Iterator[LogDifference | None]:
         """What can be said of one domain as long as both have a transaction there."""
         while first and second:
             mine, theirs = first[0].group.gtid, second[0].group.gtid
@@ -123,17 +123,17 @@ class Comparison:
             else:
                 yield self._compared(first.popleft(), second.popleft())
 
-    def _alone(self, kind: str, summed: Summed) -> Difference:
+    def _alone(self, kind: str, summed: Summed) -> LogDifference:
         place = summed.group.place()
         of_first = kind == ONLY_IN_FIRST
-        return Difference(
+        return LogDifference(
             gtid=summed.group.gtid,
             kind=kind,
             first_place=place if of_first else "",
             second_place="" if of_first else place,
         )
 
-    def _compared(self, first: Summed, second: Summed) -> Difference | None:
+    def _compared(self, first: Summed, second: Summed) -> LogDifference | None:
         if first.events == second.events:
             return None
         pairs = zip(first.events, second.events, strict=False)
@@ -144,7 +144,7 @@ class Comparison:
         else:
             kind = type_name(first.events[number][0])
         (mine, my_text), (theirs, their_text) = self._described(first, number), self._described(second, number)
-        return Difference(
+        return LogDifference(
             gtid=first.group.gtid,
             kind=kind,
             event_no=number,
@@ -199,8 +199,8 @@ def _digest(data: bytes) -> hashlib.blake2b:
     return hashlib.blake2b(data, digest_size=DIGEST_SIZE)
 
 
-def lines_of(differences: Iterable[Difference], names: tuple[str, str], show: Callable[[str], str]) -> Iterator[str]:
-    """The differences for people, a line or three each; `names` are those of the logs, `show` makes a text printable."""
+def lines_of(differences: Iterable[LogDifference], names: tuple[str, str], show: Callable[[str], str]) -> Iterator[str]:
+    """The differences for people, a line or three each; `names` are those of the logs, `show` a printable text."""
     for one in differences:
         if one.event_no is None:
             name, place = names[one.kind == ONLY_IN_SECOND], one.first_place or one.second_place

@@ -1,4 +1,4 @@
-"""A log as JSON, one change a line. What the lines have: protocol/guide/printing.md."""
+"""A log as JSON, one change a line. What the lines have: docs/printing.md."""
 
 from __future__ import annotations
 
