@@ -16,6 +16,7 @@ COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "serve",
     "record",
     "import_",
+    "convert",
     "info",
     "inspect",
     "verify",
