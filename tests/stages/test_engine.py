@@ -161,7 +161,11 @@ def test_domains_that_the_end_does_not_name_have_nothing_and_those_the_begin_doe
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
-        ({"after": "0-1-60", "until": "0-1-40"}, ConfigurationError, "the range ends at 0-1-40, before it begins"),
+        (
+            {"after": "0-1-60", "until": "0-1-40"},
+            ConfigurationError,
+            "nothing is in this range: it ends at .0-1-40.",
+        ),
         ({"until": "0-1-4000"}, PositionError, "GTID 0-1-4000 is not in this log, which has domain 0 up to 0-1-151"),
         ({"after": "9-1-1"}, PositionError, "which has nothing of domain 9"),
         ({"domain": "9"}, ConfigurationError, "--domain 9: this log has nothing of it, but of 0"),

@@ -11,9 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self, Unpack
 
+from ibbmaster.api.given_time import parse_time
 from ibbmaster.api.group import Group, RowShapes
 from ibbmaster.api.log_files import LogCheck, LogFiles, OnBytes, PagedLogFiles
 from ibbmaster.api.stage_options import StageOptions, staged
+from ibbmaster.api.time_start import TimeStart, time_start
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
@@ -205,7 +207,7 @@ class Log:
 
         Rows have the names and types that their table had when they were written; with
         `schema_mode` "latest" those it has at the end of the log, with "at:GTID" those after that
-        position, and what is known there of columns that came later: protocol/spark.md.
+        position, and what is known there of columns that came later: docs/spark.md.
 
         Types that no event says (UUID, INET4, INET6, VECTOR: bytes) are taken from the statements of the log
         where names are, and with `asks_statements` everywhere.
@@ -297,11 +299,12 @@ class Log:
     def through(self, **options: Unpack[StageOptions]) -> StagedView:
         """A part of this log, and what is left of it: a log like any other, to be read, served or copied.
 
-        `after` and `until` are GTIDs, as in `groups`; `only` and `except_` patterns for tables, as "shop.*", `domain`
-        and `server` numbers, `kinds` some of "rows", "statements" and "ddl", each one or several, also as text with
-        commas between. A transaction of which nothing is left keeps its GTID and is empty, with `drop_empty` it is
-        left out. A statement under a filter of tables that is not understood is an error when it is read.
-        protocol/guide/playing.md has the details.
+        `after` and `until` are GTIDs, as in `groups`, or times, as in `seek_time`; `only` and `except_` patterns for
+        tables, as "shop.*", `domain` and `server` numbers, `kinds` some of "rows", "statements" and "ddl", each one or
+        several, also as text with commas between. A transaction of which nothing is left keeps its GTID and is empty,
+        with `drop_empty` it is left out. A statement under a filter of tables that is not understood is an error when
+        it is read.
+        docs/playing.md has the details.
 
         Raises:
             ConfigurationError: an option cannot be used with this log.
@@ -341,6 +344,19 @@ class Log:
             plan=plan if isinstance(plan, SeekPlan) else None,
         )
 
+    def seek_time(self, time: str) -> TimeStart:
+        """The first transaction that is not older than a time, as "2026-11-20 14:03:05+01:00", found by halving.
+
+        The time of a transaction is when it, or its only statement, was committed or began, as its server's clock
+        said; docs/playing.md says what that means where these times are not in order. Without a zone the
+        time is a local one.
+
+        Raises:
+            ConfigurationError: the text is no time, or the log begins later.
+            StoreError, FormatError, ClassicFormatError: there is nothing in it, or it cannot be read.
+        """
+        return time_start(self._engine, parse_time("time", time))
+
     def to_arrow(
         self,
         *,
@@ -353,7 +369,7 @@ class Log:
     ) -> pa.Table:
         """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
 
-        The columns are those of the DataFrames that protocol/spark.md describes; `columns` takes
+        The columns are those of the DataFrames that docs/spark.md describes; `columns` takes
         some of them. `schema_mode` says which columns a table has that the log alters: "latest",
         "asWritten" or "at:GTID". With `complete_keys` an image after an update has the values of the one before it
         in columns that it leaves out, as under binlog_row_image=MINIMAL its key. `after` and `until` are as in

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import ipaddress
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
@@ -34,6 +35,8 @@ from ibbmaster.server.primary import Primary
 from ibbmaster.server.registry import Registry
 from ibbmaster.versions import Difference, version_number
 from ibbmaster.wire.auth import make_account
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_PROFILE = "engine"
 TLS_CHOICES = get_args(TlsChoice)
@@ -366,6 +369,8 @@ def _staged(log: Log, options: StageOptions) -> Log:
     if not options:
         return log
     chosen = log.through(**options)
+    for note in chosen.staged.notes:
+        logger.info("%s", note)
     expect_tables(chosen.staged)
     return chosen
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+from ibbmaster.api.given_time import GivenTime, is_time, parse_time, shown_time
 from ibbmaster.api.option import NamedOption, Option, flag_of, named_options
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -29,13 +30,20 @@ class StageOptions(TypedDict, total=False):
 
     after: Annotated[
         str | None,
-        Option(None, help="begin after these GTIDs, one a domain, as 0-1-100,1-1-7", metavar="POSITION", group=PART),
+        Option(
+            None,
+            help="begin after these GTIDs, one a domain, as 0-1-100,1-1-7; or with what was logged at a time or later, "
+            "as '2026-01-31 12:00:00+01:00'",
+            metavar="POSITION",
+            group=PART,
+        ),
     ]
     until: Annotated[
         str | None,
         Option(
             None,
-            help="end after these GTIDs, one a domain; domains that are not named have nothing",
+            help="end after these GTIDs, one a domain: domains that are not named have nothing; or after what was "
+            "logged up to a time",
             metavar="POSITION",
             group=PART,
         ),
@@ -96,7 +104,7 @@ def check_stages(options: StageOptions) -> None:
         raise TypeError(f"there is no stage {unknown[0]!r}")
     for name in ("after", "until"):
         if (text := options.get(name)) is not None:
-            GtidPosition.parse(str(text))
+            _parsed(name, str(text))
     _kinds(options)
     _patterns(options, "only")
     _patterns(options, "except_")
@@ -116,13 +124,31 @@ def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCa
     from ibbmaster.stages.span import span_of
 
     check_stages(options)
-    after, until = options.get("after"), options.get("until")
-    span = None
-    if after is not None or until is not None:
-        begin, end = (None if text is None else GtidPosition.parse(text) for text in (after, until))
-        span = span_of(log, begin, end)
+    notes: list[str] = []
+    after, until = _place(log, options, "after", notes), _place(log, options, "until", notes)
+    span = None if after is None and until is None else span_of(log, after, until)
     stages = list(_stages(log.state(), options, find_case))
-    return StagedLog(log, stages, span)
+    return StagedLog(log, stages, span, notes=notes)
+
+
+def _place(log: LogEngine, options: StageOptions, name: str, notes: list[str]) -> GtidPosition | None:
+    """The GTID position that an option means; what is worth knowing of a time is noted."""
+    from ibbmaster.api.time_start import time_start
+
+    text: Any = options.get(name)
+    given = None if text is None else _parsed(name, str(text))
+    if given is None or isinstance(given, GtidPosition):
+        return given
+    start = time_start(log, given, passes=name == "until")
+    if name == "after" and start.group is None:
+        ends = shown_time(start.found.last, given)
+        raise ConfigurationError(f"{flag_of(name)} {given} is after the end of this log, which is at {ends}")
+    notes += [f"{flag_of(name)} {given} is position [{start.position}]", *start.notes]
+    return start.position
+
+
+def _parsed(name: str, text: str) -> GtidPosition | GivenTime:
+    return parse_time(flag_of(name), text) if is_time(text) else GtidPosition.parse(text)
 
 
 def _stages(state: GtidState, options: StageOptions, find_case: Callable[[], NameCase]) -> Iterator[GroupTransform]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 
+from ibbmaster.api.given_time import parse_time
 from ibbmaster.cli.arguments import add_directory, open_to_change
-from ibbmaster.errors import ConfigurationError
 
 EXAMPLES = """examples:
   ibbmaster purge archive --to binlog-000012.ibb
@@ -38,7 +37,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Purge, and print what went."""
-    before = None if args.before is None else read_time(args.before)
+    before = None if args.before is None else parse_time("--before", args.before).seconds
     with open_to_change(args.directory) as log:
         result = log.purge(to=args.to, before=before, max_total=args.max_total)
         oldest = log.files[0].name
@@ -50,15 +49,3 @@ def run(args: argparse.Namespace) -> int:
         if result.kept is not None:
             print(result.kept)
     return 1 if result.kept is not None else 0
-
-
-def read_time(text: str) -> float:
-    """A moment in seconds since 1970.
-
-    Raises:
-        ConfigurationError: the text is none.
-    """
-    try:
-        return datetime.datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise ConfigurationError(f"--before {text!r}: expected a time, as '2026-01-31 12:00:00'") from None

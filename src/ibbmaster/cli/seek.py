@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
+from ibbmaster.api.given_time import is_date, is_time
 from ibbmaster.cli.arguments import add_log
+from ibbmaster.errors import ConfigurationError, GtidError
 
 if TYPE_CHECKING:
     from ibbmaster.api.log import Start
+    from ibbmaster.api.time_start import TimeStart
 
 EXAMPLES = """examples:
   ibbmaster seek archive 0-1-1000
   ibbmaster seek archive 0-1-1000,1-2-50 --json
   ibbmaster seek archive ''          the very beginning
+  ibbmaster seek archive --time '2026-11-20 14:03:05+01:00'
 """
 
 
@@ -22,14 +27,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `seek` to the command line."""
     parser = subparsers.add_parser(
         "seek",
-        help="show where a dump from a GTID position starts, and the search that found it",
+        help="show where a dump from a GTID position or a time starts, and the search that found it",
         description="Show where a replica at POSITION begins to read, and which GTID states were compared to find it. "
-        "Ends with 1 if the position cannot be served.",
+        "Ends with 1 if the position cannot be served. With --time: the first transaction of then or later.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add_log(parser)
-    parser.add_argument("position", metavar="POSITION", help="GTIDs separated by commas, one a domain; may be empty")
+    parser.add_argument(
+        "position", metavar="POSITION", nargs="?", help="GTIDs separated by commas, one a domain; may be empty"
+    )
+    parser.add_argument(
+        "--time", metavar="TIME", help="instead: a time, as '2026-11-20 14:03:05+01:00'; without a zone a local one"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 
@@ -38,10 +48,36 @@ def run(args: argparse.Namespace) -> int:
     """Seek, and print the plan or the refusal."""
     import ibbmaster
 
+    if (args.position is None) == (args.time is None):
+        raise ConfigurationError("expected a GTID position, or --time TIME, and not both")
     with ibbmaster.open(args.directory) as log:
-        found = log.seek(args.position)
+        if args.time is not None:
+            start = log.seek_time(args.time)
+            print(json.dumps(_time_as_json(start)) if args.json else start.explain())
+            return 0
+        try:
+            found = log.seek(args.position)
+        except GtidError as error:
+            if not is_time(args.position):
+                raise
+            raise ConfigurationError(f"{error}: to look for a time, give it as --time {args.position!r}") from None
     print(json.dumps(_as_json(found)) if args.json else found.explain())
+    if is_date(args.position):
+        print(f"to look for a day, give it as --time '{args.position} 00:00'", file=sys.stderr)
     return 0 if found.refusal is None else 1
+
+
+def _time_as_json(start: TimeStart) -> dict[str, Any]:
+    return {
+        "time": str(start.given),
+        "gtid": None if start.group is None else str(start.group),
+        "gtid_time": start.group_time,
+        "file": start.file_name,
+        "offset": start.found.position.offset,
+        "position": str(start.position),
+        "places_read": len(start.found.steps),
+        "notes": list(start.notes),
+    }
 
 
 def _as_json(found: Start) -> dict[str, Any]:

@@ -74,7 +74,16 @@ class StagedLog(LogEngine):
     `checksum_algorithm` is what the events of the log end with, where it has files that say so.
     """
 
-    def __init__(self, log: LogEngine, stages: Sequence[GroupTransform] = (), span: LogSpan | None = None) -> None:
+    def __init__(
+        self,
+        log: LogEngine,
+        stages: Sequence[GroupTransform] = (),
+        span: LogSpan | None = None,
+        *,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """`notes` are for who asked for it."""
+        self.notes = tuple(notes)
         self._log = log
         self.stages = tuple(stages)
         self._span = span

@@ -91,9 +91,8 @@ def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | No
 
 
 def _check_order(after: GtidPosition, until: GtidPosition) -> None:
-    shared = after.keys() & until.keys()
-    if shared and all(until[one].seq_no < after[one].seq_no for one in shared):
-        raise ConfigurationError(f"the range ends at {until}, before it begins, after {after}")
+    if all(domain_id in after and gtid.seq_no <= after[domain_id].seq_no for domain_id, gtid in until.items()):
+        raise ConfigurationError(f"nothing is in this range: it ends at [{until}], and begins after [{after}]")
 
 
 def _plan(log: LogEngine, position: GtidPosition, state: GtidState) -> ReadPlan:

@@ -1,0 +1,190 @@
+"""Where a log passes a time: halving files, then the ranges of one, then group by group.
+
+The time of a group is the one in its GTID event: when its statement began, or its COMMIT where it has several. So
+groups of one log need not be in the order of their times: a long statement is older than what was committed while it
+ran, domains interleave, a session may SET TIMESTAMP, and a clock may be set back. A log therefore passes a time at
+the first group that is not older than it, after a place whose groups are older. Of a place the middle of some times
+counts, so a few groups that are out of order lead no search astray. Where a clock was set back by more than a place
+holds, a log passes the same time more than once: one of these places is found, and what was seen of it is noted.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log.interface import LogEngine, LogFile
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.position import LogPosition
+
+SAMPLE = 9  # groups at a place, the middle time of which counts
+_Place = TypeVar("_Place", LogFile, LogRange)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeStep:
+    """A place that was looked at: its first group, that one's time, and the middle of the times there.
+
+    Times are in seconds since 1970.
+    """
+
+    gtid: Gtid
+    position: LogPosition
+    first_time: int
+    time: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeFound:
+    """Where a log passes a time.
+
+    `group` is the first that is not older, None where all are: then `position` is the end of the log. `state` is what
+    is logged before it. `first` and `last` are the times of the first group of the log and of the last that was seen.
+    `sets_back` has steps after which older groups came.
+    """
+
+    time: int
+    group: Gtid | None
+    group_time: int | None
+    position: LogPosition
+    state: GtidState
+    first: int
+    last: int
+    steps: tuple[TimeStep, ...]
+    sets_back: tuple[tuple[TimeStep, TimeStep], ...]
+
+
+def find_time(log: LogEngine, time: int) -> TimeFound | None:
+    """Where the log passes a time in seconds since 1970; None if it is empty.
+
+    Reads some groups of about as many places as halving takes, and all headers of one range of `.ibb` files, or of
+    one traditional file.
+
+    Raises:
+        FormatError, ClassicFormatError, StoreError: the log cannot be read.
+    """
+    return _Search(log, time).found()
+
+
+@dataclass(slots=True)
+class _Search:
+    log: LogEngine
+    time: int
+    steps: dict[LogPosition, TimeStep] = field(default_factory=dict)
+
+    def found(self) -> TimeFound | None:
+        files = [file for file in self.log.files() if file.size]
+        first = self._first_of_files(files)
+        if first is None:
+            return None
+        number = self._last_older(files)
+        begin = self.log.start_of_file(files[number].file_no).position
+        ranges = self.log.ranges(begin, self._end_of(files, number), size=1)
+        start = ranges[self._last_older(ranges)] if ranges else None
+        place = begin if start is None else LogPosition(start.file_no, start.start_offset)
+        last_time = first.time
+        for group in self._groups_from(place):
+            last_time = _time_of(group)
+            if last_time >= self.time:
+                assert group.gtid is not None
+                return self._answer(first, group.gtid, last_time, group.start, last_time)
+        return self._answer(first, None, None, self.log.end(), last_time)
+
+    def _first_of_files(self, files: Sequence[LogFile]) -> TimeStep | None:
+        """The first group there is: a log may begin with files that have none."""
+        for file in files:
+            if (step := self._look(file)) is not None:
+                return step
+        return None
+
+    def _end_of(self, files: Sequence[LogFile], number: int) -> LogPosition:
+        """Where the file ends in which the search continues."""
+        if number + 1 < len(files):
+            return self.log.start_of_file(files[number + 1].file_no).position._replace(offset=0)
+        return self.log.end()
+
+    def _last_older(self, places: Sequence[_Place]) -> int:
+        """The last place, found by halving, whose groups are older; 0 where the first ones are not."""
+        low, high = 0, len(places)
+        while high - low > 1:
+            middle = probe = (low + high) // 2
+            step = self._look(places[probe])
+            while step is None and probe + 1 < high:  # no group begins there
+                probe += 1
+                step = self._look(places[probe])
+            if step is None or step.time >= self.time:
+                high = middle
+            else:
+                low = probe
+        return low
+
+    def _look(self, place: LogFile | LogRange) -> TimeStep | None:
+        """The groups at the begin of a place; None if none begins in it."""
+        if isinstance(place, LogRange):
+            groups = self.log.groups_in(place)
+        else:
+            groups = self._groups_of_file(place)
+        found = [(group.gtid, group.start, _time_of(group)) for group in itertools.islice(_named(groups), SAMPLE)]
+        if not found:
+            return None
+        gtid, position, first_time = found[0]
+        assert gtid is not None
+        times = sorted(time for *_, time in found)
+        step = self.steps[position] = TimeStep(
+            gtid=gtid, position=position, first_time=first_time, time=times[len(times) // 2]
+        )
+        return step
+
+    def _groups_of_file(self, file: LogFile) -> Iterator[EventGroup]:
+        with closing(self.log.groups(self.log.start_of_file(file.file_no))) as groups:
+            while (group := groups.next_group()) is not None and group.start.file_no == file.file_no:
+                yield group
+
+    def _groups_from(self, place: LogPosition) -> Iterator[EventGroup]:
+        """All groups from a place on, range after range."""
+        for one in self.log.ranges(place, self.log.end(), size=1):
+            yield from _named(self.log.groups_in(one))
+
+    def _answer(
+        self, first: TimeStep, gtid: Gtid | None, group_time: int | None, position: LogPosition, last: int
+    ) -> TimeFound:
+        steps = tuple(self.steps[place] for place in sorted(self.steps))
+        return TimeFound(
+            time=self.time,
+            group=gtid,
+            group_time=group_time,
+            position=position,
+            state=self.log.state() if gtid is None else self._state_before(gtid, position),
+            first=first.first_time,
+            last=max(last, *(step.time for step in steps)),
+            steps=steps,
+            sets_back=tuple(pair for pair in itertools.pairwise(steps) if pair[1].time < pair[0].time),
+        )
+
+    def _state_before(self, gtid: Gtid, position: LogPosition) -> GtidState:
+        """What is logged before a group, from the state record before it on."""
+        before = Gtid(domain_id=gtid.domain_id, server_id=gtid.server_id, seq_no=gtid.seq_no - 1)
+        wanted = {**self.log.state().position(), gtid.domain_id: before}
+        plan = self.log.seek(GtidPosition(wanted.values()))
+        if plan.position > position:  # its numbers were given before
+            plan = self.log.start_of_file(position.file_no)
+        state = plan.state.copy()
+        with closing(self.log.groups(plan)) as groups:
+            while (group := groups.next_group()) is not None and group.start < position:
+                if group.gtid is not None:
+                    state.log(group.gtid)
+        return state
+
+
+def _named(groups: Iterator[EventGroup]) -> Iterator[EventGroup]:
+    return (group for group in groups if group.gtid is not None)
+
+
+def _time_of(group: EventGroup) -> int:
+    return decode_event_header(group.gtid_event).timestamp
