@@ -90,7 +90,7 @@ def test_a_conftest_replaces_a_fixture(run):
 def test_the_tests_in_the_documents_pass(run):
     blocks = [
         block
-        for path in (ROOT / "README.md", ROOT / "protocol" / "guide" / "testkit.md")
+        for path in (ROOT / "README.md", ROOT / "docs" / "testkit.md")
         for block in re.findall(r"^```python\n(def test_.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL)
     ]
     assert len(blocks) == 2

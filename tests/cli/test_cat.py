@@ -112,7 +112,6 @@ def test_a_reader_that_leaves_ends_it_in_silence():
 
 def test_damage_anywhere_is_an_error_and_never_a_surprise(tmp_path):
     """Each truncation and each flipped bit, in steps: whole lines, and then the end or an error of this package."""
-    from ibbmaster.printing.content import GroupContent
     from ibbmaster.printing.json_lines import JsonLines
 
     data = (CLASSIC / "checksum-switch" / "binlog.000002").read_bytes()
@@ -124,7 +123,7 @@ def test_damage_anywhere_is_an_error_and_never_a_surprise(tmp_path):
             try:
                 with ibbmaster.open(path) as log:
                     for group in log.groups(asks_statements=True):
-                        for line in JsonLines().lines(GroupContent(group)):
+                        for line in JsonLines().group(group):
                             json.loads(line)
             except IbbMasterError as error:
                 refused.append(str(error))

@@ -3,15 +3,20 @@
 A console block holds commands, each behind `$ ` (a `\\` at its end continues it), and what
 each prints. A line `...` stands for any lines, `...` inside a line for anything in it. All
 commands of a document run in one scratch directory in which the files of the checkout can
-be seen. `pytest tests/docs --rewrite` pastes in what came out, wherever it differs.
+be seen. A `python` block that begins with a comment with a file's name is that file for the
+commands after it, and port 3307 stands for one that is free. What a command leaves running
+ends with its document. `pytest tests/docs --rewrite` pastes in what came out, wherever it differs.
 """
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sysconfig
 from collections.abc import Callable
@@ -22,16 +27,22 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted(ROOT.glob("protocol/**/*.md")), *sorted(ROOT.glob("fixtures/*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("protocol/**/*.md")),
+    *sorted(ROOT.glob("fixtures/*.md")),
+]
 BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+PART = re.compile(r"^```(console|python)\n(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# ([\w-]+\.py)\n")
+PORT = "3307"  # in documents
+PROGRAMS = {
+    r"\bibbmaster lake\b|\bspark\w*\.py\b": "java",
+    r"(?<![\w/-])mariadb": "mariadbd",
+}  # what some commands need
 COMMAND_TIMEOUT_S = 900  # on a busy machine, with nothing in any cache: it only ends what hangs
 COLUMNS = "100"  # how wide --help is
-
-
-def marked(path: Path) -> Any:
-    """A document as a parameter; those that start Java are in the slow lane."""
-    starts_java = any("$ ibbmaster lake" in block for block in BLOCK.findall(path.read_text()))
-    return pytest.param(path, marks=[pytest.mark.slow, pytest.mark.xdist_group("java")] if starts_java else [])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +69,19 @@ def parse_block(block: str) -> list[Example]:
     return examples
 
 
+def marked(path: Path) -> Any:
+    """A document as a parameter; those that start Java are in the slow lane."""
+    examples = [example for block in BLOCK.findall(path.read_text()) for example in parse_block(block)]
+    programs = {program for example in examples for program in needed(example.command)}
+    marks = [pytest.mark.slow, pytest.mark.xdist_group("java")] if "java" in programs else []
+    return pytest.param(path, marks=[*marks, *([pytest.mark.interop] if "mariadbd" in programs else [])])
+
+
+def needed(command: str) -> set[str]:
+    """Programs beside Python that a command starts."""
+    return {program for pattern, program in PROGRAMS.items() if "--help" not in command and re.search(pattern, command)}
+
+
 def matches(expected: list[str], printed: list[str]) -> bool:
     """Whether what was printed is what the document says, as far as its dots allow."""
     pattern = "".join(
@@ -81,6 +105,8 @@ class Runner:
         programs = sysconfig.get_path("scripts")
         self._directory = directory
         self._last_exit_code = 0
+        self._port = str(free_port())
+        self._sessions: list[int] = []
         self.left_out: list[str] = []
         self._environment = {
             **os.environ,
@@ -92,48 +118,79 @@ class Runner:
         }
 
     def run_if_possible(self, command: str) -> list[str] | None:
-        """As `run`; None for what needs a Java that is not there."""
-        if re.search(r"\bibbmaster lake\b", command) and "--help" not in command and shutil.which("java") is None:
+        """As `run`; None for what needs a program that is not there."""
+        if any(shutil.which(program) is None for program in needed(command)):
             self.left_out.append(command)
             return None
         return self.run(command)
 
+    def write(self, name: str, text: str) -> None:
+        """A file for the commands that follow."""
+        (self._directory / name).write_text(text)
+
     def run(self, command: str) -> list[str]:
         """The lines a command prints, errors among them."""
-        done = subprocess.run(
-            ["sh", "-c", f"(exit {self._last_exit_code})\n{command}"],
+        shell = subprocess.Popen(
+            ["sh", "-c", f"(exit {self._last_exit_code})\n{command.replace(PORT, self._port)}"],
             cwd=self._directory,
             env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=COMMAND_TIMEOUT_S,
-            check=False,
+            start_new_session=True,
         )
-        self._last_exit_code = done.returncode
-        return [line.rstrip() for line in done.stdout.splitlines()]
+        self._sessions.append(shell.pid)
+        printed, _ = shell.communicate(timeout=COMMAND_TIMEOUT_S)
+        self._last_exit_code = shell.returncode
+        return [line.rstrip().replace(self._port, PORT) for line in printed.splitlines()]
+
+    def close(self) -> None:
+        """End what the commands have left running."""
+        for session in self._sessions:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(session, signal.SIGKILL)
 
 
-def run_document(text: str, run: Callable[[str], list[str] | None]) -> tuple[str, list[str]]:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    assert isinstance(port, int)
+    return port
+
+
+def write_nothing(name: str, text: str) -> None:
+    """For documents without files."""
+
+
+def run_document(
+    text: str, run: Callable[[str], list[str] | None], write: Callable[[str, str], None] = write_nothing
+) -> tuple[str, list[str]]:
     """A document with real output in place of what does not match, and the commands for which it did not.
 
     A command for which `run` gives None keeps what the document says.
     """
     wrong: list[str] = []
 
-    def run_block(match: re.Match[str]) -> str:
+    def run_part(match: re.Match[str]) -> str:
+        kind, block = match.groups()
+        if kind == "python":
+            named = FILE.match(block)
+            if named is not None:
+                write(named[1], block)
+            return match[0]
         lines: list[str] = []
-        for example in parse_block(match[0]):
+        for example in parse_block(block):
             printed = run(example.command)
             if printed is None or matches(example.output, printed):
                 printed = example.output
             else:
                 wrong.append(f"$ {example.command}\n" + "\n".join(printed))
             lines += [f"$ {example.command}", *printed]
-        return "".join(line + "\n" for line in lines)
+        return f"```{kind}\n" + "".join(line + "\n" for line in lines)
 
-    return BLOCK.sub(run_block, text), wrong
+    return PART.sub(run_part, text), wrong
 
 
 @pytest.mark.parametrize("path", [marked(path) for path in DOCUMENTS], ids=lambda path: str(path.relative_to(ROOT)))
@@ -143,15 +200,17 @@ def test_the_commands_of_a_document_print_what_it_says(
     text = path.read_text()
     monkeypatch.chdir(tmp_path)
     runner = Runner(tmp_path)
+    request.addfinalizer(runner.close)
     doctest.testfile(str(path), module_relative=False, encoding="utf-8", report=False)  # commands may use what it made
-    rewritten, wrong = run_document(text, runner.run_if_possible)
+    rewritten, wrong = run_document(text, runner.run_if_possible, runner.write)
 
     if request.config.getoption("--rewrite") and rewritten != text:
         path.write_text(rewritten)
     else:
         assert not wrong, "printed instead (--rewrite pastes it in):\n" + "\n".join(wrong)
     if runner.left_out:
-        pytest.skip(f"no Java for {'; '.join(runner.left_out)}; all the others are right")
+        missing = " and ".join(sorted(set().union(*map(needed, runner.left_out))))
+        pytest.skip(f"no {missing} for {'; '.join(runner.left_out)}; all the others are right")
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -233,3 +292,22 @@ def test_commands_that_need_java_are_left_out_where_there_is_none(
     assert run_document(document, runner.run_if_possible) == (document, [])
     assert runner.left_out == ["ibbmaster lake find a b.c d=1"]
     assert run_document(document.replace("\none", "\ntwo"), runner.run_if_possible)[1] == ["$ echo one\none"]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_files_that_a_document_links_to_are_there(path: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", path.read_text())
+
+    assert [link for link in links if "://" not in link and not (path.parent / link).exists()] == []
+
+
+def test_the_documents_that_the_code_names_are_there() -> None:
+    named = re.compile(r"\b(?:docs|protocol)/[\w/-]+\.md\b")
+    missing = {
+        name
+        for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+        for name in named.findall(path.read_text())
+        if not (ROOT / name).exists()
+    }
+
+    assert missing == set()

@@ -15,9 +15,9 @@ BY_CODE = {
     "schema/table_map.py",  # ... and as a TABLE_MAP has it
     "scorecard/same_type.py",  # numbers that other programs report
     "sql/answer_plan.py",  # a kernel's steps
-    "sql/contents.py",
-    "sql/row_conversion.py",
-    "sql/stored.py",
+    "fold/contents.py",
+    "fold/row_conversion.py",
+    "fold/stored.py",
 }
 BY_VALUE_MOST = 20  # modules outside of it that ask what values a column has
 

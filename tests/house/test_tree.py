@@ -36,7 +36,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("kernel/group_begin.py", "kernel/memory.py", "kernel/numba_cache.py", "kernel/pump.py"),
         *("kernel/rows.py", "kernel/warm.py"),
     ),
-    "sql/test_fast_folding.py": ("kernel/row_changes.py",),
+    "fold/test_fast_folding.py": ("kernel/row_changes.py",),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
@@ -66,7 +66,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # One answer through all that makes it, and what a real server says: a part by itself has nobody to compare with.
     "sql/test_answer.py": (
         *("sql/aggregates.py", "sql/comparing.py", "sql/conditions.py", "sql/definitions.py", "sql/row_blocks.py"),
-        *("sql/row_values.py", "sql/value_texts.py"),
+        *("sql/row_values.py", "fold/value_texts.py"),
     ),
     # A query goes through all of them, and what is right is what a real server says of the whole.
     "query/test_engine.py": (
@@ -78,7 +78,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("query/tree.py", "query/values.py", "query/walking.py"),
     ),
     "sql/test_fast_rows.py": ("sql/answer_plan.py", "sql/row_writer.py", "kernel/row_values.py"),
-    "sql/test_folding.py": ("sql/contents.py", "sql/row_conversion.py", "sql/row_events.py"),
+    "fold/test_folding.py": ("fold/contents.py", "fold/row_conversion.py", "fold/row_events.py"),
     "schema/test_describing.py": ("schema/system_tables.py",),
     # An event goes through all of them, and a group is valid afterwards or not.
     "stages/test_filtering.py": (*("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),),

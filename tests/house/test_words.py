@@ -76,7 +76,11 @@ def test_each_term_is_in_a_name_or_in_a_description_of_bytes() -> None:
         kinds = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         names += [node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)]
     used = set().union(*map(words_of, names))
-    texts = " ".join(path.read_text() for path in (ROOT / "protocol").rglob("*.md") if path != GLOSSARY).lower()
+    texts = " ".join(
+        path.read_text()
+        for path in [*(ROOT / "protocol").rglob("*.md"), *(ROOT / "docs").glob("*.md")]
+        if path != GLOSSARY
+    ).lower()
 
     assert [term for term in sorted(terms()) if not words_of(term) <= used and term.lower() not in texts] == []
 
@@ -133,12 +137,17 @@ ODD_WORDS = {
     r"\b[Bb]ehind\b": 244,
 }
 #: Its own words are a journal's, in which consumers tell what they got.
-TOLD_BY_CONSUMERS = (ROOT / "protocol/guide/scorecard.md", PACKAGE / "scorecard")
+TOLD_BY_CONSUMERS = (ROOT / "docs/scorecard.md", PACKAGE / "scorecard")
 
 
 def prose() -> str:
     """The modules, the documents and the README."""
-    paths = [*PACKAGE.rglob("*.py"), *(ROOT / "protocol").rglob("*.md"), ROOT / "README.md"]
+    paths = [
+        *PACKAGE.rglob("*.py"),
+        *(ROOT / "protocol").rglob("*.md"),
+        *(ROOT / "docs").glob("*.md"),
+        ROOT / "README.md",
+    ]
     kept = [path for path in paths if not any(own == path or own in path.parents for own in TOLD_BY_CONSUMERS)]
     return "\n".join(path.read_text() for path in kept)
 

@@ -16,7 +16,7 @@ from ibbmaster.info.log_info import log_info, shown_time
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSIC = FIXTURES / "classic"
-GUIDE = FIXTURES.parent / "protocol/guide/info.md"
+GUIDE = FIXTURES.parent / "docs/info.md"
 AROUND_GROUPS = {"FORMAT_DESCRIPTION", "GTID_LIST", "BINLOG_CHECKPOINT", "ROTATE", "STOP"}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import ibbmaster
 from ibbmaster.event.rows.encoding import written_table
-from ibbmaster.printing.content import GroupContent
+from ibbmaster.printing.content import GroupContent, Printer
 from tests.written_log import inserted, write_log
 
 
@@ -31,3 +31,15 @@ def contents() -> Callable[[Path], Iterator[GroupContent]]:
                 yield GroupContent(group, **given)
 
     return read
+
+
+@pytest.fixture
+def printed() -> Callable[..., str]:
+    """A log as a printer prints it."""
+
+    def print_log(path: Path, printer: Printer) -> str:
+        with ibbmaster.open(path) as log:
+            groups = [b"".join(printer.group(group)) for group in log.groups(asks_statements=True)]
+            return b"".join((printer.begin(), *groups, printer.end())).decode()
+
+    return print_log

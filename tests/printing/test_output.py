@@ -23,18 +23,29 @@ def test_nothing_of_a_group_is_written_whose_text_fails(held_max, monkeypatch):
     monkeypatch.setattr(output, "HELD_MAX", held_max)
     target = io.BytesIO()
     taking = GroupOutput(target)
-    taking.write(["one\n", "two\n"])
+    taking.write([b"one\n", b"two\n"])
     with pytest.raises(ValueError, match="damaged"):
-        taking.write(broken("three\n", "four\n"))
-    taking.write(["five\n"])
+        taking.write(broken(b"three\n", b"four\n"))
+    taking.write([b"five\n"])
     assert target.getvalue() == b"one\ntwo\nfive\n"
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_terminal_obeys_nothing_that_is_printed(is_terminal):
+    target = io.BytesIO()
+    target.isatty = lambda: is_terminal
+    GroupOutput(target).write([b"a\tb \xff\n\x1b]0;x\x07 \xc2\x9b2J \xe2\x80\xae\n"])
+    plain = b"a\tb \xff\n\x1b]0;x\x07 \xc2\x9b2J \xe2\x80\xae\n"
+    assert target.getvalue() == (
+        rb"a	b \xff" + b"\n" + rb"\x1b]0;x\x07 \x9b2J \u202e" + b"\n" if is_terminal else plain
+    )
 
 
 def test_a_file_is_replaced_once_the_new_one_is_whole(tmp_path):
     path = tmp_path / "out"
     path.write_text("before")
     with pytest.raises(ValueError, match="damaged"), opened_output(path) as target:
-        target.writelines(piece.encode() for piece in broken("half"))
+        target.writelines(broken(b"half"))
     assert (path.read_text(), os.listdir(tmp_path)) == ("before", ["out"])
     with opened_output(path) as target:
         target.write(b"whole")

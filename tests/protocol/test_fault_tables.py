@@ -1,4 +1,4 @@
-"""The tables of protocol/guide/faults.md say what the code has: places, actions, versions, questions, keys."""
+"""The tables of docs/faults.md say what the code has: places, actions, versions, questions, keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibbmaster.testkit.place import LANDMARKS, Side
 from ibbmaster.testkit.scenario import parse_scenario
 from ibbmaster.testkit.versions import VERSIONS
 
-GUIDE = Path(__file__).parents[2] / "protocol" / "guide" / "faults.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "faults.md"
 
 
 def table(heading: str) -> list[list[str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "ibbmaster"
-GUIDE = (ROOT / "protocol" / "guide" / "reading-the-source.md").read_text()
+GUIDE = (ROOT / "docs" / "reading-the-source.md").read_text()
 
 
 def rooms() -> list[str]:

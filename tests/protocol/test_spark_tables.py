@@ -1,4 +1,4 @@
-"""The tables of protocol/spark.md against the code."""
+"""The tables of docs/spark.md against the code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ibbmaster.spark import write_options
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.write_options import parse_write_options
 
-DOCUMENT = Path(__file__).parents[2] / "protocol" / "spark.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "spark.md"
 OLD = "types.old_temporal"  # nothing but a declaration tells the digits of its columns
 FULL = ["10.11/types-full-crc32", "11.8/types-full-crc32", "11.8/types-full_nodup", "11.8/vectors"]
 MINIMAL = ["10.11/types-noblob-compressed", "11.8/types-noblob-compressed"]

@@ -18,7 +18,7 @@ from tests import scorecard_results
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "protocol" / "scorecard" / "results.json"
 PICTURE = KEPT.with_name("picture.svg")
-SHOWN = "[![Scorecard of binlog consumers](protocol/scorecard/picture.svg)](protocol/guide/scorecard.md)"
+SHOWN = "[![Scorecard of binlog consumers](protocol/scorecard/picture.svg)](docs/scorecard.md)"
 SVG = "{http://www.w3.org/2000/svg}"
 ALL = {
     "every kind": scorecard_results.every_kind(),

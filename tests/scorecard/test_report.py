@@ -17,7 +17,7 @@ from ibbmaster.scorecard.results import Cell, Results
 from tests import scorecard_results
 
 ROOT = Path(__file__).parents[2]
-GUIDE = ROOT / "protocol" / "guide" / "scorecard.md"
+GUIDE = ROOT / "docs" / "scorecard.md"
 KEPT = ROOT / "protocol" / "scorecard" / "results.json"
 
 

@@ -14,15 +14,15 @@ from lanes.capture import CLASSIC
 
 import ibbmaster
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.fold.row_file import RowFile
+from ibbmaster.fold.stored import StoredColumn, StoredLayouts
+from ibbmaster.fold.value_texts import TextSettings
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.sql.fast_rows import FastWriter
-from ibbmaster.sql.row_file import RowFile
 from ibbmaster.sql.row_values import RowValues, ShownColumn
 from ibbmaster.sql.row_writer import Writer
-from ibbmaster.sql.stored import StoredColumn, StoredLayouts
-from ibbmaster.sql.value_texts import TextSettings
 from ibbmaster.wire.response import ColumnDefinition
 
 
@@ -92,7 +92,7 @@ def random_value(rng: random.Random, one: StoredColumn) -> bytes | None:
         return None
     match one.column.type:
         case ColumnType.NEWDECIMAL:
-            from ibbmaster.sql.literals import stored_value
+            from ibbmaster.fold.literals import stored_value
 
             digits = rng.choice([1, 9, 18, 30])
             number = rng.randint(-(10**digits) + 1, 10**digits - 1)

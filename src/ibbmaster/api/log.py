@@ -210,7 +210,7 @@ class Log:
 
         Rows have the names and types that their table had when they were written; with
         `schema_mode` "latest" those it has at the end of the log, with "at:GTID" those after that
-        position, and what is known there of columns that came later: protocol/spark.md.
+        position, and what is known there of columns that came later: docs/spark.md.
 
         Types that no event says (UUID, INET4, INET6, VECTOR: bytes) are taken from the statements of the log
         where names are, and with `asks_statements` everywhere.
@@ -307,7 +307,7 @@ class Log:
         several, also as text with commas between. A transaction of which nothing is left keeps its GTID and is empty,
         with `drop_empty` it is left out. A statement under a filter of tables that is not understood is an error when
         it is read.
-        protocol/guide/playing.md has the details.
+        docs/playing.md has the details.
 
         Raises:
             ConfigurationError: an option cannot be used with this log.
@@ -373,7 +373,7 @@ class Log:
         """The first transaction that is not older than a time, as "2026-11-20 14:03:05+01:00", found by halving.
 
         The time of a transaction is when it, or its only statement, was committed or began, as its server's clock
-        said; protocol/guide/playing.md says what that means where these times are not in order. Without a zone the
+        said; docs/playing.md says what that means where these times are not in order. Without a zone the
         time is a local one.
 
         Raises:
@@ -394,7 +394,7 @@ class Log:
     ) -> pa.Table:
         """Every change of every row, or with `table` ("database.table") those of one, with columns of its own types.
 
-        The columns are those of the DataFrames that protocol/spark.md describes; `columns` takes
+        The columns are those of the DataFrames that docs/spark.md describes; `columns` takes
         some of them. `schema_mode` says which columns a table has that the log alters: "latest",
         "asWritten" or "at:GTID". With `complete_keys` an image after an update has the values of the one before it
         in columns that it leaves out, as under binlog_row_image=MINIMAL its key. `after` and `until` are as in

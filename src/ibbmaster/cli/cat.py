@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING
 from ibbmaster.cli.arguments import add_log, add_name_case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import ibbmaster
-    from ibbmaster.printing.content import GroupContent
+    from ibbmaster.printing.content import Printer
 
-FORMATS = ("json",)
+FORMATS = ("json", "mariadb-binlog")
 EXAMPLES = """examples:
   ibbmaster cat archive                              every change, a line of JSON each
   ibbmaster cat archive | jq 'select(.table == "orders") | .after'
   ibbmaster cat binlog.000007 --output changes.json
+  ibbmaster cat archive --format mariadb-binlog | mariadb --binary-mode
 
-A transaction is written whole or not at all. What the lines have: protocol/guide/printing.md.
+A transaction is written whole or not at all. What the lines have: docs/printing.md.
 """
 
 
@@ -28,7 +29,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `cat` to the command line."""
     parser = subparsers.add_parser(
         "cat",
-        help="print what a log changes, as JSON",
+        help="print what a log changes, as JSON or as a script for a server",
         description="Print every change of every row, and every statement, of a log.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -55,6 +56,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="fail",
         help="what becomes of a value that cannot be read: an error, or its bytes (default: %(default)s)",
     )
+    parser.add_argument(
+        "--load-files",
+        type=Path,
+        metavar="DIR",
+        help="where mariadb-binlog puts the data of LOAD DATA in statement format, which is an error without it",
+    )
     parser.set_defaults(run=run)
 
 
@@ -63,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     import ibbmaster
     from ibbmaster.cli.progress import progress
     from ibbmaster.errors import StoreError
-    from ibbmaster.printing.content import GroupContent, placed
+    from ibbmaster.printing.content import placed
     from ibbmaster.printing.output import GroupOutput, opened_output
 
     with ibbmaster.open(
@@ -72,14 +79,16 @@ def run(args: argparse.Namespace) -> int:
         if not log.files:
             raise StoreError(f"{args.directory}: no binlog files (binlog-000000.ibb and so on)")
         groups = log.groups(asks_statements=True)
-        print_group = _printer(args)
+        printer = _printer(args, log)
         with opened_output(args.output) as target, progress(is_wanted=args.output is not None) as bar:
             output = GroupOutput(target)
+            output.write([printer.begin()])
             advance = _advancing(log, bar.reach)
             for group in groups:
                 with placed(group):
-                    output.write(print_group(GroupContent(group, keeps_bytes=args.on_undecodable == "binary")))
+                    output.write(printer.group(group))
                 advance(group)
+            output.write([printer.end()])
     return 0
 
 
@@ -95,11 +104,15 @@ def _schema_text(path: Path | None) -> str:
         raise ConfigurationError(f"--schema: {path}: {problem}") from None
 
 
-def _printer(args: argparse.Namespace) -> Callable[[GroupContent], Iterator[str]]:
-    """What makes the text of a group."""
+def _printer(args: argparse.Namespace, log: ibbmaster.Log) -> Printer:
+    """What makes the text of groups."""
     from ibbmaster.printing.json_lines import JsonLines
+    from ibbmaster.printing.server_script import ServerScript
 
-    return JsonLines().lines
+    match args.format:
+        case "mariadb-binlog":
+            return ServerScript(log.stored.server_version, log.row_event_max, args.load_files)
+    return JsonLines(keeps_bytes=args.on_undecodable == "binary")
 
 
 def _advancing(log: ibbmaster.Log, reach: Callable[[int, int], None]) -> Callable[[ibbmaster.Group], None]:

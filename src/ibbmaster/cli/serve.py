@@ -60,7 +60,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--scenario",
         type=Path,
         metavar="FILE",
-        help="instead of DIR: the log of a scenario, with its faults, for tests (protocol/guide/faults.md)",
+        help="instead of DIR: the log of a scenario, with its faults, for tests (docs/faults.md)",
     )
     parser.add_argument(
         "--at-once",

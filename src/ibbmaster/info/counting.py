@@ -19,6 +19,7 @@ from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
+from ibbmaster.fold.stored import spans_of
 from ibbmaster.info.statistics import GROUP_TABLES_MAX, ChangeSum, GroupSum, LogStatistics
 from ibbmaster.log.group_content import group_events
 from ibbmaster.log.large_rows import large_rows
@@ -35,7 +36,6 @@ from ibbmaster.schema.clause import (
     RenameTables,
 )
 from ibbmaster.schema.ddl import parse_ddl
-from ibbmaster.sql.stored import spans_of
 
 TABLES_KEPT = 10_000  # by the bytes of their TABLE_MAP events
 NOT_OF_TABLES = "(no table)"  # DDL of databases, programs and accounts

@@ -1,4 +1,4 @@
-"""All that `ibbmaster info` says of a log, as numbers and texts. The fields: protocol/guide/info.md."""
+"""All that `ibbmaster info` says of a log, as numbers and texts. The fields: docs/info.md."""
 
 from __future__ import annotations
 

@@ -462,7 +462,7 @@ class RowStatus(IntEnum):
 
 
 class KeyOp(IntEnum):
-    """How the stored bytes of a value become a part of a key. The reference: `ibbmaster.sql.stored`."""
+    """How the stored bytes of a value become a part of a key. The reference: `ibbmaster.fold.stored`."""
 
     UNSIGNED = 0  # 8 bytes, the highest first
     SIGNED = 1  # the same, from the lowest number on

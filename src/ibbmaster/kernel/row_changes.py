@@ -1,6 +1,6 @@
 """A kernel that collects what row events do to the rows of tables: keys, and whole images as they are kept.
 
-The references: `ibbmaster.sql.row_events`, and for keys `ibbmaster.sql.stored`.
+The references: `ibbmaster.fold.row_events`, and for keys `ibbmaster.fold.stored`.
 """
 
 from __future__ import annotations

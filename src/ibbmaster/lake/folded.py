@@ -11,12 +11,12 @@ from ibbmaster.arrow.reading import Row, batches
 from ibbmaster.arrow.shape import ShapeField
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.fold.stored import own_columns
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sql.select import FoundRows, TableReader
-from ibbmaster.sql.stored import own_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa

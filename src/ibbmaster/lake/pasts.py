@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from ibbmaster.fold.cascades import CASCADING
 from ibbmaster.lake.statements import Logged
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import Doubted, StatementFold, union_of
@@ -17,7 +18,6 @@ from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import NameRange, TableName, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
-from ibbmaster.sql.cascades import CASCADING
 
 Place = tuple[int, int]  # of a group: file number, offset
 START: Place = (-1, -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ibbmaster.api.group import Change, Event, Group, UndecodableValue
 from ibbmaster.errors import EventError
@@ -15,6 +15,23 @@ from ibbmaster.event.types import EventType
 
 FRAME = ("BEGIN", "COMMIT", "XA START", "XA END")  # say no more than the GTID event and the end of the group
 FRAME_SIZE = max(map(len, FRAME))
+
+
+class Printer(Protocol):
+    """Makes the text of a log."""
+
+    def begin(self) -> bytes:
+        """What comes before the first group."""
+
+    def end(self) -> bytes:
+        """What comes after the last group."""
+
+    def group(self, group: Group) -> Iterator[bytes]:
+        """The text of a group, in pieces; groups come in the order of the log.
+
+        Raises:
+            EventError: an event is damaged, or cannot be said in this format; it names the group.
+        """
 
 
 class RowItem(NamedTuple):

@@ -1,4 +1,4 @@
-"""A log as JSON, one change a line. What the lines have: protocol/guide/printing.md."""
+"""A log as JSON, one change a line. What the lines have: docs/printing.md."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from ibbmaster.api.group import Row, UndecodableValue
+from ibbmaster.api.group import Group, Row, UndecodableValue
 from ibbmaster.printing.content import GroupContent, RowItem, StatementItem
 
 # What a terminal obeys, breaks lines or turns their direction, and JSON takes as it is; and halves of letters.
@@ -44,28 +44,38 @@ def time_text(timestamp: int) -> str:
 
 
 class JsonLines:
-    """Prints groups as lines of JSON."""
+    """Prints groups as lines of JSON; with `keeps_bytes` values that cannot be read as their bytes."""
 
-    def lines(self, content: GroupContent) -> Iterator[str]:
-        """A line for each change of a group, with its line feed.
+    def __init__(self, *, keeps_bytes: bool = False) -> None:
+        self._keeps_bytes = keeps_bytes
+
+    def begin(self) -> bytes:
+        return b""
+
+    def end(self) -> bytes:
+        return b""
+
+    def group(self, group: Group) -> Iterator[bytes]:
+        """A line for each change of a group, with its line feed, in UTF-8.
 
         Raises:
             EventError: an event is damaged, or a value cannot be read.
         """
+        content = GroupContent(group, keeps_bytes=self._keeps_bytes)
         head = content.head
-        group: dict[str, object] = {
+        fields: dict[str, object] = {
             "gtid": str(head.gtid),
             "time": time_text(content.timestamp),
             "domain": head.gtid.domain_id,
             "server_id": head.gtid.server_id,
         }
         if head.commit_id is not None:
-            group["commit_id"] = head.commit_id
+            fields["commit_id"] = head.commit_id
         if head.xid is not None:
-            group["xid"] = str(head.xid)
-        begin = json_text(group)[:-1]
+            fields["xid"] = str(head.xid)
+        begin = json_text(fields)[:-1]
         for number, item in enumerate(content.items()):
-            yield f'{begin},"number":{number},{json_text(_fields(item))[1:]}\n'
+            yield f'{begin},"number":{number},{json_text(_fields(item))[1:]}\n'.encode()
 
 
 def _fields(item: RowItem | StatementItem) -> dict[str, object]:

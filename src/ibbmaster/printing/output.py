@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -11,18 +12,21 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ibbmaster.errors import StoreError
+from ibbmaster.printing.json_lines import UNSEEN
 
 HELD_MAX = 16 << 20  # bytes of a group's text in memory; what is more is in a temporary file
 PIECE_SIZE = 1 << 20
+OBEYED = re.compile(f"[\0-\x08\x0b-\x1f]|{UNSEEN.pattern}")  # all but tab and line feed
 
 
 class GroupOutput:
-    """Takes the text of one group after the other."""
+    """Takes the text of one group after the other; what a terminal would obey is shown there, and not obeyed."""
 
     def __init__(self, target: BinaryIO) -> None:
         self._target = target
+        self._is_seen = target.isatty()
 
-    def write(self, pieces: Iterable[str]) -> None:
+    def write(self, pieces: Iterable[bytes]) -> None:
         """Write a group; nothing of it where making its text fails.
 
         Raises:
@@ -31,14 +35,20 @@ class GroupOutput:
         """
         with tempfile.SpooledTemporaryFile(HELD_MAX) as held:
             for piece in pieces:
-                held.write(piece.encode("utf-8", "backslashreplace"))
+                held.write(piece)
             held.seek(0)
-            while piece_bytes := held.read(PIECE_SIZE):
-                self._target.write(piece_bytes)
+            while piece := held.read(PIECE_SIZE):
+                self._target.write(shown(piece) if self._is_seen else piece)
 
     def flush(self) -> None:
         """Let readers see all that was written."""
         self._target.flush()
+
+
+def shown(data: bytes) -> bytes:
+    """Text for a terminal: control characters, and bytes that are no UTF-8, as `\\x1b`."""
+    text = data.decode("utf-8", "backslashreplace")
+    return OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text).encode()
 
 
 @contextlib.contextmanager

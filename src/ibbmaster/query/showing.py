@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ibbmaster.dialogue.refusal import not_supported
+from ibbmaster.fold.value_texts import encoded
 from ibbmaster.query import values
 from ibbmaster.query.kinds import FLOATING, REALS, Kind, Type
 from ibbmaster.query.session_functions import QuerySession
-from ibbmaster.sql.value_texts import encoded
 from ibbmaster.versions import Difference
 
 FIXED_MAX = 1e17  # of floating numbers that are shown with a fixed point

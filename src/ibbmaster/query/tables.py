@@ -9,6 +9,10 @@ from typing import Any
 
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.fold.contents import first_value
+from ibbmaster.fold.row_file import HEAD
+from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
+from ibbmaster.fold.value_texts import TextSettings, text_of
 from ibbmaster.query import kinds, values
 from ibbmaster.query.comparing import cached
 from ibbmaster.query.kinds import Kind, Type
@@ -17,11 +21,7 @@ from ibbmaster.query.scalars import Slot
 from ibbmaster.query.weights import key_of
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableVersion
-from ibbmaster.sql.contents import first_value
-from ibbmaster.sql.row_file import HEAD
 from ibbmaster.sql.select import FoundRows
-from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns
-from ibbmaster.sql.value_texts import TextSettings, text_of
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 from ibbmaster.work import check_wanted
 

@@ -10,8 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.fold.value_texts import FLOAT_DIGITS, _fixed, floating_text
 from ibbmaster.query.kinds import FLOATING, PRECISION_MAX, Kind, Type
-from ibbmaster.sql.value_texts import FLOAT_DIGITS, _fixed, floating_text
 from ibbmaster.sqltext.moment import civil_date, days_of
 
 Value = Any

@@ -208,8 +208,8 @@ class PrimaryTables:
         timeline = self._timeline(self._engine.end())
         with holding(self._lock):
             if self._table_reader is None:
+                from ibbmaster.fold.base_rows import BaseDump
                 from ibbmaster.log.large_rows import large_rows
-                from ibbmaster.sql.base_rows import BaseDump
                 from ibbmaster.sql.select import TableReader
 
                 if self._has_kernels:

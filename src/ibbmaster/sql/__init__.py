@@ -1,1 +1,1 @@
-"""SELECT over the tables whose changes a log holds: their contents, folded, and their rows on the wire."""
+"""SELECT over one table as its primary answers, byte by byte: kept rows chosen, ordered, counted, on the wire."""

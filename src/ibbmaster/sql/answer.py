@@ -12,22 +12,22 @@ from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.dialogue.statement import SelectItem
 from ibbmaster.event.rows.column import ValueKind
+from ibbmaster.fold.contents import TableContents, UnknownRows
+from ibbmaster.fold.kept_rows import EVERYTHING, Interval
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns, sort_key
+from ibbmaster.fold.value_texts import TextSettings
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
 from ibbmaster.sql.conditions import Condition, RowConditions
-from ibbmaster.sql.contents import TableContents, UnknownRows
 from ibbmaster.sql.definitions import column_definition
-from ibbmaster.sql.kept_rows import EVERYTHING, Interval
 from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
-from ibbmaster.sql.literals import stored_value
 from ibbmaster.sql.local_values import local_columns
 from ibbmaster.sql.row_blocks import StoredRowBlocks
 from ibbmaster.sql.row_values import RowValues, ShownColumn
-from ibbmaster.sql.stored import StoredColumn, StoredLayout, own_columns, sort_key
-from ibbmaster.sql.value_texts import TextSettings
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.response import COLLATION_DEFAULT, BlockResultSet, ColumnDefinition, ColumnFlag, Err, ResultSet

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.fold.stored import StoredColumn, StoredLayout
+from ibbmaster.fold.value_texts import SINGLE_BYTE, bit_bytes, byte_texts, is_copied, wanted_charset
 from ibbmaster.kernel.fields import AnswerPlan, LayoutColumn, ValueColumn, ValueOp
 from ibbmaster.schema.model import SqlType
 from ibbmaster.sql.row_values import Encode, RowValues, ShownColumn
-from ibbmaster.sql.stored import StoredColumn, StoredLayout
-from ibbmaster.sql.value_texts import SINGLE_BYTE, bit_bytes, byte_texts, is_copied, wanted_charset
 
 if TYPE_CHECKING:
     from ibbmaster.kernel.fields import Numbers

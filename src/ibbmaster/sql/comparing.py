@@ -11,9 +11,9 @@ from typing import Any
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.sql.literals import stored_value
-from ibbmaster.sql.stored import StoredColumn, is_padded
-from ibbmaster.sql.value_texts import TextSettings, text_of
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.stored import StoredColumn, is_padded
+from ibbmaster.fold.value_texts import TextSettings, text_of
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.moment import loose_moment, parse_duration
 

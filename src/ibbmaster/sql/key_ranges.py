@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ibbmaster.sql.kept_rows import Interval
+from ibbmaster.fold.kept_rows import Interval
 from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Operation
 from ibbmaster.sqltext.literals import Value
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dialogue.refusal import broken_off
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.fold.row_file import HEAD, RowFile
+from ibbmaster.fold.stored import StoredLayout
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.sql.conditions import Condition
-from ibbmaster.sql.row_file import HEAD, RowFile
 from ibbmaster.sql.row_values import RowValues
 from ibbmaster.sql.row_writer import Writer
-from ibbmaster.sql.stored import StoredLayout
 from ibbmaster.wire.response import Err
 from ibbmaster.work import BrokenOffError, check_wanted
 

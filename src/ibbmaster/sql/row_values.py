@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from ibbmaster.codec import lenenc
 from ibbmaster.event.rows.column import ValueKind
+from ibbmaster.fold.contents import first_value
+from ibbmaster.fold.stored import StoredColumn, StoredLayout, StoredLayouts
+from ibbmaster.fold.value_texts import TextSettings, text_of
 from ibbmaster.schema.model import TableColumn
-from ibbmaster.sql.contents import first_value
 from ibbmaster.sql.local_values import Change
-from ibbmaster.sql.stored import StoredColumn, StoredLayout, StoredLayouts
-from ibbmaster.sql.value_texts import TextSettings, text_of
 from ibbmaster.wire.binary_row import ROW_BIT, ROW_MARK, encode_binary_value
 from ibbmaster.wire.response import ColumnDefinition
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.sql.row_file import HEAD
+from ibbmaster.fold.row_file import HEAD
 from ibbmaster.sql.row_values import RowValues
 from ibbmaster.wire.packet import frame_packets
 

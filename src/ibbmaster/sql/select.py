@@ -12,6 +12,11 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.event.rows.large import LargeRows
+from ibbmaster.fold.base_rows import BaseDump
+from ibbmaster.fold.contents import TableContents
+from ibbmaster.fold.folding import ROW_BYTES_MAX, MissingTablesError, NotPlainError, RowFold
+from ibbmaster.fold.kept_rows import KeptRows, WrongChangeError
+from ibbmaster.fold.row_file import RowFile
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.calls import Kernels
@@ -21,11 +26,6 @@ from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import SchemaTimeline
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer, expect_known
-from ibbmaster.sql.base_rows import BaseDump
-from ibbmaster.sql.contents import TableContents
-from ibbmaster.sql.folding import ROW_BYTES_MAX, MissingTablesError, NotPlainError, RowFold
-from ibbmaster.sql.kept_rows import KeptRows, WrongChangeError
-from ibbmaster.sql.row_file import RowFile
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 from ibbmaster.work import holding
 
@@ -198,8 +198,8 @@ class TableReader:
         if found is None:
             fold = RowFold(self._engine, self._timeline, KeptRows(RowFile()), *settings)
         else:
-            from ibbmaster.sql.fast_folding import FastRowFold
-            from ibbmaster.sql.fast_kept_rows import FastKeptRows
+            from ibbmaster.fold.fast_folding import FastRowFold
+            from ibbmaster.fold.fast_kept_rows import FastKeptRows
 
             fold = FastRowFold(self._engine, self._timeline, FastKeptRows(RowFile()), *settings).use(found)
         self._folds.append(fold)

@@ -1,4 +1,4 @@
-"""Scenario files: a log, and what goes wrong while it is served, as TOML. Described in protocol/guide/faults.md."""
+"""Scenario files: a log, and what goes wrong while it is served, as TOML. Described in docs/faults.md."""
 
 from __future__ import annotations
 

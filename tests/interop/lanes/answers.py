@@ -18,13 +18,13 @@ from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import Select, SelectItem
+from ibbmaster.fold.base_rows import BaseDump
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.base_dump import read_base, read_rows
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
-from ibbmaster.sql.base_rows import BaseDump
 from ibbmaster.sql.select import TableReader
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, Star
 from ibbmaster.wire.response import Err, ResultSet, encode_column, encode_row, is_eof

@@ -72,7 +72,7 @@ def decode_statement(event: Buffer) -> LoggedStatement:
     """
     header = decode_event_header(event)
     if header.event_type == EventType.EXECUTE_LOAD_QUERY:
-        event = _as_query(bytes(event), header.server_id)
+        event = load_as_query(bytes(event), header.server_id)
     query = decode_query(event)
     variables = dict(status_variables(query.status))
     flags = variables.get(STATUS_ALTER_FLAGS, b"\0")[0]
@@ -103,7 +103,7 @@ def _invoker(value: bytes) -> str:
     return f"{user.decode('utf-8', 'replace')}@{host.decode('utf-8', 'replace')}"
 
 
-def _as_query(event: bytes, server_id: int) -> bytes:
+def load_as_query(event: bytes, server_id: int) -> bytes:
     """An EXECUTE_LOAD_QUERY as the QUERY that it is, without what it says of its file."""
     start = EVENT_HEADER_SIZE + FIXED.size
     if len(event) < start + LOAD_FILE_SIZE:

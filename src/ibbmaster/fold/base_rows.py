@@ -1,0 +1,88 @@
+"""The rows of a dump that the log goes on from, as images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.fold.contents import StoredRow
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.stored import StoredLayout
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.schema.model import TableColumn, TableVersion
+
+ROWS_AT_ONCE = 1000
+
+
+class InsertedRows(Protocol):
+    """The rows of one INSERT of a dump: of each column a text or a number as written, bytes, or None for NULL."""
+
+    @property
+    def table(self) -> tuple[str, str]: ...  # database, name
+
+    @property
+    def columns(self) -> tuple[str, ...] | None: ...  # None: all that SELECT * shows
+
+    @property
+    def rows(self) -> Iterator[tuple[str | bytes | None, ...]]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseDump:
+    """What tables held at a position, from which on the log tells. `read` gives the rows anew each time."""
+
+    position: GtidPosition
+    read: Callable[[], Iterable[InsertedRows]]
+
+
+def stored_rows(table: TableVersion, layout: StoredLayout, inserted: InsertedRows) -> Iterator[list[StoredRow]]:
+    """The rows of an INSERT as images of a layout, some at a time.
+
+    Raises:
+        ConfigurationError: a row is none of the table.
+    """
+    columns = [
+        (layout.places[column.id], layout.columns[layout.places[column.id]]) for column in _named(table, inserted)
+    ]
+    found = []
+    for number, row in enumerate(inserted.rows, 1):
+        where = f"the dump's rows of {table.full_name}: row {number}"
+        if len(row) != len(columns):
+            raise ConfigurationError(f"{where} has {len(row)} values, expected {len(columns)}")
+        values: list[bytes | None] = [None] * len(layout.columns)
+        for (place, column), value in zip(columns, row, strict=True):
+            try:
+                values[place] = stored_value(column.column, column.type, value)
+            except ValueError as error:
+                raise ConfigurationError(f"{where} column {column.column.name}: {error}") from None
+        found.append(layout.row(values))
+        if len(found) == ROWS_AT_ONCE:
+            yield found
+            found = []
+    yield found
+
+
+def columns_left_out(table: TableVersion, inserted: InsertedRows) -> list[TableColumn]:
+    """The columns of a table of which an INSERT says nothing: those that the server computes.
+
+    Raises:
+        ConfigurationError: it names a column that the table does not have.
+    """
+    told = {column.id for column in _named(table, inserted)}
+    return [column for column in table.columns if column.id not in told and column.period is None]
+
+
+def _named(table: TableVersion, inserted: InsertedRows) -> list[TableColumn]:
+    if inserted.columns is None:
+        return [column for column in table.columns if not column.is_hidden and not column.is_invisible]
+    found = []
+    for name in inserted.columns:
+        column = table.column(name)
+        if column is None:
+            raise ConfigurationError(
+                f"the dump's rows of {table.full_name}: column {name}, which the table does not have"
+            )
+        found.append(column)
+    return found

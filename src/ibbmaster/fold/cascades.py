@@ -1,0 +1,310 @@
+"""What foreign keys do to the rows of their children when rows of a parent go or change: no event tells it.
+
+A server applies ON DELETE and ON UPDATE inside its engine, row by row, also to children of
+children. Texts are compared by their collation; where it might find others alike than their bytes
+are, nothing is said of the child any more.
+"""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from ibbmaster.fold.contents import InexactRowsError, StoredRow, TableContents, UnknownRows
+from ibbmaster.fold.kept_rows import temporary_database
+from ibbmaster.fold.row_events import MappedTable, values_of
+from ibbmaster.fold.stored import StoredColumn, StoredLayout, is_padded, own_columns
+from ibbmaster.schema.indexing import row_key
+from ibbmaster.schema.model import ForeignConstraint, RowPeriod, TableVersion
+
+CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
+SCANNED_MAX = 1 << 24  # rows of one child without a key that are looked through
+INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
+_CASE_ALONE = re.compile(  # collations that compare ASCII by its letters, of whatever case
+    r"(?:latin1_(?:swedish|general)|ascii_general|(?:utf8mb[34]_)?(?:general|unicode|unicode_520|uca1400))"
+    r"_(?:nopad_)?(?:a[is]_)?ci"
+)
+
+Values = dict[str, bytes | None]  # stored values by names of columns in lower case
+Children = Sequence[tuple[TableVersion, ForeignConstraint]]
+
+
+class ForeignChange(NamedTuple):
+    """A row of a parent that is gone, or has other values now. The values are those of columns that keys refer to."""
+
+    before: Values
+    after: Values | None
+
+
+class FoldedTables(Protocol):
+    """What a fold knows of tables."""
+
+    def children_of(self, table: TableVersion) -> Children: ...
+
+    def contents_now(self, table: TableVersion) -> TableContents: ...
+
+    def doubt(self, contents: TableContents, reason: str) -> None: ...
+
+
+def referred_columns(children: Children) -> set[str]:
+    """The columns of a parent that the keys of its children refer to, in lower case."""
+    return {name.lower() for _, key in children for name in key.parent_columns}
+
+
+def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterator[ForeignChange]:
+    """What a row event that is not applied yet does to rows of a parent; `names` are of its columns.
+
+    Raises:
+        EventError: the event is damaged.
+        InexactRowsError: it does not have the values, and neither has the row that it means.
+    """
+    layout, contents = mapped.layout, mapped.contents
+    wanted = [(column.column.name.lower(), place) for place, column in enumerate(layout.columns)]
+    wanted = [(name, place) for name, place in wanted if name in names]
+    changed: set[bytes] = set()
+    for before, present, after, told in mapped.images(event):
+        values = values_of(*before)
+        if not all(place in present for _, place in wanted):
+            if contents.unknown is not None:
+                raise InexactRowsError("an image does not have all columns, and the rows are not known")
+            values = contents.before_image(layout, *before)
+            key = b"" if (plan := contents.key_plan(layout)) is None else plan.key(*layout.row(values))
+            if key in changed:
+                raise InexactRowsError("a row changes more than once in an event")
+            changed.add(key)
+        if after is None:
+            yield ForeignChange({name: values[place] for name, place in wanted}, None)
+            continue
+        new = values_of(*after)
+        yield ForeignChange(
+            {name: values[place] for name, place in wanted},
+            {name: new[place] if place in told else values[place] for name, place in wanted},
+        )
+
+
+def cascade(tables: FoldedTables, parent: TableVersion, changes: Sequence[ForeignChange], gtid: str) -> None:
+    """Do to the children of a parent, and to theirs, what their foreign keys make of these changes."""
+    work = deque([(parent, changes)])
+    while work:
+        table, told = work.popleft()
+        for child, key in tables.children_of(table):
+            reaching = [change for change in told if _reaches(change, key)]
+            if not reaching:
+                continue
+            contents = tables.contents_now(child)
+            if contents.unknown is not None:
+                doubt_below(tables, child)
+                continue
+            try:
+                more = _Cascade(contents, table, key, gtid).apply(reaching) if contents.has_rows else ()
+            except InexactRowsError as error:
+                tables.doubt(contents, f"{_sentence(table)}, and {error}")
+                doubt_below(tables, child)
+                continue
+            if more:
+                work.append((child, more))
+
+
+def doubt_below(tables: FoldedTables, parent: TableVersion) -> None:
+    """Rows of a parent may be gone, or changed: those of its children may be, too, and of theirs."""
+    work, seen = [parent], {parent.generation}
+    while work:
+        table = work.pop()
+        for child, _ in tables.children_of(table):
+            contents = tables.contents_now(child)
+            if contents.unknown is None and contents.has_rows:
+                tables.doubt(contents, _sentence(table))
+            if child.generation not in seen:
+                seen.add(child.generation)
+                work.append(child)
+
+
+def _sentence(parent: TableVersion) -> str:
+    return f"its foreign key to {parent.full_name} deletes or changes rows without an event"
+
+
+def _reaches(change: ForeignChange, key: ForeignConstraint) -> bool:
+    names = [name.lower() for name in key.parent_columns]
+    old = [change.before.get(name) for name in names]
+    if None in old:
+        return False
+    if change.after is None:
+        return key.on_delete in CASCADING
+    return key.on_update in CASCADING and old != [change.after.get(name) for name in names]
+
+
+class _Cascade:
+    """One foreign key of one child at work."""
+
+    def __init__(self, contents: TableContents, parent: TableVersion, key: ForeignConstraint, gtid: str) -> None:
+        table = contents.table
+        self._contents, self._key, self._gtid = contents, key, gtid
+        self._layout = contents.layouts.add(own_columns(table))
+        self._places = [self._layout.places[column_id] for column_id in key.column_ids]
+        self._names = [name.lower() for name in key.parent_columns]
+        for other in table.foreign_keys:
+            is_cascading = other is not key and {other.on_delete, other.on_update} & CASCADING
+            if is_cascading and set(other.column_ids) & set(key.column_ids):
+                raise InexactRowsError("another foreign key has a column of it")
+        for place, name in zip(self._places, self._names, strict=True):
+            known, column = parent.column(name), self._layout.columns[place]
+            if known is None or not _are_alike(column, own_columns(parent)[parent.columns.index(known)]):
+                raise InexactRowsError(f"column {column.column.name} has another type than {name} of its parent")
+            if column.id in contents.unknown_columns:
+                raise InexactRowsError(f"the values of its column {column.column.name} are not known")
+
+    def apply(self, changes: Sequence[ForeignChange]) -> list[ForeignChange]:
+        """Change the rows of the child; what became of them."""
+        found = []
+        for change in changes:
+            rule = self._key.on_delete if change.after is None else self._key.on_update
+            if rule == "SET DEFAULT":
+                raise InexactRowsError("SET DEFAULT is not followed")
+            old = [change.before[name] or b"" for name in self._names]
+            for values in list(self._rows(old)):
+                new = None
+                if change.after is not None or rule == "SET NULL":
+                    told = change.after if rule == "CASCADE" else None
+                    new = self._changed(values, [None if told is None else told[name] for name in self._names])
+                found.append(self._replaced(values, new))
+        return found
+
+    def _changed(self, values: list[bytes | None], told: Sequence[bytes | None]) -> list[bytes | None]:
+        new = list(values)
+        for place, value in zip(self._places, told, strict=True):
+            new[place] = value
+        self._contents.compute_updated(self._layout, new, self._places, self._gtid)
+        return new
+
+    def _replaced(self, old: list[bytes | None], new: list[bytes | None] | None) -> ForeignChange:
+        contents, layout = self._contents, self._layout
+        if new is None:
+            contents.delete(layout, [layout.row(old)])
+        else:
+            contents.update(layout, [layout.row(old)], [layout.row(new)])
+            for column in contents.table.columns:
+                if column.period is RowPeriod.START and contents.table.is_versioned:
+                    reason = f"a foreign key changes rows, and no event tells when: {column.name}"
+                    contents.unknown_columns.setdefault(column.id, UnknownRows(self._gtid, reason))
+        names = [column.column.name.lower() for column in layout.columns]
+        return ForeignChange(
+            dict(zip(names, old, strict=True)), None if new is None else dict(zip(names, new, strict=True))
+        )
+
+    def _rows(self, wanted: Sequence[bytes]) -> Iterator[list[bytes | None]]:
+        """The rows that refer to values of a parent, in the columns of now."""
+        contents = self._contents
+        parts = [_reference_part(self._layout.columns[place]) for place in self._places]
+        value = _reference(parts, wanted)
+        if row_key(contents.table) is None:
+            places: Iterable[int] = self._all_places()
+        else:
+            places = self._index(parts).places(contents, value)
+        for place in places:
+            values = contents.values_at(place)
+            held = [values[one] for one in self._places]
+            if None in held:
+                continue
+            found = _reference(parts, [one or b"" for one in held])
+            if found is None or value is None:
+                raise InexactRowsError("its texts may be alike to others by their collation")
+            if found == value:
+                yield values
+
+    def _all_places(self) -> list[int]:
+        contents = self._contents
+        found = list(contents.kept.places(contents.number))
+        contents.scanned += len(found)
+        if contents.scanned > SCANNED_MAX:
+            raise InexactRowsError("it has too many rows without a key to look for them")
+        return found
+
+    def _index(self, parts: Sequence[ReferencePart]) -> ForeignIndex:
+        contents = self._contents
+        index = contents.references.get(self._key.name)
+        if not isinstance(index, ForeignIndex):
+            index = ForeignIndex(self._key.column_ids, parts)
+            for key, place in list(contents.kept.all_rows(contents.number)):
+                index.note(self._layout, [key], [self._layout.row(contents.values_at(place))])
+            contents.references[self._key.name] = index
+        return index
+
+
+ReferencePart = Callable[[bytes], bytes | None]
+"""Makes stored values that a foreign key finds alike the same bytes; None where others may be alike, too."""
+
+
+def _are_alike(one: StoredColumn, other: StoredColumn) -> bool:
+    """Whether a value is stored in two columns as the same bytes."""
+    if one.type.word in INTEGERS:
+        return (one.type.word, one.type.is_unsigned) == (other.type.word, other.type.is_unsigned)
+    if _is_text(one):
+        return (one.type.word, one.type.collation) == (other.type.word, other.type.collation)
+    return one.type == other.type
+
+
+def _is_text(column: StoredColumn) -> bool:
+    return column.type.collation is not None and not column.type.labels
+
+
+def _reference_part(column: StoredColumn) -> ReferencePart:
+    """
+    Raises:
+        InexactRowsError: the collation of its texts is none that is known here.
+    """
+    if not _is_text(column):
+        return bytes
+    collation = column.type.collation or ""
+    trimmed = (lambda data: data.rstrip(b" ")) if is_padded(column.type) else bytes
+    if collation.endswith("_bin"):
+        return trimmed
+    if _CASE_ALONE.fullmatch(collation) is None:
+        raise InexactRowsError(f"texts of {collation} are compared")
+    return lambda data: trimmed(data).upper() if data.isascii() and data.decode().isprintable() else None
+
+
+def _reference(parts: Sequence[ReferencePart], values: Sequence[bytes]) -> bytes | None:
+    found = b""
+    for part, value in zip(parts, values, strict=True):
+        made = part(value)
+        if made is None:
+            return None
+        found += len(made).to_bytes(4, "big") + made
+    return found
+
+
+class ForeignIndex:
+    """Which rows of a child may refer to a value: whoever asks looks at the row.
+
+    It only grows: what has gone, or was rolled back, is found no more where its row is looked for.
+    """
+
+    def __init__(self, column_ids: Sequence[int], parts: Sequence[ReferencePart]) -> None:
+        self._column_ids = column_ids
+        self._parts = parts
+        self._database = temporary_database()
+        weakref.finalize(self, self._database.close)
+        self._database.execute("CREATE TABLE x (value BLOB, key BLOB, PRIMARY KEY (value, key)) WITHOUT ROWID")
+
+    def note(self, layout: StoredLayout, keys: Sequence[bytes], rows: Sequence[StoredRow]) -> None:
+        """Rows are there, or have other values."""
+        places = [layout.places[column_id] for column_id in self._column_ids]
+        found = []
+        for key, (image, spans) in zip(keys, rows, strict=True):
+            held = [None if (span := spans[place]) is None else image[span[0] : span[1]] for place in places]
+            if None not in held:
+                found.append((_reference(self._parts, [one or b"" for one in held]) or b"", key))
+        self._database.executemany("INSERT OR IGNORE INTO x VALUES (?, ?)", found)
+
+    def places(self, contents: TableContents, value: bytes | None) -> Iterator[int]:
+        """Where rows are that may refer to a value: also those that are compared by more than their bytes."""
+        some = "" if value is None else " WHERE value IN (:value, x'')"
+
+        sql = f"SELECT DISTINCT key FROM x{some} ORDER BY key"
+        for (key,) in self._database.execute(sql, {"value": value}).fetchall():
+            place = contents.kept.place(contents.number, key)
+            if place is not None:
+                yield place

@@ -1,0 +1,100 @@
+"""Generated columns of rows whose images leave them out: computed from the other values, where that is simple."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.event.rows.value import Value
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.stored import StoredColumn, StoredLayout
+from ibbmaster.schema.expression import Evaluate, NotSimpleError, formula
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.reading import named_in
+
+
+class ColumnExpression(NamedTuple):
+    """The expression of a generated column, by places of a layout.
+
+    Attributes:
+        place: where it stands among the columns.
+        sources: the places of the columns that its expression may name.
+        inputs: the places of those that `compute` takes, by their names in lower case; None: it is not simple.
+    """
+
+    place: int
+    column: StoredColumn
+    sources: frozenset[int]
+    inputs: dict[str, int]
+    compute: Evaluate | None
+
+    def value(self, layout: StoredLayout, values: Sequence[bytes | None]) -> bytes | None:
+        """What it stores in a row with these stored values.
+
+        Raises:
+            NotSimpleError: that cannot be told.
+        """
+        if self.compute is None:
+            raise NotSimpleError(f"the expression of {self.column.column.name}")
+        taken: dict[str, Value] = {}
+        try:
+            for name, place in self.inputs.items():
+                data, column = values[place], layout.columns[place].column
+                taken[name] = None if data is None else kind_of(column).convert(column)(data)
+            found = self.compute(taken)
+            return stored_value(self.column.column, self.column.type, found)  # type: ignore[arg-type]
+        except ValueError as error:
+            raise NotSimpleError(str(error)) from None
+
+
+def computed_columns(table: TableVersion, layout: StoredLayout) -> Iterator[ColumnExpression]:
+    """The generated columns of a table as its rows lie."""
+    places = {column.name.lower(): layout.places[column.id] for column in table.columns}
+    plain = {
+        column.name.lower(): layout.columns[layout.places[column.id]].column
+        for column in table.columns
+        if column.expression is None and not column.type.is_zerofill
+    }
+    for column in table.columns:
+        if column.expression is None:
+            continue
+        place = layout.places[column.id]
+        sources = frozenset(places[name] for name in named_in(column.expression) & places.keys())
+        try:
+            names, compute = formula(column.expression, plain, layout.columns[place].column)
+        except NotSimpleError:
+            yield ColumnExpression(place, layout.columns[place], sources, {}, None)
+        else:
+            yield ColumnExpression(
+                place, layout.columns[place], sources, {name: places[name] for name in names}, compute
+            )
+
+
+def affected(columns: Sequence[ColumnExpression], told: Collection[int]) -> list[ColumnExpression]:
+    """Those that are not told, and are made of columns that are, also by way of each other: all by places."""
+    changed = set(told)
+    found: dict[int, ColumnExpression] = {}
+    while True:
+        more = {one.place: one for one in columns if one.place not in changed and one.sources & changed}
+        if not more:
+            return list(found.values())
+        found |= more
+        changed |= more.keys()
+
+
+def compute(
+    columns: Iterable[ColumnExpression], layout: StoredLayout, values: list[bytes | None], unknown: Collection[int]
+) -> Iterator[StoredColumn]:
+    """Give generated columns the values that the others make; those it cannot are NULL, and returned.
+
+    `unknown` are the ids of columns whose values nobody knows.
+    """
+    for one in columns:
+        try:
+            if any(layout.columns[place].id in unknown for place in one.sources):
+                raise NotSimpleError("of what is not known")
+            values[one.place] = one.value(layout, values)
+        except NotSimpleError:
+            values[one.place] = None
+            yield one.column

@@ -1,0 +1,479 @@
+"""The rows of one table, as far as the log was read: changed by row events, and by statements about all of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.fold.computed import ColumnExpression, affected, compute, computed_columns
+from ibbmaster.fold.kept_rows import KeptRows
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.row_conversion import RowConversion, restoring
+from ibbmaster.fold.stored import (
+    SortKey,
+    Span,
+    StoredColumn,
+    StoredLayout,
+    StoredLayouts,
+    is_padded,
+    own_columns,
+    sort_key,
+    value_key,
+)
+from ibbmaster.schema.indexing import row_key
+from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
+from ibbmaster.sqltext.literals import literal_value
+
+DIGEST_SIZE = 16
+REWRITTEN_AT_A_TIME = 1 << 10  # rows
+
+StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
+
+
+class InexactRowsError(ValueError):
+    """The log does not tell what became of the rows of a table; the text says why."""
+
+
+@dataclass(slots=True)
+class UnknownRows:
+    """Since which group the rows of a table, or their values of a column, are not known, and why."""
+
+    gtid: str
+    reason: str
+
+
+@dataclass(slots=True)
+class KeyPlan:
+    """How the key of a row is made of its image: the place of each column of the key, and what makes its part."""
+
+    parts: list[tuple[int, SortKey]]
+
+    def key(self, image: bytes, spans: Sequence[Span]) -> bytes:
+        """
+        Raises:
+            InexactRowsError: the image has no value for a column of the key.
+        """
+        found = b""
+        for place, make in self.parts:
+            span = spans[place]
+            if span is None:
+                raise InexactRowsError("an image has no value for columns of the key")
+            found += make(image[span[0] : span[1]])
+        return found
+
+
+class RowWatch(Protocol):
+    """What wants to know of every row that a table with a key gets."""
+
+    def note(self, layout: StoredLayout, keys: Sequence[bytes], rows: Sequence[StoredRow]) -> None: ...
+
+
+@dataclass(slots=True)
+class TableContents:
+    """The rows of one table from the statement on that made it, through its versions and names.
+
+    Attributes:
+        number: the table's generation.
+        table: the version that its rows have now.
+        layouts: of all images that are kept, by number.
+        unknown, unknown_columns: what is not known any more.
+        used: numbers of the layouts that its rows have.
+        references: what is told of new rows, by the name of the foreign key that it is for.
+        scanned: how many rows were looked through for foreign keys.
+    """
+
+    kept: KeptRows
+    number: int
+    table: TableVersion
+    layouts: StoredLayouts
+    unknown: UnknownRows | None = None
+    unknown_columns: dict[int, UnknownRows] = field(default_factory=dict)
+    used: set[int] = field(default_factory=set)
+    references: dict[str, RowWatch] = field(default_factory=dict)
+    scanned: int = 0
+    _plans: dict[int, KeyPlan | None] = field(default_factory=dict)
+    _computed: dict[int, list[ColumnExpression]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.kept.digest_of[self.number] = self._digest_at
+
+    def fork(self, kept: KeptRows) -> TableContents:
+        """The same, to go on from by itself."""
+        return TableContents(
+            kept, self.number, self.table, self.layouts, self.unknown, dict(self.unknown_columns), set(self.used)
+        )
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether something tells its rows apart."""
+        return row_key(self.table) is not None
+
+    @property
+    def has_rows(self) -> bool:
+        return self.kept.has(self.number)
+
+    def key_plan(self, layout: StoredLayout) -> KeyPlan | None:
+        """How keys are made of images of a layout; None for a table without a key."""
+        if layout.number not in self._plans:
+            index = row_key(self.table)
+            plan = None
+            if index is not None:
+                parts = []
+                for part in index.parts:
+                    place = layout.places[part.column_id]
+                    column = layout.columns[place]
+                    parts.append((place, sort_key(column, is_descending=part.is_descending)))
+                plan = KeyPlan(parts)
+            self._plans[layout.number] = plan
+        return self._plans[layout.number]
+
+    # Changes of rows --------------------------------------------------------------------------
+
+    def insert(self, layout: StoredLayout, rows: Sequence[StoredRow]) -> None:
+        """Add rows, given as whole images and where their values are.
+
+        Raises:
+            InexactRowsError: a row of the same key is there.
+        """
+        rows = [row for row in rows if self._is_current(layout, *row)]
+        if self.table.kind is TableKind.SEQUENCE:
+            self.kept.drop(self.number)  # it has one row, and every event says which
+            rows = rows[-1:]
+        self.used.add(layout.number)
+        places = self.kept.rows.append(layout.number, (image for image, _ in rows))
+        plan = self.key_plan(layout)
+        if plan is None:
+            self.kept.add(self.number, [self._digest(layout, *row) for row in rows], places)
+        else:
+            keys = [plan.key(*row) for row in rows]
+            if not self.kept.insert(self.number, keys, places):
+                raise InexactRowsError("an INSERT of a key that is there already")
+            self._note(layout, keys, rows)
+
+    def delete(self, layout: StoredLayout, rows: Sequence[StoredRow]) -> None:
+        """Remove rows, given as images that have at least the key.
+
+        Raises:
+            InexactRowsError: one of them is not there.
+        """
+        rows = [row for row in rows if self._is_current(layout, *row)]
+        plan = self.key_plan(layout)
+        if plan is None:
+            is_there = all(self.kept.remove(self.number, self._digest(layout, *row)) for row in rows)
+        else:
+            is_there = self.kept.delete(self.number, [plan.key(*row) for row in rows])
+        if not is_there:
+            raise InexactRowsError("a DELETE of a row that is not there")
+
+    def update(self, layout: StoredLayout, rows: Sequence[StoredRow], after: Sequence[StoredRow]) -> None:
+        """Change rows, given as images before that have at least the key, and whole images after.
+
+        Raises:
+            InexactRowsError: one of them is not there, or gets the key of another one.
+        """
+        plan = self.key_plan(layout)
+        self.used.add(layout.number)
+        pairs = list(zip(rows, after, strict=True))
+        if plan is None or self.table.is_versioned:
+            for before, new in pairs:
+                self._update_one(layout, before, new)
+            return
+        keys = [plan.key(*row) for row in rows]
+        new_keys = [plan.key(*row) for row in after]
+        if keys == new_keys:
+            places = self.kept.rows.append(layout.number, (image for image, _ in after))
+            if not self.kept.move(self.number, keys, places):
+                raise InexactRowsError("an UPDATE of a row that is not there")
+            self._note(layout, keys, after)
+            return
+        for before, new in pairs:
+            self._update_one(layout, before, new)
+
+    def _note(self, layout: StoredLayout, keys: Sequence[bytes], rows: Sequence[StoredRow]) -> None:
+        for notes in self.references.values():
+            notes.note(layout, keys, rows)
+
+    def _update_one(self, layout: StoredLayout, before: StoredRow, after: StoredRow) -> None:
+        if self.key_plan(layout) is None and self._is_current(layout, *before) and self._is_current(layout, *after):
+            (place,) = self.kept.rows.append(layout.number, [after[0]])
+            digests = self._digest(layout, *before), self._digest(layout, *after)
+            if not self.kept.replace(self.number, *digests, place):
+                raise InexactRowsError("an UPDATE of a row that is not there")
+            return
+        self.delete(layout, [before])
+        self.insert(layout, [after])
+
+    def before_image(self, layout: StoredLayout, image: bytes, spans: list[Span]) -> list[bytes | None]:
+        """The stored values of the row that an image without all of its columns means, in the order of a layout.
+
+        Raises:
+            InexactRowsError: it is not there, or one of its values is not known.
+        """
+        plan = self.key_plan(layout)
+        if plan is None:
+            raise InexactRowsError("an image is not whole, and the table has no key")
+        place = self.kept.place(self.number, plan.key(image, spans))
+        if place is None:
+            raise InexactRowsError("an UPDATE of a row that is not there")
+        layout_no, old = self.kept.rows.read(place)
+        return self.values_in(layout, self.layouts[layout_no], old)
+
+    def values_in(self, layout: StoredLayout, stored: StoredLayout, image: bytes) -> list[bytes | None]:
+        """The values of an image of another layout as a layout stores them.
+
+        Raises:
+            InexactRowsError: a value of a column that was added is not known.
+        """
+        values = stored.values(image)
+        if stored is layout:
+            return values
+        columns = {column.id: column for column in self.table.columns}
+        found: list[bytes | None] = []
+        for column in layout.columns:
+            place = stored.places.get(column.id)
+            if place is None:
+                found.append(first_value(columns[column.id], column))
+            elif values[place] is None:
+                found.append(None)
+            else:
+                found.append(self._restored(stored.columns[place], column, values[place] or b""))
+        return found
+
+    @staticmethod
+    def _restored(old: StoredColumn, new: StoredColumn, data: bytes) -> bytes:
+        """A value of an older version of a column as its new one stores it."""
+        restore = restoring(old, new)
+        try:
+            if restore is not None:
+                return restore(data)
+            problem = f"it has another type since {data[:20]!r} was stored"
+        except ValueError as error:
+            problem = str(error)
+        raise InexactRowsError(f"a value of column {new.column.name} cannot be changed: {problem}")
+
+    def complete(self, layout: StoredLayout, values: list[bytes | None], missing: Collection[int], gtid: str) -> None:
+        """Give a row of an INSERT what its image leaves out, at the places that are missing.
+
+        Raises:
+            InexactRowsError: a default is no constant, or the key is not known.
+        """
+        if self.table.kind is TableKind.SEQUENCE:
+            known_values = self._sequence_values(layout)
+            for place in missing:
+                values[place] = known_values[place]
+            return
+        known = {column.id: column for column in self.table.columns}
+        for place in missing:
+            column = layout.columns[place]
+            if known[column.id].expression is None:
+                values[place] = _constant(known[column.id], column, known[column.id].default)
+        wanted = [one for one in self._computed_of(layout) if one.place in missing]
+        self._compute(layout, values, wanted, "an INSERT", gtid)
+
+    def compute_updated(
+        self, layout: StoredLayout, values: list[bytes | None], told: Collection[int], gtid: str
+    ) -> None:
+        """An UPDATE tells only some columns: others that are computed from those have other values, too.
+
+        Raises:
+            InexactRowsError: the key is not known any more.
+        """
+        columns = self._computed_of(layout)
+        if columns:
+            self._compute(layout, values, affected(columns, told), "an UPDATE", gtid)
+
+    def _compute(
+        self,
+        layout: StoredLayout,
+        values: list[bytes | None],
+        columns: Sequence[ColumnExpression],
+        what: str,
+        gtid: str,
+    ) -> None:
+        for column in compute(columns, layout, values, self.unknown_columns):
+            reason = f"{what} has no value for the generated column {column.column.name}"
+            if column.id in self._key_columns():
+                raise InexactRowsError(reason)
+            self.unknown_columns.setdefault(column.id, UnknownRows(gtid, reason))
+
+    def _computed_of(self, layout: StoredLayout) -> list[ColumnExpression]:
+        found = self._computed.get(layout.number)
+        if found is None:
+            found = self._computed[layout.number] = list(computed_columns(self.table, layout))
+        return found
+
+    def _sequence_values(self, layout: StoredLayout) -> list[bytes | None]:
+        """The only row of a sequence, of which an image that is not whole tells what has changed."""
+        for place in self.kept.places(self.number):
+            layout_no, image = self.kept.rows.read(place)
+            return self.values_in(layout, self.layouts[layout_no], image)
+        raise InexactRowsError("ALTER SEQUENCE, and no whole image since")
+
+    def _is_current(self, layout: StoredLayout, image: bytes, spans: list[Span]) -> bool:
+        """Whether a row of a table with system versioning is one that holds now; others of it are not kept."""
+        if not self.table.is_versioned:
+            return True
+        end = next((column.id for column in self.table.columns if column.period is RowPeriod.END), None)
+        if end is None:
+            return True
+        place = layout.places[end]
+        span = spans[place]
+        if span is None:
+            return True
+        data = image[span[0] : span[1]]
+        if layout.columns[place].column.type == ColumnType.TIMESTAMP2:
+            return data[:4] in (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff")
+        return not data.strip(b"\xff")
+
+    def _digest(self, layout: StoredLayout, image: bytes, spans: list[Span]) -> bytes:
+        """What tells a row without a key from others: all of its values, in the order of the columns now."""
+        parts = []
+        for column in self.table.columns:
+            if column.period is not None and self.table.is_versioned:
+                continue
+            place = layout.places[column.id]
+            span = spans[place]
+            if span is None:
+                parts.append(b"\0")
+            else:
+                value = value_key(layout.columns[place].column)(image[span[0] : span[1]])
+                parts.append(b"\1" + len(value).to_bytes(4, "big") + value)
+        return hashlib.blake2b(b"".join(parts), digest_size=DIGEST_SIZE).digest()
+
+    def _digest_at(self, place: int) -> bytes:
+        layout_no, image = self.kept.rows.read(place)
+        layout = self.layouts[layout_no]
+        return self._digest(layout, image, layout.spans(image)[0])
+
+    def set_sequence(self, state: Sequence[int], layout: StoredLayout) -> None:
+        """Let a sequence have this row."""
+        columns = zip(layout.columns, state, strict=True)
+        self.insert(layout, [layout.row([stored_value(one.column, one.type, value) for one, value in columns])])
+
+    # All rows at once -------------------------------------------------------------------------
+
+    def values_at(self, place: int) -> list[bytes | None]:
+        """The stored values of a row, or of one that was there, in the columns that the table has now.
+
+        Raises:
+            InexactRowsError: a value of a column that was added is not known.
+        """
+        layout_no, image = self.kept.rows.read(place)
+        return self.values_in(self.layouts.add(own_columns(self.table)), self.layouts[layout_no], image)
+
+    def remove(self, places: Sequence[int]) -> None:
+        """Remove the rows that are there."""
+        layout = self.layouts.add(own_columns(self.table))
+        for start in range(0, len(places), REWRITTEN_AT_A_TIME):
+            some = places[start : start + REWRITTEN_AT_A_TIME]
+            self.delete(layout, [layout.row(self.values_at(place)) for place in some])
+
+    def clear(self) -> None:
+        """There is no row any more."""
+        self.kept.drop(self.number)
+        self.used.clear()
+        self.unknown_columns.clear()
+
+    # Changes of the table ---------------------------------------------------------------------
+
+    def alter(self, table: TableVersion, time_zone_s: int | None = None) -> dict[int, str]:
+        """The table has another version now; its rows keep their images, or get new ones if these are right no more.
+
+        `time_zone_s` is the session's, in seconds east of UTC, if it is known.
+
+        Returns the columns whose values are not known any more, by their ids, and why.
+
+        Raises:
+            InexactRowsError: the rows, or their keys, cannot be made of what is kept.
+        """
+        old, self.table = self.table, table
+        self.references.clear()
+        self._plans.clear()
+        self._computed.clear()
+        known = {column.id: column for column in table.columns}
+        changing = RowConversion(old, table, lambda column: first_value(known[column.id], column), time_zone_s)
+        if not self.has_rows:
+            self.unknown_columns.clear()
+            return {}
+        is_filled = any(map(self.has_null, changing.filled))
+        if changing.computed or _key_types(old) != _key_types(table) or changing.retyped() or is_filled:
+            self._rewrite(changing)
+        return changing.unknown
+
+    def _rewrite(self, changing: RowConversion) -> None:
+        """Images and keys of all rows anew, as the table is now."""
+        layout = self.layouts.add(changing.columns)
+        wanted = [one for one in self._computed_of(layout) if one.column.id in changing.computed]
+        places = [place for _, place in self.kept.all_rows(self.number)]
+        self.kept.drop(self.number)
+        self.used.clear()
+        for start in range(0, len(places), REWRITTEN_AT_A_TIME):
+            rows = []
+            for place in places[start : start + REWRITTEN_AT_A_TIME]:
+                layout_no, old = self.kept.rows.read(place)
+                values = changing.values(self.layouts[layout_no], old)
+                unknown = self.unknown_columns.keys() | changing.unknown.keys()
+                for column in compute(wanted, layout, values, unknown - changing.computed.keys()):
+                    changing.unknown.setdefault(column.id, changing.computed[column.id])
+                rows.append(layout.row(values))
+            self.insert(layout, rows)
+        for column_id in changing.computed.keys() - changing.unknown.keys():
+            self.unknown_columns.pop(column_id, None)
+        lost = self._key_columns() & changing.unknown.keys()
+        if lost:
+            raise InexactRowsError(changing.unknown[min(lost)])
+
+    def _key_columns(self) -> set[int]:
+        """The ids of the columns that tell rows apart."""
+        index = row_key(self.table)
+        return {column.id for column in self.table.columns} if index is None else {one.column_id for one in index.parts}
+
+    def has_null(self, column_id: int) -> bool:
+        """Whether a row has no value in a column."""
+        for _, place in self.kept.all_rows(self.number):
+            layout_no, image = self.kept.rows.read(place)
+            layout = self.layouts[layout_no]
+            at = layout.places.get(column_id)
+            if at is not None and layout.spans(image)[0][at] is None:
+                return True
+        return False
+
+
+def first_value(known: TableColumn, column: StoredColumn) -> bytes | None:
+    """What rows store in a column that was added when they were there.
+
+    Raises:
+        InexactRowsError: it is not known.
+    """
+    return _constant(known, column, known.first_value)
+
+
+def _constant(known: TableColumn, column: StoredColumn, expression: str | None) -> bytes | None:
+    if expression is None:
+        if known.is_nullable and known.expression is None:
+            return None
+        raise InexactRowsError(f"column {known.name} has a value that the server has filled in")
+    try:
+        return stored_value(column.column, column.type, literal_value(expression))
+    except ValueError as error:
+        raise InexactRowsError(f"column {known.name} has a value that is no constant: {error}") from None
+
+
+def _key_types(table: TableVersion) -> list[tuple[object, ...]]:
+    """What keys of rows are made of: where two versions have the same, they have the same keys."""
+    index = row_key(table)
+    types = {column.id: column.type for column in table.columns}
+    if index is None:
+        return [(None,), *types.items()]
+    return [(part.column_id, part.is_descending, *_form_of_key(types[part.column_id])) for part in index.parts]
+
+
+def _form_of_key(kind: SqlType) -> tuple[object, ...]:
+    if kind.word in ("tinyint", "smallint", "mediumint", "int", "bigint"):
+        return ("integer", kind.is_unsigned)
+    if kind.word in ("char", "varchar", "binary", "varbinary"):
+        return ("string", kind.charset, is_padded(kind))
+    return (kind,)

@@ -1,0 +1,465 @@
+"""Reads a log forward by kernels, many groups at once; all but plain changes of rows is left to the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ibbmaster.arrow.collecting import event_batches, kernel_source
+from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.plain_events import PlainEvents
+from ibbmaster.errors import EventError, IbbMasterError
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.rows.changes import KINDS, ChangeKind
+from ibbmaster.event.statement.logged import STATEMENT_TYPES
+from ibbmaster.event.table_map import TABLE_ID_SIZE, RowsHeader, decode_rows_header
+from ibbmaster.event.types import EventType
+from ibbmaster.fold.fast_kept_rows import FastKeptRows
+from ibbmaster.fold.folding import NotPlainError, RowFold
+from ibbmaster.fold.kept_rows import KeptRows, WrongChangeError
+from ibbmaster.fold.row_events import MappedTable
+from ibbmaster.fold.row_file import HEAD
+from ibbmaster.fold.sorted_rows import keys_in
+from ibbmaster.fold.stored import key_op
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.fields import (
+    DELETE,
+    INSERT,
+    KEY_MAX,
+    OPEN_TABLES_MIN,
+    UPDATE_BEFORE,
+    ChangedTables,
+    ChangeField,
+    ChangeOp,
+    ChangeStatus,
+    ChangeVariantColumn,
+    EventColumn,
+    GroupColumn,
+    ImageColumn,
+    KeptChanges,
+    KeyColumn,
+    MapColumn,
+    OpenColumn,
+    VariantColumn,
+)
+from ibbmaster.log.group_content import xid_text
+from ibbmaster.position import LogPosition
+from ibbmaster.rows.certainty import MERGED, engine_of
+from ibbmaster.rows.effects import LOST
+from ibbmaster.rows.walk import TABLE_ID, unmapped
+from ibbmaster.schema.indexing import row_key
+from ibbmaster.schema.model import SchemaPlace, TableKind
+from ibbmaster.work import check_wanted
+
+CHANGES_MAX = 1 << 16  # that are collected before they are kept
+IMAGES_BYTES = 8 << 20
+MAPS_MAX = 1 << 10  # tables that are known before all are forgotten between two groups
+KIND_NUMBERS = {ChangeKind.INSERT: INSERT, ChangeKind.UPDATE: UPDATE_BEFORE, ChangeKind.DELETE: DELETE}
+NAME_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # in a TABLE_MAP: what says which table it is, and how it lies
+
+
+def _other_types() -> Any:
+    found = np.zeros(256, dtype=np.uint8)
+    found[[*STATEMENT_TYPES, *LOST]] = 1
+    return found
+
+
+class FastRowFold(RowFold):
+    """As `RowFold`. Where it gives up, the reference has to begin anew.
+
+    Raises in `advance`, besides:
+        NotPlainError: it gives up: the log is damaged, changes contradict each other, or a group undoes some.
+    """
+
+    kept: FastKeptRows
+
+    def use(self, kernels: Kernels) -> FastRowFold:
+        """Read by these kernels; returns itself."""
+        self._kernels = kernels
+        return self
+
+    def _like(self, kept: KeptRows) -> FastRowFold:
+        return super()._like(kept).use(self._kernels)
+
+    def _read(self, end: LogPosition) -> None:
+        changes = _Changes(self, self._kernels)
+        try:
+            with kernel_source(self._engine) as source:
+                for log_range in self._engine.ranges(self.position, end, size=1 << 62):
+                    for batch in event_batches(source, log_range, self._kernels):
+                        check_wanted()
+                        if len(batch.groups):
+                            changes.take(batch, self.position, end)
+            changes.finish()
+            self.kept.conclude()
+        except (IbbMasterError, WrongChangeError) as error:
+            raise NotPlainError from error
+
+    # What changes of rows are collected for ---------------------------------------------------
+
+    def map_at(self, event: bytes, gtid: str, place: SchemaPlace) -> MappedTable | None:
+        """The table that a TABLE_MAP names, if its rows are kept."""
+        self._gtid = gtid
+        return self._map(event, place.position, place.event_no)
+
+    def change_at(self, mapped: MappedTable, event: bytes, first: int, gtid: str, place: SchemaPlace) -> None:
+        """Apply a row event by the reference, from the row on that is at `first`."""
+        self._gtid, self._place = gtid, place
+        self._change(mapped, event, first)
+
+    def apply_at(self, event: bytes, head: bytes | None, gtid: str, place: SchemaPlace) -> None:
+        """Apply an event of another type; `head` is the GTID event of its group, if that is at hand.
+
+        Raises:
+            NotPlainError: it needs more of its group.
+        """
+        self._gtid, self._place = gtid, place
+        if head is None:
+            raise NotPlainError
+        self._savepoints.clear()  # whoever goes back to one has to begin anew
+        self._apply_other(event, xid_text(head), {})
+
+    def prepare(self, head: bytes, start: LogPosition) -> None:
+        """A group that happens only with its XA COMMIT."""
+        self._prepared[xid_text(head) or ""] = start
+
+    def is_in_base(self, domain_id: int, seq_no: int) -> bool:
+        """Whether what a group did is in the base already."""
+        reached = None if self._base is None else self._base.position.get(domain_id)
+        return reached is not None and seq_no <= reached.seq_no
+
+    @property
+    def has_base(self) -> bool:
+        return self._base is not None
+
+    def is_wanted(self, mapped: MappedTable | None) -> bool:
+        """Whether row events of a table do anything."""
+        if mapped is None:
+            return False
+        table = mapped.contents.table
+        is_known = mapped.contents.unknown is None and self._statements.keeps_rows(table)
+        is_told = table.kind is TableKind.SEQUENCE or engine_of(table) in MERGED
+        return is_known or is_told or bool(self.children_of(table))
+
+    def is_plain(self, mapped: MappedTable, kind: ChangeKind) -> bool:
+        """Whether row events of a table change its rows alone, and all of them."""
+        contents = mapped.contents
+        return (
+            contents.unknown is None
+            and contents.table.kind is not TableKind.SEQUENCE
+            and not contents.table.is_versioned
+            and not contents.references
+            and self._statements.keeps_rows(contents.table)
+            and (kind is ChangeKind.INSERT or not self.children_of(contents.table))
+        )
+
+    def expect_room(self) -> None:
+        """As after each group."""
+        self._expect_room()
+
+    @property
+    def large(self) -> Any:
+        return self._large
+
+    @property
+    def has_forgotten(self) -> bool:
+        """Whether a statement may have changed tables since the last TABLE_MAP."""
+        return not self._mapped
+
+
+class _Changes:
+    """Collects changes of rows out of batch after batch, and keeps them."""
+
+    def __init__(self, fold: RowFold, kernels: Kernels) -> None:
+        assert isinstance(fold, FastRowFold)
+        self._fold = fold
+        self._kernels = kernels
+        self._plain = PlainEvents(fold.large)
+        self._state = np.zeros(int(ChangeField.SIZE), dtype=np.int64)
+        self._open = np.zeros((OPEN_TABLES_MIN, OpenColumn.COLUMNS), dtype=np.int64)
+        self._is_other = _other_types()
+        maps, ops, places, sizes = (np.zeros(CHANGES_MAX, dtype=np.int64) for _ in range(4))
+        keys, images = (np.zeros(size, dtype=np.uint8) for size in (CHANGES_MAX * KEY_MAX, IMAGES_BYTES))
+        self._out = KeptChanges(maps, ops, places, sizes, keys, images)
+        self._last_group: tuple[int, ...] = ()
+        self._is_last_wanted = True
+        self._forget_all()
+
+    def _forget_all(self) -> None:
+        self._mapped: list[MappedTable | None] = []
+        self._store = np.zeros(1 << 12, dtype=np.uint8)
+        self._stored = 0
+        self._maps = np.zeros((64, MapColumn.COLUMNS), dtype=np.int64)
+        self._variants = np.zeros((64, ChangeVariantColumn.COLUMNS), dtype=np.int64)
+        self._variant_count = 0
+        self._columns = np.zeros((256, ImageColumn.COLUMNS), dtype=np.int64)
+        self._column_count = 0
+        self._parts = np.zeros((64, KeyColumn.COLUMNS), dtype=np.int64)
+        self._part_count = 0
+        self._spans = np.zeros((64, 2), dtype=np.int64)
+        self._state[ChangeField.TURN] += 1
+
+    def take(self, batch: EventBatch, start: LogPosition, end: LogPosition) -> None:
+        """The changes of a batch of events, as far as its groups begin in a range."""
+        goes_on = batch.identity(0) == self._last_group
+        wanted = self._wanted(batch, start, end)
+        if goes_on:
+            wanted[0] = self._is_last_wanted
+        self._last_group, self._is_last_wanted = batch.identity(-1), bool(wanted[-1])
+        self._state[ChangeField.GROUP] = 0 if goes_on else -1  # it keeps the tables it has named
+        if not goes_on and len(self._mapped) > MAPS_MAX:
+            self._keep()
+            self._forget_all()
+        for plain in self._plain.of(batch.of_groups(wanted)):
+            self._take_plain(plain)
+        self._fold.expect_room()
+
+    def _wanted(self, batch: EventBatch, start: LogPosition, end: LogPosition) -> Any:
+        """For each group whether it is applied here and now."""
+        groups, events, fold = batch.groups, batch.events, self._fold
+        files, offsets = groups[:, GroupColumn.FILE_NO], groups[:, GroupColumn.FILE_OFFSET]
+        wanted = (files > start.file_no) | ((files == start.file_no) & (offsets >= start.offset))
+        wanted &= (files < end.file_no) | ((files == end.file_no) & (offsets < end.offset))
+        if fold.has_base:
+            for number, (domain_id, seq_no) in enumerate(groups[:, [GroupColumn.DOMAIN, GroupColumn.SEQ_NO]].tolist()):
+                wanted[number] &= not fold.is_in_base(domain_id, seq_no % (1 << 64))
+        starts = events[:, EventColumn.START]
+        heads = np.flatnonzero(batch.data[starts + TYPE_OFFSET] == EventType.GTID)
+        flags = batch.data[starts[heads] + GTID_FLAGS_OFFSET]
+        for number in heads[flags & GtidFlag.PREPARED_XA != 0].tolist():
+            group = int(events[number, EventColumn.GROUP])
+            if wanted[group]:
+                fold.prepare(batch.event(number), batch.start(group))
+                wanted[group] = False
+        return wanted
+
+    def finish(self) -> None:
+        """The log ends here.
+
+        Raises:
+            EventError: it ends inside the fragments of a row event.
+        """
+        self._plain.finish()
+        self._keep()
+
+    def _take_plain(self, batch: EventBatch) -> None:
+        state = self._state
+        state[ChangeField.EVENT] = state[ChangeField.OFFSET] = 0
+        data = batch.data if batch.data.flags.writeable else batch.data.copy()
+        while True:
+            known = ChangedTables(
+                self._open,
+                self._store,
+                self._maps,
+                len(self._mapped),
+                self._variants,
+                self._variant_count,
+                self._columns,
+                self._parts,
+                self._is_other,
+                self._spans,
+            )
+            status = self._kernels.collect_changes(data, batch.events, state, known, self._out)
+            number = int(state[ChangeField.EVENT])
+            match ChangeStatus(status):
+                case ChangeStatus.END:
+                    return
+                case ChangeStatus.FULL if state[ChangeField.COUNT]:
+                    self._keep()
+                case ChangeStatus.FULL:  # for one image
+                    size = int(batch.events[number, EventColumn.SIZE]) + HEAD.size
+                    self._out = self._out._replace(images=np.empty(size, dtype=np.uint8))
+                case ChangeStatus.NEW_MAP:
+                    self._keep()
+                    self._add_map(batch, number)
+                case ChangeStatus.NEW_VARIANT:
+                    self._add_variant(batch.event(number))
+                case ChangeStatus.MANY_TABLES:
+                    self._open_more()
+                case ChangeStatus.BY_REFERENCE:
+                    self._keep()
+                    self._change(batch, number)
+                case ChangeStatus.OTHER_EVENT:
+                    self._keep()
+                    self._apply(batch, number)
+
+    def _open_more(self) -> None:
+        """Have room for more tables of one group."""
+        known, turn = self._open, self._state[ChangeField.TURN]
+        self._open = np.zeros((2 * len(known), OpenColumn.COLUMNS), dtype=np.int64)
+        for entry in known[known[:, OpenColumn.TURN] == turn]:
+            self._open[self._kernels.find_open(self._open, entry[OpenColumn.ID], turn)] = entry
+
+    # What is for the reference ----------------------------------------------------------------
+
+    def _gtid(self, batch: EventBatch, number: int) -> str:
+        return batch.gtid(int(batch.events[number, EventColumn.GROUP]))
+
+    def _mapped_of(self, event: bytes) -> int:
+        """The row of the table of a row event."""
+        table_id, turn = int.from_bytes(event[TABLE_ID], "little"), self._state[ChangeField.TURN]
+        place = self._kernels.find_open(self._open, table_id, turn)
+        if self._open[place, OpenColumn.TURN] != turn:
+            raise unmapped(event)
+        return int(self._open[place, OpenColumn.MAP])
+
+    def _change(self, batch: EventBatch, number: int) -> None:
+        event = batch.event(number)
+        mapped = self._mapped[self._mapped_of(event)]
+        assert mapped is not None
+        offset = int(self._state[ChangeField.OFFSET])
+        first = offset - int(batch.events[number, EventColumn.START]) if offset else 0
+        self._fold.change_at(mapped, event, first, self._gtid(batch, number), batch.schema_place(number))
+        self._pass(number)
+
+    def _apply(self, batch: EventBatch, number: int) -> None:
+        event = batch.event(number)
+        if not self._is_other[event[TYPE_OFFSET]]:
+            raise EventError("a row event, or a TABLE_MAP, that cannot be read")
+        group = batch.events[number, EventColumn.GROUP]
+        first = int(np.searchsorted(batch.events[:, EventColumn.GROUP], group))
+        is_head = batch.data[batch.events[first, EventColumn.START] + TYPE_OFFSET] == EventType.GTID
+        head = batch.event(first) if is_head else None
+        self._fold.apply_at(event, head, self._gtid(batch, number), batch.schema_place(number))
+        self._pass(number)
+
+    def _pass(self, number: int) -> None:
+        """Go on after an event that may have changed what is known of tables."""
+        self._state[ChangeField.EVENT], self._state[ChangeField.OFFSET] = number + 1, 0
+        if self._fold.has_forgotten and self._state[ChangeField.OPEN]:
+            raise NotPlainError
+        if self._fold.has_forgotten:
+            self._maps[:, MapColumn.SIZE] = -1
+            return
+        for row, mapped in enumerate(self._mapped):
+            self._maps[row, MapColumn.IS_WANTED] = self._fold.is_wanted(mapped)
+            if mapped is not None and mapped.contents.references:
+                variants = self._variants[: self._variant_count]
+                variants[variants[:, VariantColumn.MAP] == row, ChangeVariantColumn.IS_BY_REFERENCE] = 1
+
+    # Tables -----------------------------------------------------------------------------------
+
+    def _remember(self, data: bytes) -> int:
+        """Keep bytes; returns where."""
+        start = self._stored
+        while start + len(data) > len(self._store):
+            self._store = _longer(self._store)
+        self._store[start : start + len(data)] = memoryview(data)
+        self._stored += len(data)
+        return start
+
+    def _add_map(self, batch: EventBatch, number: int) -> None:
+        event = batch.event(number)
+        mapped = self._fold.map_at(event, self._gtid(batch, number), batch.schema_place(number))
+        if len(self._mapped) == len(self._maps):
+            self._maps = _longer(self._maps)
+        name = event[NAME_OFFSET:]
+        self._maps[len(self._mapped)] = self._remember(name), len(name), self._fold.is_wanted(mapped)
+        self._mapped.append(mapped)
+
+    def _add_variant(self, event: bytes) -> None:
+        row = self._mapped_of(event)
+        header = decode_rows_header(event)
+        mapped = self._mapped[row]
+        assert mapped is not None
+        kind = KINDS[EventType(event[TYPE_OFFSET])]
+        bits = header.columns_present + header.columns_after
+        if self._variant_count == len(self._variants):
+            self._variants = _longer(self._variants)
+        plan = self._plan(mapped, header, kind)
+        self._variants[self._variant_count] = (
+            row,
+            KIND_NUMBERS[kind],
+            header.column_count,
+            self._remember(bits),
+            len(bits),
+            *(plan or (0,) * 8),
+            plan is None,
+        )
+        self._variant_count += 1
+
+    def _plan(self, mapped: MappedTable, header: RowsHeader, kind: ChangeKind) -> tuple[int, ...] | None:
+        """How a kernel takes row events, as `ChangeVariantColumn` has it; None if the reference has to."""
+        layout, contents = mapped.layout, mapped.contents
+        count = len(layout.columns)
+        present, after = _places(header.columns_present, count), _places(header.columns_after, count)
+        kept = after if kind is ChangeKind.UPDATE else present
+        if header.column_count != count or not self._fold.is_plain(mapped, kind):
+            return None
+        if not present or (kind is not ChangeKind.DELETE and len(kept) < count):
+            return None
+        index = row_key(contents.table)
+        key = [] if index is None else [(layout.places[part.column_id], part.is_descending) for part in index.parts]
+        if any(place not in present for place, _ in key) or (index is None and kind is not ChangeKind.INSERT):
+            return None
+        contents.used.add(layout.number)
+        first, first_part = self._add_image(mapped, present, key)
+        second, second_part = self._add_image(mapped, after, key) if kind is ChangeKind.UPDATE else (0, 0)
+        return first, len(present), second, len(after), first_part, second_part, len(key), layout.number
+
+    def _add_image(self, mapped: MappedTable, places: list[int], key: list[tuple[int, bool]]) -> tuple[int, int]:
+        """The columns of an image and the parts of its key: the first of each."""
+        first, first_part = self._column_count, self._part_count
+        while first + len(places) > len(self._columns):
+            self._columns = _longer(self._columns)
+        while first_part + len(key) > len(self._parts):
+            self._parts = _longer(self._parts)
+        while len(places) > len(self._spans):
+            self._spans = _longer(self._spans)
+        for place in places:
+            column = mapped.layout.columns[place]
+            self._columns[self._column_count] = -1 if column.fixed is None else column.fixed, column.prefix
+            self._column_count += 1
+        for place, is_descending in key:
+            op = key_op(mapped.layout.columns[place])
+            self._parts[self._part_count] = places.index(place), op, is_descending
+            self._part_count += 1
+        return first, first_part
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        """Keep what was collected."""
+        state, out = self._state, self._out
+        count = int(state[ChangeField.COUNT])
+        if not count:
+            return
+        images = out.images[: int(state[ChangeField.OUT])]
+        places = out.places[:count] + self._fold.kept.rows.append_block(images.data)
+        maps = out.maps[:count]
+        first = int(maps[0])
+        if (maps == first).all():
+            self._keep_of(first, slice(0, count), places)
+        else:
+            for row in np.unique(maps).tolist():
+                chosen = np.flatnonzero(maps == row)
+                self._keep_of(row, chosen, places[chosen])
+        state[ChangeField.COUNT] = state[ChangeField.OUT] = 0
+
+    def _keep_of(self, row: int, chosen: Any, places: Any) -> None:
+        """The changes of one table, which are at the places `chosen`."""
+        mapped = self._mapped[row]
+        assert mapped is not None
+        contents = mapped.contents
+        if contents.unknown is not None:
+            return  # since they were collected
+        sizes, ops = self._out.key_sizes[chosen], self._out.ops[chosen].astype(np.int8)
+        if not contents.is_keyed:
+            assert not (ops != ChangeOp.INSERT).any()
+            self._fold.kept.append(contents.number, places)
+            return
+        keys = keys_in(self._out.keys.reshape(-1, KEY_MAX)[chosen], sizes)
+        self._fold.kept.change(contents.number, ops, keys, places)
+
+
+def _places(present: bytes, count: int) -> list[int]:
+    """The columns that an image has."""
+    bits = int.from_bytes(present, "little")
+    return [place for place in range(count) if bits >> place & 1]
+
+
+def _longer(array: Any) -> Any:
+    """An array of twice the length."""
+    return np.concatenate([array, np.zeros_like(array)])

@@ -1,0 +1,432 @@
+"""Which partition a row is in, and what ALTER TABLE does with the rows of some: no event tells them.
+
+RANGE, LIST and HASH are followed over integers and dates, with the functions that people partition
+by. A row in a partition that its values do not say, as EXCHANGE … WITHOUT VALIDATION leaves it, is
+never taken over: then nothing is said of the table any more.
+"""
+
+from __future__ import annotations
+
+import functools
+from array import array
+from collections.abc import Callable, Collection, Sequence
+
+from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.fold.contents import InexactRowsError, TableContents
+from ibbmaster.fold.stored import StoredLayout, own_columns
+from ibbmaster.rows.effects import PartitionStep
+from ibbmaster.schema.expression_text import definition_expression
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.partitioning import partition_name, split_partitions
+from ibbmaster.schema.reading import written
+from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
+from ibbmaster.sqltext.moment import Moment, days_of, loose_moment
+from ibbmaster.sqltext.token import SqlError, Token, tokens
+
+PARTITIONS_MAX = 8192  # a server's limit
+DAYS_TO_1970 = 719528  # TO_DAYS of 1970-01-01
+ROWS_AT_A_TIME = 1 << 10
+INT64_MAX = 1 << 63
+_NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
+_DAYS = ("date", "datetime")
+
+Value = int | Moment | None
+Values = Sequence[bytes | None]
+Compute = Callable[[Values], Value]
+FindPartition = Callable[[Values], str]
+"""Takes the stored values of a row; gives the name of its partition in lower case.
+
+Raises:
+    InexactRowsError: that cannot be told.
+"""
+
+
+@functools.total_ordering
+class _Above:
+    """MAXVALUE: more than every value."""
+
+    def __lt__(self, other: object) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Above)
+
+    __hash__ = object.__hash__
+
+
+_MAXVALUE = _Above()
+
+
+def move_rows(step: PartitionStep, tables: Sequence[TableContents], before: TableVersion, after: TableVersion) -> None:
+    """Do with the rows of a table, and of the other one if there is one, what an ALTER TABLE of partitions has done.
+
+    `before` and `after` are the versions of the first around it.
+
+    Raises:
+        InexactRowsError: which rows these are, or some of their values, cannot be told.
+        NotUnderstoodError: nor how the table is partitioned.
+    """
+    contents = tables[0]
+    if len(tables) == 1:
+        if not step.names:
+            contents.clear()
+        elif not _keeps_current_rows(before, step):
+            contents.remove(_places_in(contents, before, step.names))
+        return
+    other = tables[1]
+    _expect_alike(contents, other)
+    leaving = array("q") if step.is_joined else _places_in(contents, before, step.names)
+    coming = array("q", other.kept.places(other.number))
+    find = partition_finder(after if step.is_joined else before, _layout_of(contents), ())
+    if any(find(other.values_at(place)) not in step.names for place in coming):
+        raise InexactRowsError("a row is in a partition that its values do not say")
+    contents.remove(leaving)
+    other.clear()
+    _put(contents, other, coming)
+    _put(other, contents, leaving)
+
+
+def _keeps_current_rows(table: TableVersion, step: PartitionStep) -> bool:
+    """Whether what goes are rows of the past, which are not kept."""
+    return step.is_dropped and (table.partitioning or "").upper().startswith("SYSTEM_TIME")
+
+
+def _expect_alike(contents: TableContents, other: TableContents) -> None:
+    if contents.unknown_columns or other.unknown_columns:
+        raise InexactRowsError("values of a column are not known")
+    types = [[(column.type, column.is_nullable) for column in one.table.columns] for one in (contents, other)]
+    if types[0] != types[1]:
+        raise InexactRowsError("the two have other columns")
+
+
+def _layout_of(contents: TableContents) -> StoredLayout:
+    return contents.layouts.add(own_columns(contents.table))
+
+
+def _places_in(contents: TableContents, table: TableVersion, names: Sequence[str]) -> array[int]:
+    """Where the rows of some partitions are."""
+    find = partition_finder(table, _layout_of(contents), contents.unknown_columns)
+    if strange := set(names) - set(names_of_partitions(table)):
+        raise InexactRowsError(f"{min(strange)} is none of its partitions")
+    places = contents.kept.places(contents.number)
+    return array("q", (place for place in places if find(contents.values_at(place)) in names))
+
+
+def _put(target: TableContents, source: TableContents, places: Sequence[int]) -> None:
+    """Give a table rows that another one has had; their columns are alike, one by one."""
+    layout = _layout_of(target)
+    for start in range(0, len(places), ROWS_AT_A_TIME):
+        some = places[start : start + ROWS_AT_A_TIME]
+        target.insert(layout, [layout.row(source.values_at(place)) for place in some])
+
+
+# Partitions -----------------------------------------------------------------------------------
+
+
+def partition_finder(table: TableVersion, layout: StoredLayout, unknown: Collection[int] = ()) -> FindPartition:
+    """What finds the partition of rows that lie as a layout says; `unknown` has ids of columns without known values.
+
+    Raises:
+        InexactRowsError: the table is partitioned in a way that is not followed.
+    """
+    if table.partitioning is None:
+        raise InexactRowsError("it has no partitions")
+    head, parts = split_partitions(table.partitioning)
+    cursor = Cursor(head)
+    is_linear = cursor.takes_words("LINEAR")
+    method = cursor.take().text.upper()
+    is_of_columns = cursor.takes_words("COLUMNS")
+    if method not in ("RANGE", "LIST", "HASH"):
+        raise InexactRowsError(f"partitions by {method} are not followed")
+    compute = _Columns(table, layout, unknown)
+    inside = cursor.bracketed()
+    keys = [compute.of(written(one)) for one in (parts_of(inside) if is_of_columns else [inside])]
+    if method == "HASH":
+        return _hashed(keys[0], names_of_partitions(table), is_linear=is_linear)
+    bounds = [(partition_name(one), _values(one, len(keys))) for one in parts]
+    found = _ranged(keys, bounds) if method == "RANGE" else _listed(keys, bounds)
+    _expect_comparable(bounds, compute.kinds)
+    return found
+
+
+def names_of_partitions(table: TableVersion) -> list[str]:
+    """In lower case, in their order.
+
+    Raises:
+        InexactRowsError: there are too many, or none.
+    """
+    head, parts = split_partitions(table.partitioning or "")
+    if parts:
+        return [partition_name(one) for one in parts]
+    cursor = Cursor(head)
+    while not cursor.is_at_end and not cursor.peek().is_sign("("):
+        cursor.take()
+    cursor.bracketed()
+    return [f"p{number}" for number in range(_count(cursor))]
+
+
+def _count(cursor: Cursor) -> int:
+    if not cursor.takes_words("PARTITIONS"):
+        return 1
+    text = cursor.take().text
+    if not text.isdecimal() or not 0 < int(text[:9]) <= PARTITIONS_MAX:
+        raise InexactRowsError(f"{text} partitions")
+    return int(text)
+
+
+def _hashed(key: Compute, names: Sequence[str], *, is_linear: bool) -> FindPartition:
+    mask = (1 << (len(names) - 1).bit_length()) - 1
+
+    def find(values: Values) -> str:
+        value = key(values)
+        number = -INT64_MAX if value is None else _whole(value)
+        if not is_linear:
+            return names[abs(number) % len(names)]
+        place = number & mask
+        return names[place if place < len(names) else number & (mask >> 1)]
+
+    return find
+
+
+def _ranged(keys: Sequence[Compute], bounds: Sequence[tuple[str, list[tuple[object, ...]]]]) -> FindPartition:
+    def find(values: Values) -> str:
+        found = tuple(_Comparable(key(values)) for key in keys)
+        for name, limits in bounds:
+            if found < tuple(_Comparable(one) for one in limits[0]):
+                return name
+        raise InexactRowsError("a row is in no partition")
+
+    if any(len(limits) != 1 for _, limits in bounds):
+        raise InexactRowsError("a partition without a bound")
+    return find
+
+
+def _listed(keys: Sequence[Compute], bounds: Sequence[tuple[str, list[tuple[object, ...]]]]) -> FindPartition:
+    known = {one: name for name, listed in bounds for one in listed}
+    other = next((name for name, listed in bounds if not listed), None)
+
+    def find(values: Values) -> str:
+        name = known.get(tuple(key(values) for key in keys), other)
+        if name is None:
+            raise InexactRowsError("a row is in no partition")
+        return name
+
+    return find
+
+
+@functools.total_ordering
+class _Comparable:
+    """A value in the order of partitions: NULL is less than every other."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __lt__(self, other: object) -> bool:
+        assert isinstance(other, _Comparable)
+        if self._value is None or isinstance(other._value, _Above):
+            return other._value is not None and not isinstance(self._value, _Above)
+        return other._value is not None and self._value < other._value  # type: ignore[operator]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Comparable) and self._value == other._value
+
+    __hash__ = object.__hash__
+
+
+def _values(partition: str, count: int) -> list[tuple[object, ...]]:
+    """What stands behind VALUES: one bound, or a list; nothing for DEFAULT."""
+    cursor = Cursor(tokens(partition))
+    cursor.takes_words("PARTITION")
+    cursor.name()
+    if cursor.takes_words("DEFAULT"):
+        return []
+    if cursor.takes_words("VALUES", "LESS", "THAN"):
+        if cursor.takes_words("MAXVALUE"):
+            return [(_MAXVALUE,)]
+        return [tuple(_constant(one) for one in parts_of(cursor.bracketed()))]
+    if not cursor.takes_words("VALUES", "IN"):
+        raise InexactRowsError(f"partition {partition[:60]!r} says no values")
+    listed = parts_of(cursor.bracketed())
+    if count == 1:
+        return [(_constant(one),) for one in listed if not _is_default(one)]
+    return [tuple(_constant(part) for part in parts_of(Cursor(one).bracketed())) for one in listed]
+
+
+def _is_default(part: Sequence[Token]) -> bool:
+    return len(part) == 1 and part[0].is_word("DEFAULT")
+
+
+def _constant(part: Sequence[Token]) -> object:
+    if len(part) == 1 and part[0].is_word("MAXVALUE"):
+        return _MAXVALUE
+    return _compiled(_read(written(part)), {})(())
+
+
+def _expect_comparable(
+    bounds: Sequence[tuple[str, list[tuple[object, ...]]]], kinds: Sequence[type[int] | type[Moment]]
+) -> None:
+    """
+    Raises:
+        InexactRowsError: a bound is of another kind than the values that it is compared with.
+    """
+    for _, listed in bounds:
+        for values in listed:
+            if len(values) != len(kinds):
+                raise InexactRowsError(f"a bound of {len(values)} values")
+            for one, kind in zip(values, kinds, strict=True):
+                if not (one is None or isinstance(one, kind | _Above)):
+                    raise InexactRowsError(f"bound {one} is compared with values of another kind")
+
+
+# Expressions ----------------------------------------------------------------------------------
+
+
+class _Columns:
+    """Compiles expressions over the columns of a table; `kinds` are of what they give, in order."""
+
+    def __init__(self, table: TableVersion, layout: StoredLayout, unknown: Collection[int]) -> None:
+        self._known: dict[str, Compute] = {}
+        self.kinds: list[type[int] | type[Moment]] = []
+        self._words: dict[str, str] = {}
+        for known in table.columns:
+            place = layout.places.get(known.id)
+            if place is None or known.id in unknown or known.expression is not None:
+                continue
+            column = layout.columns[place].column
+            if known.type.word in (*_NUMBERS, *_DAYS):
+                self._known[known.name.lower()] = _column(place, kind_of(column).convert(column))
+                self._words[known.name.lower()] = known.type.word
+
+    def of(self, text: str) -> Compute:
+        """
+        Raises:
+            InexactRowsError: it is none that is followed.
+        """
+        read = _read(text)
+        word = self._words.get(read.parts[-1].lower()) if isinstance(read, ColumnName) else None
+        self.kinds.append(Moment if word in _DAYS else int)
+        return _compiled(read, self._known)
+
+
+def _column(place: int, convert: Callable[[bytes], object]) -> Compute:
+    def compute(values: Values) -> Value:
+        data = values[place]
+        if data is None:
+            return None
+        value = convert(data)
+        return value if isinstance(value, int) else loose_moment(str(value))
+
+    return compute
+
+
+def _read(text: str) -> Expression:
+    try:
+        return definition_expression(text)
+    except SqlError as error:
+        raise InexactRowsError(f"partitions by {text[:60]} are not followed: {error}") from None
+
+
+def _compiled(expression: Expression, columns: dict[str, Compute]) -> Compute:
+    """
+    Raises:
+        InexactRowsError: it is none that is followed.
+    """
+    match expression:
+        case Literal(value=int() | None as value):
+            return lambda values: value
+        case Literal(value=str() as text):
+            moment = _moment(text)
+            return lambda values: moment
+        case ColumnName(parts=parts) if parts[-1].lower() in columns:
+            return columns[parts[-1].lower()]
+        case Operation(operator="NEGATIVE", operands=(operand,)):
+            negated = _compiled(operand, columns)
+            return lambda values: None if (value := negated(values)) is None else _bounded(-_whole(value))
+        case Operation(operator=operator, operands=(first, *others)) if operator in _ARITHMETIC:
+            return _calculated(_ARITHMETIC[operator], [_compiled(one, columns) for one in (first, *others)])
+        case Call(name="mod", arguments=(one, other), is_read=True):
+            return _calculated(_remainder, [_compiled(one, columns), _compiled(other, columns)])
+        case Call(name=name, arguments=(operand,), is_read=True, database=None) if name in _FUNCTIONS:
+            inner, function = _compiled(operand, columns), _FUNCTIONS[name]
+            return lambda values: None if (value := inner(values)) is None else function(value)
+    raise InexactRowsError("partitions by such an expression are not followed")
+
+
+def _moment(text: str) -> Moment:
+    try:
+        return loose_moment(text)
+    except ValueError as error:
+        raise InexactRowsError(str(error)) from None
+
+
+def _calculated(apply: Callable[[int, int], int | None], parts: Sequence[Compute]) -> Compute:
+    def compute(values: Values) -> Value:
+        found: int | None = None
+        for number, part in enumerate(parts):
+            value = part(values)
+            if value is None:
+                return None
+            found = _whole(value) if not number else apply(found or 0, _whole(value))
+            if found is None:
+                return None
+            _bounded(found)
+        return found
+
+    return compute
+
+
+def _whole(value: Value) -> int:
+    if not isinstance(value, int):
+        raise InexactRowsError("partitions by a date as a number are not followed")
+    return value
+
+
+def _bounded(value: int) -> int:
+    if not -INT64_MAX <= value < 2 * INT64_MAX:
+        raise InexactRowsError(f"{value} has more than 64 bits")
+    return value
+
+
+def _remainder(one: int, other: int) -> int | None:
+    if not other:
+        return None
+    return abs(one) % abs(other) * (-1 if one < 0 else 1)
+
+
+def _quotient(one: int, other: int) -> int | None:
+    if not other:
+        return None
+    return abs(one) // abs(other) * (-1 if (one < 0) is not (other < 0) else 1)
+
+
+_ARITHMETIC: dict[str, Callable[[int, int], int | None]] = {
+    "+": lambda one, other: one + other,
+    "-": lambda one, other: one - other,
+    "*": lambda one, other: one * other,
+    "MOD": _remainder,
+    "DIV": _quotient,
+}
+
+
+def _of_day(read: Callable[[Moment], int]) -> Callable[[Value], Value]:
+    """A function of a date that the calendar has."""
+
+    def compute(value: Value) -> Value:
+        if not isinstance(value, Moment) or not value.month or not value.day:
+            raise InexactRowsError("partitions by a date that no calendar has are not followed")
+        return read(value)
+
+    return compute
+
+
+_FUNCTIONS: dict[str, Callable[[Value], Value]] = {
+    "to_days": _of_day(lambda moment: days_of(moment.year, moment.month, moment.day) + DAYS_TO_1970),
+    "year": _of_day(lambda moment: moment.year),
+    "month": _of_day(lambda moment: moment.month),
+    "quarter": _of_day(lambda moment: (moment.month + 2) // 3),
+    "day": _of_day(lambda moment: moment.day),
+    "dayofmonth": _of_day(lambda moment: moment.day),
+    "hour": _of_day(lambda moment: moment.hour),
+    "abs": lambda value: abs(_whole(value)),
+}

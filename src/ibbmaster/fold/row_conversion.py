@@ -1,0 +1,239 @@
+"""Images of rows anew where ALTER TABLE has given columns a type in which stored values are not right as they are.
+
+Most changes need none of that: a stored value is shown in the type that its column has now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
+from ibbmaster.fold.value_texts import TextSettings, text_of
+from ibbmaster.rows.casting import Convert, as_text, cast_of
+from ibbmaster.rows.keeps import keeps_values
+from ibbmaster.schema.model import TableColumn, TableVersion
+from ibbmaster.schema.reading import with_new_names
+from ibbmaster.sqltext.moment import DAY_S, date_text, moment_text, parse_moment, parse_time_zone
+
+Restore = Callable[[bytes], bytes]
+"""Takes the stored bytes of a value, gives those of another column. Raises ValueError where that does not have it."""
+
+FirstValue = Callable[[StoredColumn], bytes | None]
+"""What rows store in a column that they do not have. Raises ValueError where that is not known."""
+
+SECOND_US = 1_000_000
+TIMESTAMP_END_S = (1 << 31) - 1
+_PLAIN_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.\d{1,6})?)?", re.ASCII)
+_PACKED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
+_EMPTY = (ValueKind.TEXT, ValueKind.BINARY)  # whose zero has no bytes
+_NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DECIMAL, ValueKind.FLOAT)  # texts of these are as shown
+_ZEROS = (  # whose zero is what all zeros say
+    *(ValueKind.INTEGER, ValueKind.FLOAT, ValueKind.BIT, ValueKind.YEAR, ValueKind.DATE, ValueKind.ENUM, ValueKind.SET),
+)
+
+
+def is_shown_alike(old: StoredColumn, new: StoredColumn) -> bool:
+    """Whether values that the old column stores can stay as they are: `value_texts` shows them as the new one's."""
+    if old.type == new.type:
+        return True
+    if old.column.kind is not new.column.kind or not keeps_values(old.type, new.type):
+        return False
+    match old.column.kind:
+        case ValueKind.ENUM | ValueKind.SET:
+            return new.type.labels[: len(old.type.labels)] == old.type.labels
+        case ValueKind.FLOAT:
+            return old.type.word == new.type.word and old.type.scale == new.type.scale
+        case ValueKind.BINARY:
+            return old.column.type != ColumnType.STRING
+    return True
+
+
+def time_zone_of(statement: LoggedStatement) -> int | None:
+    """Seconds that a statement's time zone is east of UTC; None if the log does not tell it."""
+    name = statement.time_zone.upper()
+    if name in ("", "SYSTEM"):
+        return None
+    return 0 if name == "UTC" else parse_time_zone(name)
+
+
+def restoring(old: StoredColumn, new: StoredColumn, time_zone_s: int | None = None) -> Restore | None:
+    """What makes a stored value of one column that of another, as ALTER TABLE does it; None if that cannot be told."""
+    if _are_stored_alike(old, new):
+        return bytes
+    cast, read = cast_of(old.column, new.column), kind_of(old.column).convert(old.column)
+    if cast is None:
+        cast = _moment_cast(old.column, new.column, time_zone_s)
+    if cast is None and old.column.kind in _NUMBERS and new.column.kind is ValueKind.TEXT:
+        shown, cast = text_of(old.column, old.type, TextSettings("utf8mb4")), as_text(new.column)
+        read = lambda data: shown(data).decode()  # noqa: E731 - one of two ways
+    if cast is None:
+        return None
+
+    def restore(data: bytes) -> bytes:
+        found = stored_value(new.column, new.type, cast(read(data)))  # type: ignore[arg-type]
+        assert found is not None
+        return found
+
+    return restore
+
+
+def _moment_cast(old: Column, new: Column, time_zone_s: int | None) -> Convert | None:
+    """Between moments of a clock on the wall and of UTC; and texts that are a date as every server reads it."""
+    match old.kind, new.kind:
+        case ValueKind.DATETIME, ValueKind.TIMESTAMP if time_zone_s is not None:
+            return lambda value: _shifted(str(value), new, -time_zone_s)
+        case ValueKind.TIMESTAMP, ValueKind.DATETIME if time_zone_s is not None:
+            return lambda value: _shifted(str(value), new, time_zone_s)
+        case ValueKind.TEXT, ValueKind.DATE | ValueKind.DATETIME:
+            return lambda value: _shifted(_plain_moment(str(value)), new, 0)
+    return None
+
+
+def _plain_moment(text: str) -> str:
+    if _PLAIN_MOMENT.fullmatch(text) is None:
+        raise ValueError(f"{text[:60]!r} is no plain date")
+    return text
+
+
+def _shifted(text: str, new: Column, seconds: int) -> str:
+    """A moment so many seconds later, in a column."""
+    if not text.strip("0-: ."):
+        return "0000-00-00" if new.kind is ValueKind.DATE else "0000-00-00 00:00:00"
+    moment = parse_moment(text)
+    if moment is None:
+        raise ValueError(f"{text} is no day of the calendar")
+    moment += seconds * SECOND_US
+    if moment % 10 ** (6 - new.scale):
+        raise ValueError(f"{text} has more than {new.scale} digits of a second")
+    if new.kind is ValueKind.TIMESTAMP and not SECOND_US <= moment < TIMESTAMP_END_S * SECOND_US:
+        raise ValueError(f"{text} is beyond what every server has as TIMESTAMP")
+    if new.kind is not ValueKind.DATE:
+        return moment_text(moment, new.scale)
+    if moment % (DAY_S * SECOND_US):
+        raise ValueError(f"{text} is no date alone")
+    return date_text(moment)
+
+
+def _are_stored_alike(old: StoredColumn, new: StoredColumn) -> bool:
+    if not is_shown_alike(old, new) or old.column.charset != new.column.charset:
+        return False
+    if old.fixed is None and new.fixed is None:
+        return (old.column.type in _PACKED) is (new.column.type in _PACKED)
+    return (old.fixed, old.column.type, old.column.scale) == (new.fixed, new.column.type, new.column.scale)
+
+
+def zero_of(column: StoredColumn) -> bytes | None:
+    """What ALTER TABLE … NOT NULL makes of NULL; None where that cannot be told."""
+    if column.column.kind in _EMPTY:
+        return b""
+    if column.column.kind is ValueKind.DECIMAL:
+        return stored_value(column.column, column.type, 0)
+    return bytes(column.fixed) if column.column.kind in _ZEROS and column.fixed is not None else None
+
+
+class RowConversion:
+    """Makes images of the new version of a table of those that it has.
+
+    Attributes:
+        unknown: columns whose values cannot be told, by their ids, and why.
+        computed: generated columns whose values are to be computed anew, by their ids, and why; they are NULL here.
+        filled: columns that cannot be NULL any more, by their ids.
+    """
+
+    def __init__(
+        self, old: TableVersion, new: TableVersion, first_value: FirstValue, time_zone_s: int | None = None
+    ) -> None:
+        self._first_value = first_value
+        self._time_zone_s = time_zone_s
+        self.columns = own_columns(new)
+        self.unknown: dict[int, str] = {}
+        self.computed: dict[int, str] = {}
+        self._names = {column.id: column.name for column in new.columns}
+        self._old = {column.id: column for column in own_columns(old)}
+        nullable = {column.id for column in old.columns if column.is_nullable}
+        self.filled = {column.id for column in new.columns if not column.is_nullable and column.id in nullable}
+        self._numbered = {column.id for column in new.columns if column.is_auto_increment}
+        self._steps: dict[int, list[tuple[int | None, Restore | None]]] = {}
+        self._find_recomputed(old, new)
+
+    def retyped(self) -> list[StoredColumn]:
+        """The columns whose stored values are no longer right."""
+        return [one for one in self.columns if one.id in self._old and not is_shown_alike(self._old[one.id], one)]
+
+    def _find_recomputed(self, old: TableVersion, new: TableVersion) -> None:
+        """Generated columns have other values if what they are made of, or how, is something else."""
+        known = {column.id: column for column in old.columns}
+        marks = {f"`#{column.id}`" for column in self.retyped()}
+        for column in new.columns:
+            before = known.get(column.id)
+            if column.expression is None:
+                continue
+            made = _by_ids(column, new)
+            if before is None:
+                self.computed[column.id] = f"ADD COLUMN: column {column.name} has a value that the server has filled in"
+            elif made != _by_ids(before, old):
+                self.computed[column.id] = f"the expression of column {column.name} changes"
+            elif any(mark in made for mark in marks):
+                self.computed[column.id] = f"what column {column.name} is made of changes"
+
+    def values(self, stored: StoredLayout, image: bytes) -> list[bytes | None]:
+        """The stored values of a row in the columns of the new version; NULL where they are not known."""
+        steps = self._steps.get(stored.number)
+        if steps is None:
+            steps = self._steps[stored.number] = [self._step(stored, column) for column in self.columns]
+        old = stored.values(image)
+        found: list[bytes | None] = []
+        for column, (place, restore) in zip(self.columns, steps, strict=True):
+            value = None
+            if column.id not in self.unknown and column.id not in self.computed:
+                try:
+                    value = self._value(column, None if place is None else old[place], place, restore)
+                except ValueError as error:
+                    self.unknown[column.id] = f"{_may_change(self._names[column.id])}: {error}"
+            found.append(value)
+        return found
+
+    def _value(
+        self, column: StoredColumn, value: bytes | None, place: int | None, restore: Restore | None
+    ) -> bytes | None:
+        if place is None or restore is None:
+            return self._first_value(column)
+        return self._filling(column) if value is None else restore(value)
+
+    def _step(self, stored: StoredLayout, column: StoredColumn) -> tuple[int | None, Restore | None]:
+        place = stored.places.get(column.id)
+        if place is None or column.id in self.unknown or column.id in self.computed:
+            return place, None
+        kept = stored.columns[place]
+        own = self._old[column.id]
+        first, second = restoring(kept, own), restoring(own, column, self._time_zone_s)
+        if first is None or second is None:
+            self.unknown[column.id] = _may_change(self._names[column.id])
+            return place, None
+        return place, second if first is bytes else _composed(first, second)
+
+    def _filling(self, column: StoredColumn) -> bytes | None:
+        if column.id not in self.filled:
+            return None
+        zero = None if column.id in self._numbered else zero_of(column)
+        if zero is None:
+            raise ValueError("it was NULL")
+        return zero
+
+
+def _may_change(name: str) -> str:
+    return f"MODIFY or CHANGE of column {name} may change its values"
+
+
+def _composed(first: Restore, second: Restore) -> Restore:
+    return lambda data: second(first(data))
+
+
+def _by_ids(column: TableColumn, table: TableVersion) -> str:
+    """An expression that names columns by their ids."""
+    return with_new_names(column.expression or "", {one.name.lower(): f"#{one.id}" for one in table.columns})

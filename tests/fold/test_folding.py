@@ -1,0 +1,329 @@
+"""Rows folded out of a log: every capture's tables at its end, and the same whichever way a position is reached."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import ipaddress
+import lzma
+import random
+import re
+from pathlib import Path
+
+import pytest
+from lanes.answers import SESSIONS, OurTables, values_of
+from lanes.capture import Capture, load_captures
+
+import ibbmaster
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.fold.folding import RowFold
+from ibbmaster.fold.kept_rows import KeptRows
+from ibbmaster.fold.row_file import RowFile
+from ibbmaster.lake.pasts import past_of
+from ibbmaster.lake.statements import statements_of
+from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.position import LOG_START
+from ibbmaster.rows.effects import NO_ENGINE_SUBSTITUTION
+from ibbmaster.schema.model import TableVersion, UnknownTable
+from ibbmaster.spark.options import parse_options
+from ibbmaster.sqltext.token import ANSI_QUOTES
+from tests.written_log import Said, inserted, write_log
+
+AS_STORED = SESSIONS[3]
+REFUSED = {  # tables whose rows the log does not tell, and why
+    "shop.parts": "DROP PARTITION changes or removes rows",
+    "stmt.l": "in statement format: LOAD DATA",
+    "stmt.t": "in statement format: INSERT",
+}
+CAPTURES = [
+    pytest.param(one, id=one.id, marks=[pytest.mark.slow] if "big" in one.name else [])
+    for one in load_captures()
+    if not one.is_encrypted
+]
+
+
+def unpacked(capture: Capture, folder: Path) -> Path:
+    for name in capture.file_names:
+        plain = capture.folder / name
+        data = plain.read_bytes() if plain.exists() else lzma.decompress((capture.folder / f"{name}.xz").read_bytes())
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def as_sql(table: TableVersion, names: list[str], row: list[bytes | None]) -> tuple[str | None, ...]:
+    """What HEX(CAST(column AS BINARY)) gives for each value."""
+    found: list[str | None] = []
+    for name, value in zip(names, row, strict=True):
+        column = table.column(name)
+        assert column is not None
+        if value is None:
+            found.append(None)
+        elif column.type.word == "uuid":
+            found.append(value.decode().replace("-", "").upper())
+        elif column.type.word in ("inet4", "inet6"):
+            found.append(ipaddress.ip_address(value.decode()).packed.hex().upper())
+        else:
+            found.append(value.hex().upper())
+    return tuple(found)
+
+
+def content_of(ours: OurTables, table: TableVersion) -> tuple[int, str]:
+    """Number of rows, and the hash that fixtures/classic/README.md defines."""
+    names = [column.name for column in table.columns if not column.is_hidden]
+    quoted = ", ".join(f"`{name}`" for name in names)
+    answered = ours.answer(f"SELECT {quoted} FROM `{table.database}`.`{table.name}`", AS_STORED)
+    rows = sorted(repr(as_sql(table, names, values_of(row, len(names)))) for row in answered.rows)
+    return len(rows), hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_tables_have_the_rows_that_the_server_had_or_are_refused(capture: Capture, tmp_path: Path) -> None:
+    ours = OurTables(ibbmaster.open(unpacked(capture, tmp_path)).engine)
+    snapshot = ours.snapshot()
+    for name, facts in capture.facts["tables"].items():
+        table = ours.table(name, snapshot)
+        try:
+            found: object = content_of(ours, table)
+        except RefusedError as refused:
+            found = refused.err.text
+        reasons = REFUSED.get(name, "nothing").split("|")
+        is_refused = isinstance(found, str) and any(reason in found for reason in reasons)
+        assert is_refused or found == (facts["rows"], facts["content"]), name
+
+
+def test_tables_that_are_dropped_take_no_room() -> None:
+    engine = ibbmaster.open(Path(__file__).parents[2] / "fixtures/classic/11.8/ddl-trx-xa").engine
+    history = LoggedSchema(engine).history()
+    fold = RowFold(engine, history, KeptRows(RowFile()), LOG_START)
+
+    fold.advance(engine.end())
+
+    alive = {table.generation for table in history.at().tables.values() if isinstance(table, TableVersion)}
+    assert set(fold.tables) <= alive
+    assert set(fold.kept.numbers()) <= alive
+    assert len(list(history.names())) > len(alive)
+
+
+@pytest.mark.parametrize("name", ["types-minimal-none", "ddl-trx-xa-none-compressed"])
+def test_a_damaged_log_gives_rows_or_errors_of_ours(tmp_path: Path, name: str) -> None:
+    whole = (Path(__file__).parents[2] / "fixtures/classic/11.8" / name / "binlog.000001").read_bytes()
+    for _ in range(8):
+        damaged = bytearray(whole)
+        for _ in range(random.choice([1, 3])):
+            damaged[random.randrange(300, len(damaged))] = random.choice([0, 1, 128, 255])
+        (tmp_path / "binlog.000001").write_bytes(damaged)
+        with contextlib.suppress(IbbMasterError):
+            ours = OurTables(ibbmaster.open(tmp_path).engine)
+            snapshot = ours.snapshot()
+            for table in ours.base_tables(snapshot):
+                with contextlib.suppress(RefusedError):
+                    ours.answer(f"SELECT * FROM `{table.database}`.`{table.name}`", snapshot=snapshot)
+
+
+T = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
+U = written_table("d.u", {"id": "int", "a": "int"}, table_id=2, primary_key=["id"])
+CREATE = "CREATE TABLE {} (id INT PRIMARY KEY, a INT) {}"
+BY_RANGE = "PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (10), PARTITION q VALUES LESS THAN (20))"
+BY_MODE = NO_ENGINE_SUBSTITUTION
+TOLD_IN_TWO_ROOMS = {  # what came after t with rows 1 and 11; and by table its rows, or why unknown, or both
+    "a partition becomes a table": (
+        ["ALTER TABLE t CONVERT PARTITION p TO TABLE u"],
+        {"t": ([("11", "11")], "CONVERT PARTITION moves rows"), "u": ([("1", "1")], "CONVERT PARTITION moves rows")},
+    ),
+    "a table becomes a partition": (
+        [CREATE.format("u", ""), "ALTER TABLE t CONVERT TABLE u TO PARTITION r VALUES LESS THAN (30)"],
+        {"t": ([("1", "1"), ("11", "11")], "CONVERT TABLE moves rows"), "u": None},
+    ),
+    "a partition and a table are exchanged": (
+        [CREATE.format("u", ""), "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"],
+        {"t": ([("11", "11")], "EXCHANGE PARTITION moves rows"), "u": ([("1", "1")], "EXCHANGE PARTITION moves rows")},
+    ),
+    "a table that got a partition's rows is emptied": (
+        ["ALTER TABLE t CONVERT PARTITION p TO TABLE u", "TRUNCATE u", inserted(U, [5, 5])],
+        {"t": ([("11", "11")], "CONVERT PARTITION moves rows"), "u": [("5", "5")]},
+    ),
+    "CREATE OR REPLACE fails": ([Said("CREATE OR REPLACE TABLE t (id INT, id INT)", 1060)], {"t": None}),
+    "a plain CREATE fails": ([Said("CREATE TABLE t (id INT, id INT)", 1060)], {"t": [("1", "1"), ("11", "11")]}),
+    "a view of several is missing": (
+        ["CREATE VIEW v AS SELECT 1 AS a", Said("DROP VIEW v, t, missing", 4092)],
+        {"t": [("1", "1"), ("11", "11")], "v": None},
+    ),
+    "a table of several is missing": ([Said("DROP TABLE missing, t", 1051)], {"t": None}),
+    "DROP fails otherwise": ([Said("DROP TABLE t", 1451)], {"t": "DROP TABLE that failed with error 1451"}),
+    "TRUNCATE fails": ([Said("TRUNCATE t", 1317)], {"t": "TRUNCATE TABLE that failed with error 1317"}),
+    "ALTER fails": ([Said("ALTER TABLE t ADD b INT", 1317)], {"t": "ALTER TABLE that failed with error 1317"}),
+    "RENAME fails": (
+        [Said("RENAME TABLE t TO u", 1317)],
+        {"t": "RENAME TABLE that failed with error 1317", "u": "RENAME TABLE that failed with error 1317"},
+    ),
+    "a table of a MERGE table": (
+        [CREATE.format("u", "ENGINE=MERGE UNION=(t)"), inserted(U, [2, 2])],
+        {"t": "through .* MERGE table", "u": "a MERGE table has the rows of the tables in its UNION"},
+    ),
+    "a table that keeps its rows elsewhere": (
+        [CREATE.format("u", "ENGINE=FEDERATED CONNECTION='x'"), inserted(U, [2, 2])],
+        {"u": "its engine FEDERATED has its rows elsewhere"},
+    ),
+    "a table that kept no rows": (
+        [
+            *(Said(CREATE.format("u", "ENGINE=BLACKHOLE"), 0, BY_MODE), inserted(U, [2, 2])),
+            *("ALTER TABLE u ENGINE=InnoDB", inserted(U, [3, 3])),
+        ],
+        {"u": [("3", "3")]},
+    ),
+}
+
+
+def rows_of(ours: OurTables, name: str) -> list[tuple[str, ...]] | str | None:
+    """The rows of a table; the reason if they are not known; None if there is no such table."""
+    if (found := ours.history.at().table("d", name)) is None:
+        return None
+    if isinstance(found, UnknownTable):
+        return found.reason
+    try:
+        rows = ours.answer(f"SELECT * FROM d.{name}").rows
+    except RefusedError as refused:
+        return refused.err.text
+    return sorted(tuple((value or b"").decode() for value in values_of(row, 2)) for row in rows)
+
+
+@pytest.mark.parametrize(("steps", "expected"), TOLD_IN_TWO_ROOMS.values(), ids=TOLD_IN_TWO_ROOMS)
+def test_select_and_the_snapshots_of_archives_know_and_refuse_the_same_tables(tmp_path, steps, expected) -> None:
+    groups = [step if isinstance(step, str | Said) else [step] for step in steps]
+    path = write_log(tmp_path / "log", CREATE.format("t", BY_RANGE), [inserted(T, [1, 1], [11, 11])], *groups)
+    ours = OurTables(ibbmaster.open(path).engine)
+    options = parse_options({"path": str(path), "granularity": "groups"})
+    told = [one for task in plan_tasks(options, find_fields(options)) for one in statements_of(task)]
+
+    for name, wanted in expected.items():
+        found, past = rows_of(ours, name), past_of(ours.history, ("d", name), None, told)
+        if isinstance(wanted, str):
+            assert re.search(wanted, str(found)), found
+            assert re.search(wanted, " ".join(doubt.reason for doubt in past.doubts))
+        elif isinstance(wanted, tuple):  # who keeps no rows cannot move them
+            assert found == wanted[0]
+            assert re.search(wanted[1], " ".join(doubt.reason for doubt in past.doubts))
+        else:
+            assert found == wanted
+
+
+OLD_ROWS = ("1", "11")
+CHANGED_TYPES = {  # ALTER TABLE of a table with rows 1 and 11, then the values of its column a; or why they are unknown
+    "a wider number": (["MODIFY a DECIMAL(20,2)"], ("1.00", "11.00")),
+    "a number and then text": (["MODIFY a BIGINT", "MODIFY a VARCHAR(5)", "MODIFY a TEXT"], OLD_ROWS),
+    "zeros before a number": (["MODIFY a INT(3) UNSIGNED ZEROFILL", "MODIFY a CHAR(3)"], ("001", "011")),
+    "text and a number again": (["MODIFY a VARCHAR(5)", "MODIFY a SMALLINT"], OLD_ROWS),
+    "room for each value": (["MODIFY a TINYINT UNSIGNED NOT NULL"], OLD_ROWS),
+    "room for some values": (
+        ["MODIFY a BIT(1)"],
+        "column a may change its values: 11 is none of 0",
+    ),
+    "what depends on a moment": (["MODIFY a TIME"], "MODIFY or CHANGE of column a may change its values"),
+    "a key of another type": (["MODIFY id VARCHAR(9)", "MODIFY a DOUBLE"], OLD_ROWS),
+    "another key": (["MODIFY a CHAR(2), DROP PRIMARY KEY, ADD PRIMARY KEY (a)"], OLD_ROWS),
+    "labels in another order": (
+        ["MODIFY a VARCHAR(2)", "MODIFY a ENUM('1','2','11')", "MODIFY a ENUM('11','1')", "MODIFY a TEXT"],
+        OLD_ROWS,
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "expected"), CHANGED_TYPES.values(), ids=CHANGED_TYPES)
+def test_values_are_what_alter_table_makes_of_them(tmp_path, changes, expected) -> None:
+    rows = [inserted(T, [1, 1], [11, 11])]
+    steps = [f"ALTER TABLE t {change}" for change in changes]
+    ours = OurTables(ibbmaster.open(write_log(tmp_path / "log", CREATE.format("t", ""), rows, *steps)).engine)
+
+    found = rows_of(ours, "t")
+
+    assert (tuple(row[1] for row in found) if isinstance(found, list) else expected) == expected
+    assert isinstance(found, list) or expected in found
+
+
+def test_null_becomes_zero_where_it_may_not_be_any_more(tmp_path) -> None:
+    rows = [inserted(T, [1, None], [2, 7])]
+    create = CREATE.format("t", "")
+    number = write_log(tmp_path / "1", create, rows, "ALTER TABLE t MODIFY a INT NOT NULL")
+    text = write_log(
+        tmp_path / "2", create, rows, "ALTER TABLE t MODIFY a TEXT", "ALTER TABLE t MODIFY a TEXT NOT NULL"
+    )
+    counted = write_log(tmp_path / "3", create, rows, "ALTER TABLE t MODIFY a INT NOT NULL AUTO_INCREMENT, ADD KEY (a)")
+
+    assert rows_of(OurTables(ibbmaster.open(number).engine), "t") == [("1", "0"), ("2", "7")]
+    assert rows_of(OurTables(ibbmaster.open(text).engine), "t") == [("1", ""), ("2", "7")]
+    assert "column a may change its values: it was NULL" in rows_of(OurTables(ibbmaster.open(counted).engine), "t")
+
+
+def test_a_generated_column_is_not_known_once_what_it_is_made_of_is_converted(tmp_path) -> None:
+    wide = written_table("d.t", {"id": "int", "a": "int", "g": "int"}, table_id=1, primary_key=["id"])
+    create = "CREATE TABLE t (id INT PRIMARY KEY, a INT, g INT AS (length(a)) STORED)"
+    path = write_log(tmp_path / "log", create, [inserted(wide, [1, 2, 1])], "ALTER TABLE t MODIFY a DOUBLE(5,1)")
+    ours = OurTables(ibbmaster.open(path).engine)
+
+    assert values_of(ours.answer("SELECT id, a FROM d.t").rows[0], 2) == [b"1", b"2.0"]
+    with pytest.raises(RefusedError, match="what column g is made of changes"):
+        ours.answer("SELECT g FROM d.t")
+
+
+SAVEPOINTS = {  # statements around the rows 1, 2, 3, 4 of one group -> what is left of them
+    "a name with a blank": (["SAVEPOINT `a b`", None, "ROLLBACK TO `a b`"], "14"),
+    "a name like a comment": (["SAVEPOINT `/* x */ -- y`", None, "ROLLBACK TO `/* x */ -- y`"], "14"),
+    "a quoted quote": (["SAVEPOINT `a``b`", None, "ROLLBACK WORK TO SAVEPOINT `a``b`"], "14"),
+    "double quotes": (
+        [Said('SAVEPOINT "a ""b"', 0, ANSI_QUOTES), None, Said('ROLLBACK TO "a ""b"', 0, ANSI_QUOTES)],
+        "14",
+    ),
+    "comments between": (["/* x */ SAVEPOINT/**/s -- y", None, "ROLLBACK /* TO q */ TO s # z"], "14"),
+    "names like key words": (["SAVEPOINT `work`", "SAVEPOINT savepoint", "ROLLBACK TO `work`"], "14"),
+    "another case and accent": (["SAVEPOINT Ä", None, "ROLLBACK TO a"], "14"),
+    "a name that is set twice": (["SAVEPOINT s", "SAVEPOINT s", "ROLLBACK TO s"], "124"),
+    "the first of two": (["SAVEPOINT s", "SAVEPOINT r", "ROLLBACK TO s"], "14"),
+    "all of it": ([None, None, "ROLLBACK"], "4"),
+}
+
+
+@pytest.mark.parametrize(("between", "left"), SAVEPOINTS.values(), ids=SAVEPOINTS)
+def test_a_rollback_undoes_what_stands_behind_its_savepoint_however_it_is_called(tmp_path, between, left) -> None:
+    group = [inserted(T, [1, 0])]
+    for number, statement in enumerate(between, start=2):
+        group += [*([] if statement is None else [statement]), inserted(T, [number, 0])]
+    path = write_log(tmp_path / "log", CREATE.format("t", ""), group)
+
+    rows = rows_of(OurTables(ibbmaster.open(path).engine), "t")
+
+    assert "".join(row[0] for row in rows) == left
+
+
+def test_a_rollback_to_no_savepoint_refuses_the_tables_of_its_group_and_no_other(tmp_path) -> None:
+    lost = [inserted(T, [1, 0]), "ROLLBACK TO `s t`"]
+    path = write_log(tmp_path / "log", CREATE.format("t", ""), CREATE.format("u", ""), lost, [inserted(U, [2, 2])])
+    ours = OurTables(ibbmaster.open(path).engine)
+
+    assert "0-1-3: ROLLBACK TO S T, which is no savepoint of its group" in rows_of(ours, "t")
+    assert rows_of(ours, "u") == [("2", "2")]
+
+
+def test_a_rollback_over_several_savepoints_doubts_what_an_engine_keeps(tmp_path) -> None:
+    group = ["SAVEPOINT a", inserted(T, [1, 0]), "SAVEPOINT b", inserted(U, [1, 0]), "ROLLBACK TO a"]
+    path = write_log(tmp_path / "log", CREATE.format("t", "ENGINE=MyISAM"), CREATE.format("u", ""), group)
+    ours = OurTables(ibbmaster.open(path).engine)
+
+    assert "a ROLLBACK, which its engine does not know" in rows_of(ours, "t")
+    assert rows_of(ours, "u") == []
+
+
+def test_an_engine_that_may_have_been_replaced_by_another_refuses_its_table(tmp_path) -> None:
+    path = write_log(
+        tmp_path / "log",
+        *(CREATE.format("t", "ENGINE=BLACKHOLE"), [inserted(T, [1, 0])]),
+        *(Said(CREATE.format("u", "ENGINE=BLACKHOLE"), 0, BY_MODE), [inserted(U, [1, 0])]),
+        "CREATE TABLE w LIKE t",
+    )
+    ours = OurTables(ibbmaster.open(path).engine)
+
+    for name in ("t", "w"):
+        assert "keeps no rows, and sql_mode lets a server take another one" in rows_of(ours, name)
+    assert rows_of(ours, "u") == []
