@@ -14,6 +14,7 @@ from ibbmaster.extras import needed_for
 
 COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "serve",
+    "replay",
     "record",
     "import_",
     "convert",
