@@ -12,7 +12,7 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log.group_content import group_events
 
 
-class StoredGroup:
+class ReadGroup:
     """A transaction of a log; its events are read again each time."""
 
     def __init__(self, group: Group) -> None:
@@ -44,9 +44,9 @@ class SentGroup:
         return ""
 
 
-def logged_groups(log: Log) -> Iterator[StoredGroup]:
+def logged_groups(log: Log) -> Iterator[ReadGroup]:
     """The transactions of a log, in its order."""
-    return map(StoredGroup, log.groups())
+    return map(ReadGroup, log.groups())
 
 
 def sent_groups(primary: PrimaryAddress, after: GtidPosition) -> Iterator[SentGroup]:
