@@ -1,1 +1,0 @@
-"""A log that is played: it grows as its recording did, faster, step by step, or again and again."""
