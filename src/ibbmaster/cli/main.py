@@ -14,8 +14,10 @@ from ibbmaster.extras import needed_for
 
 COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "serve",
+    "replay",
     "record",
     "import_",
+    "convert",
     "info",
     "inspect",
     "verify",
