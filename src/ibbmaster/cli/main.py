@@ -23,6 +23,7 @@ COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "verify",
     "seek",
     "cat",
+    "diff",
     "recover",
     "flush",
     "purge",
