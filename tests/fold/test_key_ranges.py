@@ -4,8 +4,8 @@ import itertools
 import random
 
 import pytest
-from ibbmaster.fold.key_ranges import KeyPart, ranges_of, successor
 
+from ibbmaster.fold.key_ranges import KeyPart, ranges_of, successor
 from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Operation
 
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
