@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import add_log, add_name_case
+from ibbmaster.cli.arguments import add_log, add_name_case, add_stages, chosen_stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ FORMATS = ("json", "mariadb-binlog")
 EXAMPLES = """examples:
   ibbmaster cat archive                              every change, a line of JSON each
   ibbmaster cat archive | jq 'select(.table == "orders") | .after'
-  ibbmaster cat binlog.000007 --output changes.json
+  ibbmaster cat archive --after 0-1-1000 --only 'shop.*' --output changes.json
   ibbmaster cat archive --format mariadb-binlog | mariadb --binary-mode
 
 A transaction is written whole or not at all. What the lines have: docs/printing.md.
@@ -62,6 +62,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="DIR",
         help="where mariadb-binlog puts the data of LOAD DATA in statement format, which is an error without it",
     )
+    add_stages(parser)
     parser.set_defaults(run=run)
 
 
@@ -75,9 +76,10 @@ def run(args: argparse.Namespace) -> int:
 
     with ibbmaster.open(
         args.directory, schema=_schema_text(args.schema), lower_case_table_names=args.lower_case_table_names
-    ) as log:
-        if not log.files:
+    ) as whole:
+        if not whole.files:
             raise StoreError(f"{args.directory}: no binlog files (binlog-000000.ibb and so on)")
+        log = _chosen(whole, args)
         groups = log.groups(asks_statements=True)
         printer = _printer(args, log)
         with opened_output(args.output) as target, progress(is_wanted=args.output is not None) as bar:
@@ -90,6 +92,18 @@ def run(args: argparse.Namespace) -> int:
                 advance(group)
             output.write([printer.end()])
     return 0
+
+
+def _chosen(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
+    """The part of the log, and what of it, that the flags choose."""
+    from ibbmaster.api.stage_options import expect_tables, given_stages
+
+    given = given_stages(chosen_stages(args))
+    if not given:
+        return log
+    chosen = log.through(**given)
+    expect_tables(chosen.staged)
+    return chosen
 
 
 def _schema_text(path: Path | None) -> str:
