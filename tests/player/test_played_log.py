@@ -135,6 +135,24 @@ def test_a_recording_that_cannot_be_read_on_is_an_error_where_that_is(tmp_path):
             read_all(groups)
 
 
+def test_tables_are_those_of_the_moment_also_where_the_recording_begins_later():
+    """Of what comes before the part all is known, of what comes in it what is logged by now."""
+    with ibbmaster.open(FIXTURES / "ibb/xa-and-ddl") as log:
+        recording = log.through(after="0-1-20", until="0-1-60").played("step")
+        recording.player.start()
+        recording.player.step(5)
+        past = recording.player.with_past
+        found = [
+            group.gtid.seq_no
+            for one in past.ranges(past.start_of_file().position, past.end(), size=1)
+            for group in past.groups_in(one)
+        ]
+        assert found == list(range(1, 26))
+        assert read_all(past.groups(past.start_of_file()))[-1].seq_no == 25
+        assert past.state() == recording.state
+        assert [file.name for file in past.files()] == [file.name for file in log.files][:1]
+
+
 def test_what_is_appended_later_is_no_part_of_the_recording(tmp_path):
     with ibbmaster.create(tmp_path / "log") as log:
         log.append("0-1-1", ["INSERT INTO t VALUES (1)"])

@@ -165,7 +165,8 @@ class PlayedLog(LogEngine):
 
     @property
     def with_past(self) -> LogEngine:
-        return self
+        past = self._log.with_past
+        return self if past is self._log else PlayedPast(self, past)
 
     @property
     def checksum_algorithm(self) -> ChecksumAlgorithm | None:
@@ -194,6 +195,50 @@ class PlayedLog(LogEngine):
             self.advance()
         has_grown, self._seen = self.count != self._seen, self.count
         return has_grown
+
+
+class PlayedPast(LogEngine):
+    """A recording as it is played, with what was logged before it."""
+
+    def __init__(self, played: PlayedLog, log: LogEngine) -> None:
+        self._played = played
+        self._log = log
+
+    def close(self) -> None:
+        """It is the recording that is closed."""
+
+    def file_name(self, file_no: int) -> str:
+        return self._log.file_name(file_no)
+
+    def files(self) -> list[LogFile]:
+        return [file for file in self._log.files() if file.file_no <= self.end().file_no]
+
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        return self._played.end()
+
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        return self._played.state()
+
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
+        return self._log.seek(position, only_cached=only_cached)
+
+    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
+        return self._log.start_of_file(file_no)
+
+    def groups(self, plan: ReadPlan) -> PlayedGroups:
+        return PlayedGroups(self._played, self._log.groups(plan))
+
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        for group in self._log.groups_in(log_range, on_fault=on_fault):
+            if not self._played.has(group):
+                return
+            yield group
+
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        return self._log.ranges(start, min(end, self.end()), size=size)
+
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        return self._played.wait_for_growth(timeout_s)
 
 
 class PlayedGroups(EventGroups):

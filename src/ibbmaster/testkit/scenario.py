@@ -203,7 +203,7 @@ def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
 
 
 def _clock(given: Mapping[str, Any]) -> str:
-    found = expect("clock", str, given.get("clock", "serving"))
+    found: str = expect("clock", str, given.get("clock", "serving"))
     if found not in ("serving", "connection"):
         raise ConfigurationError(f"clock: {found[:60]!r}: expected serving or connection")
     return found
