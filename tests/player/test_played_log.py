@@ -12,6 +12,7 @@ import pytest
 import ibbmaster
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.gtid import GtidState
+from ibbmaster.player import played_log
 from ibbmaster.player.pace import Pace
 from ibbmaster.player.played_log import PlayedLog
 from tests.stages.test_engine import sent_gtids
@@ -35,6 +36,22 @@ def played(name: str, pace: float, clock: Clock, **options) -> PlayedLog:
 def times_of(name: str) -> list[tuple[int, object]]:
     with ibbmaster.open(FIXTURES / name) as log:
         return [(group.timestamp, group.gtid) for group in log]
+
+
+def test_a_recording_without_end_goes_as_far_as_it_is_read_and_a_round_more(monkeypatch):
+    monkeypatch.setattr(played_log, "ADVANCE_MAX", 7)
+    with ibbmaster.open(FIXTURES / "ibb/types") as opened:
+        log = opened.played("max", rounds=None).player
+        size = len(times_of("ibb/types"))
+        for round_no in range(4):
+            for _ in range(size):
+                log.advance()
+            assert log.count == size * max(1, round_no)
+            groups = log.groups(log.start_of_file())
+            seen = [groups.next_group() for _ in range(size * round_no + 1)]
+            assert None not in seen
+            groups.close()
+        assert not log.is_over
 
 
 def read_all(groups) -> list[object]:
