@@ -441,7 +441,7 @@ class Log:
         return pa.Table.from_batches(batches, schema=arrow_schema(fields))
 
     def read_options(self, **given: Any) -> ReadOptions:
-        """What readers of record batches are told of this log; `given` are fields of the options."""
+        """The options with which record batches of this log are read; `given` are more of their fields."""
         from ibbmaster.arrow.read_options import ReadOptions
 
         return ReadOptions(
