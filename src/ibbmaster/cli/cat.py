@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ibbmaster.printing.content import Printer
     from ibbmaster.printing.output import GroupOutput
 
+WORK_OF_BYTE = 8  # what the reference takes to print one, in bytes that it reads meanwhile
 FORMATS = ("json", "mariadb-binlog", "sql", "csv")
 EXAMPLES = """examples:
   ibbmaster cat archive                              every change, a line of JSON each
@@ -174,7 +175,7 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
     from ibbmaster.position import LOG_START
 
     is_fast = args.format == "json" and not args.follow and args.on_undecodable == "fail" and not hasattr(log, "staged")
-    if not is_fast or not do_pay(KernelSet.READ, log.stored_bytes):
+    if not is_fast or not do_pay(KernelSet.READ, WORK_OF_BYTE * log.stored_bytes):
         return LOG_START
     try:
         from ibbmaster.printing.fast_lines import FastLines
