@@ -186,6 +186,18 @@ def test_what_was_logged_before_the_range_is_known_to_who_asks_for_tables():
         assert next(iter(whole)).gtid == gtids_of("ibb/xa-and-ddl")[0]
 
 
+def test_a_domain_that_is_left_out_is_missing_to_no_replica(dumped, tmp_path):
+    """Also where the log begins after something of it."""
+    with ibbmaster.create(tmp_path / "log", state="0-1-5,1-1-9") as log:
+        for gtid in ("1-1-10", "0-1-6", "0-1-7"):
+            log.append(gtid, ["INSERT INTO t VALUES (1)"])
+        with pytest.raises(PositionPurgedError):
+            log.engine.seek(GtidPosition.parse("0-1-5"))
+        part = log.through(domain="0", drop_empty=True)
+        events, error = dumped(part.engine, GtidPosition.parse("0-1-5"), waits_at_end=False)
+        assert (error, [gtid.seq_no for gtid in sent_gtids(events)]) == (None, [6, 7])
+
+
 def test_what_reads_the_files_of_a_log_is_refused_after_stages(tmp_path):
     with ibbmaster.open(FIXTURES / "ibb/types") as log:
         part = log.through(until="0-1-40")
