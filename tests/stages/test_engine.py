@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
+from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import ConfigurationError, PositionError, PositionPurgedError
 from ibbmaster.event.group import GroupBoundary
 from ibbmaster.event.gtid_event import decode_gtid_event
@@ -144,6 +145,19 @@ def test_who_lacks_what_is_before_the_range_is_refused_with_the_position_to_take
                 part.engine.seek(GtidPosition.parse(position))
         events, _ = dumped(part.engine, GtidPosition.parse("0-1-50"), waits_at_end=False)
         assert [gtid.seq_no for gtid in sent_gtids(events)] == list(range(51, 61))
+
+
+def test_a_replica_that_asks_for_an_end_itself_stops_there_as_at_any_primary(dumped):
+    position = GtidPosition.parse("0-1-30")
+    with ibbmaster.open(FIXTURES / "ibb/types") as log:
+        part = log.through(after="0-1-20", until="0-1-60")
+        for until, last in (("0-1-40", 40), ("0-1-60", 60)):
+            events, error = dumped(part.engine, position, until=GtidPosition.parse(until))
+            assert error is None
+            assert [gtid.seq_no for gtid in sent_gtids(events)] == list(range(31, last + 1))
+            assert events[-1][4] == EventType.GTID_LIST
+        with pytest.raises(DumpError, match="which is not in the master's binlog"):
+            dumped(part.engine, GtidPosition.parse("0-1-70"))
 
 
 def test_domains_that_the_end_does_not_name_have_nothing_and_those_the_begin_does_not_name_have_all():
