@@ -13,8 +13,10 @@ from ibbmaster.classic.exporting import export_pages, export_traditional
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import EventError, FormatError
+from ibbmaster.event.format_description import describe_format, encode_format_description
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidState
+from ibbmaster.info import log_info
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSIC = FIXTURES / "classic"
@@ -117,6 +119,53 @@ def test_each_head_has_the_state_and_a_start_of_the_server_begins_a_file(tmp_pat
         assert [file["server_start"] for file in facts] == [True] * 3
     assert set(states) == {gtid for gtid, _ in groups_of(tmp_path / "out")}
     assert faults_of(tmp_path / "out") == []
+
+
+@pytest.fixture
+def restarted(tmp_path):
+    """A log in which a server says that it was started: at first, and before its third group."""
+    started = encode_format_description(describe_format("12.3.2-MariaDB-log", type_count=172), server_id=1)
+    with ibbmaster.create(tmp_path / "log", max_file_bytes="256K", has_background=False) as log:
+        log.engine.write_direct(None, started, ())
+        log.append("0-1-1", ["CREATE DATABASE d"])
+        log.append("0-1-2", ["CREATE DATABASE e"])
+        log.engine.write_direct(None, started, ())
+        log.append("0-1-3", ["CREATE DATABASE f"])
+    return tmp_path / "log"
+
+
+def test_a_start_that_a_log_of_pages_holds_begins_a_file(tmp_path, restarted):
+    report = export(restarted, tmp_path / "out")
+    assert (report.files, report.restart_count) == (("binlog.000001", "binlog.000002"), 1)
+    with ibbmaster.open(tmp_path / "out") as log:
+        assert [file["server_start"] for file in log.stored.facts()] == [True, True]
+        assert [file["begins_after"] for file in log.stored.facts()] == ["", "0-1-2"]
+
+
+@pytest.mark.parametrize("by_kernels", [False, True])
+def test_starts_in_a_log_of_pages_are_counted(monkeypatch, restarted, by_kernels):
+    monkeypatch.setattr(log_info, "do_pay", lambda kernel_set, size: by_kernels)
+    with ibbmaster.open(restarted) as log:
+        assert log_info.log_info(log)["servers"] == [{"version": "12.3.2-MariaDB-log", "starts": 2}]
+
+
+# As binlog_in_engine.convert_engine_binlog_basic
+def test_heads_have_time_and_server_of_the_first_group_and_the_last_file_no_rotate(tmp_path):
+    export(FIXTURES / "ibb/domains", tmp_path / "out", max_file_bytes=10_000)
+    paths = sorted((tmp_path / "out").glob("binlog.0*"))
+    for path in paths:
+        data, found = path.read_bytes(), events_in(path)
+        head, ending = found[:3], found[-1]
+        assert [event_type for _, _, event_type in head] == [
+            EventType.FORMAT_DESCRIPTION,
+            EventType.GTID_LIST,
+            EventType.BINLOG_CHECKPOINT,
+        ]
+        first = data[found[3][0] :][:9]
+        assert found[3][2] == EventType.GTID
+        for place, _, _ in head:
+            assert data[place : place + 4] + data[place + 5 : place + 9] == first[:4] + first[5:]  # time, server
+        assert ending[2] == (EventType.STOP if path == paths[-1] else EventType.ROTATE)
 
 
 def test_a_part_of_a_log_begins_with_the_state_before_it(tmp_path):
