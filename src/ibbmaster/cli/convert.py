@@ -139,8 +139,9 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
     import ibbmaster
     from ibbmaster.api.stage_options import expect_tables
     from ibbmaster.classic.exporting import export_pages, export_traditional
-    from ibbmaster.cli.progress import progress
+    from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.disk.local import RealDisk, left_unfinished, made_at_once
+    from ibbmaster.kernel.cache import KernelSet
 
     expect_log(args.source)
     expect_writable(args.target)
@@ -154,6 +155,8 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
         if stages:
             log = view = whole.through(**stages)
             expect_tables(view.staged)
+        if to == TRADITIONAL:
+            load_kernels(KernelSet.EXPORT, whole.stored_bytes)
         with made_at_once(args.target) as staging, closing(RealDisk(staging)) as disk:
             if to == TRADITIONAL:
                 report = export_traditional(
