@@ -85,6 +85,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # An event goes through all of them, and a group is valid afterwards or not.
     "stages/test_filtering.py": (*("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),),
     "stages/test_engine.py": ("stages/span.py", "stages/stage.py"),
+    "stages/test_renaming.py": ("stages/name_map.py",),
     "api/test_serving_options.py": ("api/option.py",),
     # A session is one state: where it is, and what it can name there.
     "server/test_dumping.py": ("server/dump_opening.py",),

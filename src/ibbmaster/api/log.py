@@ -306,7 +306,8 @@ class Log:
         tables, as "shop.*", `domain` and `server` numbers, `kinds` some of "rows", "statements" and "ddl", each one or
         several, also as text with commas between. A transaction of which nothing is left keeps its GTID and is empty,
         with `drop_empty` it is left out. A statement under a filter of tables that is not understood is an error when
-        it is read.
+        it is read. `rename` gives databases and tables other names, as "shop=stage", `map_server_id` and `map_domain`
+        other numbers, as "1=7".
         docs/playing.md has the details.
 
         Raises:

@@ -302,8 +302,8 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
     `base`, a dump that the log goes on from; `lower_case_table_names`, as the server that
     wrote the log has it (what the log says); `max_row_event_bytes`, as "512M", of the largest row
     event that SELECT reads (4 GiB). `after`, `until`, `only`, `except_`, `domain`, `server`, `kinds`, `drop_empty`,
-    `map_server_id` and `map_domain` are those of `Log.through`; at the end of such a part replicas stay connected,
-    unless `at_end` is "close".
+    `rename`, `map_server_id` and `map_domain` are those of `Log.through`; at the end of such a part replicas stay
+    connected, unless `at_end` is "close".
 
     Raises:
         ConfigurationError: an option cannot be used, or the address cannot be listened on.

@@ -17,6 +17,7 @@ from ibbmaster.schema.name_case import NameCase
 if TYPE_CHECKING:
     from ibbmaster.log.interface import LogEngine
     from ibbmaster.stages.engine import StagedLog
+    from ibbmaster.stages.name_map import NameMap
     from ibbmaster.stages.stage import GroupTransform
     from ibbmaster.stages.table_pattern import TableChoice, TablePattern
 
@@ -79,6 +80,16 @@ class StageOptions(TypedDict, total=False):
             group=FILTER,
         ),
     ]
+    rename: Annotated[
+        Many,
+        Option(
+            None,
+            help="other names for databases, as shop=stage, and tables, as shop.orders=stage.orders; a statement in "
+            "which a name may be something else is refused",
+            metavar="OLD=NEW",
+            group=OTHER,
+        ),
+    ]
     map_server_id: Annotated[
         Many,
         Option(None, help="give what a server has logged another server id, as 1=7", metavar="OLD=NEW", group=OTHER),
@@ -119,6 +130,7 @@ def check_stages(options: StageOptions) -> None:
     _ids(options, "server")
     _numbers(options, "map_server_id")
     _numbers(options, "map_domain")
+    _names(options, lambda: NameCase.EXACT)
 
 
 def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCase]) -> StagedLog:
@@ -162,6 +174,7 @@ def _parsed(name: str, text: str) -> GtidPosition | GivenTime:
 
 def _stages(state: GtidState, options: StageOptions, find_case: Callable[[], NameCase]) -> Iterator[GroupTransform]:
     from ibbmaster.stages.filtering import KINDS, ContentFilter, OriginFilter
+    from ibbmaster.stages.renaming import NameChange
     from ibbmaster.stages.renumbering import OriginMap
     from ibbmaster.stages.table_pattern import TableChoice
 
@@ -176,6 +189,9 @@ def _stages(state: GtidState, options: StageOptions, find_case: Callable[[], Nam
     tables = TableChoice(only, leaves_out, find_case) if only or leaves_out else None
     if tables is not None or kinds:
         yield ContentFilter(tables, kinds or KINDS, drops_empty=drops_empty)
+    names = _names(options, find_case)
+    if names is not None:
+        yield NameChange(names)
     servers, domains = _numbers(options, "map_server_id"), _numbers(options, "map_domain")
     if servers or domains:
         _expect_apart("map_server_id", servers, {gtid.server_id for gtid in state})
@@ -249,6 +265,17 @@ def _ids(options: StageOptions, name: str) -> frozenset[int]:
         if not (value.isascii() and value.isdigit() and int(value) < 2**32):
             raise ConfigurationError(f"{flag_of(name)} {value[:60]!r}: expected numbers from 0 to {2**32 - 1}")
     return frozenset(map(int, values))
+
+
+def _names(options: StageOptions, find_case: Callable[[], NameCase]) -> NameMap | None:
+    from ibbmaster.stages.name_map import NameMap
+
+    values = _values(options, "rename")
+    pairs = [tuple(value.split("=")) for value in values]
+    for value, pair in zip(values, pairs, strict=True):
+        if len(pair) != 2 or not all(pair):
+            raise ConfigurationError(f"--rename {value[:60]!r}: expected OLD=NEW, as shop=stage")
+    return NameMap([(old, new) for old, new in pairs], find_case) if pairs else None
 
 
 def _numbers(options: StageOptions, name: str) -> dict[int, int]:

@@ -38,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=Path,
         nargs="+",
         metavar="CLASSIC",
-        help="binlog files in any order (.xz is unpacked), an index file, or a directory with the files of one binlog",
+        help="binlog files in any order (.xz, .gz, .zst are unpacked), an index file, or a directory of one binlog",
     )
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory to write; made if missing")
     parser.add_argument(

@@ -116,8 +116,12 @@ def load_as_query(event: bytes, server_id: int) -> bytes:
     return encode_event(event_type=EventType.QUERY, body=body, server_id=server_id, timestamp=0)
 
 
+def text_codec(charsets: bytes | None) -> str:
+    """Python's name of the character set in which a client has sent its text, by status variable `STATUS_CHARSET`."""
+    name = charset_of(struct.unpack_from("<H", charsets)[0]) if charsets else None
+    return CODECS.get(name or "utf8mb4") or "utf_8"
+
+
 def _decoded(text: bytes, charsets: bytes | None) -> str:
     """The text in the character set of the client that has sent it."""
-    name = charset_of(struct.unpack_from("<H", charsets)[0]) if charsets else None
-    codec = CODECS.get(name or "utf8mb4") or "utf_8"
-    return text.decode(codec, "replace")
+    return text.decode(text_codec(charsets), "replace")
