@@ -76,7 +76,7 @@ def test_the_same_log_gives_the_same_files(tmp_path):
     assert len(one) == 5 + 2
 
 
-# As binlog_in_engine.convert_engine_binlog_max_size
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_max_size.test
 def test_a_file_ends_after_the_group_that_fills_it(tmp_path):
     export(FIXTURES / "ibb/large-groups", tmp_path / "out", max_file_bytes=32 << 10)
     paths = sorted((tmp_path / "out").glob("binlog.0*"))
@@ -98,7 +98,7 @@ def events_in(path):
     return found
 
 
-# As binlog_in_engine.convert_engine_binlog_oob_events
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_oob_events.test
 def test_a_group_that_lies_in_two_files_of_the_log_is_in_one(tmp_path, imported):
     report = export(imported("11.8/large-commit"), tmp_path / "out", max_file_bytes=64 << 10)
     sizes = sorted(path.stat().st_size for path in (tmp_path / "out").glob("binlog.0*"))
@@ -106,7 +106,7 @@ def test_a_group_that_lies_in_two_files_of_the_log_is_in_one(tmp_path, imported)
     assert report.group_count == len(groups_of(CLASSIC / "11.8/large-commit"))
 
 
-# As binlog_in_engine.convert_engine_binlog_gtid_list_event
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_gtid_list_event.test
 def test_each_head_has_the_state_and_a_start_of_the_server_begins_a_file(tmp_path, imported):
     with ibbmaster.open(CLASSIC / "10.11/domains") as log:
         starts = sum(file["server_start"] for file in log.stored.facts())
@@ -149,7 +149,7 @@ def test_starts_in_a_log_of_pages_are_counted(monkeypatch, restarted, by_kernels
         assert log_info.log_info(log)["servers"] == [{"version": "12.3.2-MariaDB-log", "starts": 2}]
 
 
-# As binlog_in_engine.convert_engine_binlog_basic
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_basic.test
 def test_heads_have_time_and_server_of_the_first_group_and_the_last_file_no_rotate(tmp_path):
     export(FIXTURES / "ibb/domains", tmp_path / "out", max_file_bytes=10_000)
     paths = sorted((tmp_path / "out").glob("binlog.0*"))

@@ -87,6 +87,7 @@ REFUSED = {
 }
 
 
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_unsupported_options.test
 @pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_converted_is_one_line_and_leaves_nothing(run, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)

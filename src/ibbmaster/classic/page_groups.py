@@ -60,11 +60,11 @@ class PageGroups:
         file_range = FileRange(position.file_no, position.page_no * PAGE_SIZE, end)
         self._kernels.collect_table(self._block, size // PAGE_SIZE, self._collecting, file_range)
         page_no = position.page_no + int(state[Field.PAGE])
-        behind = LogPosition.on_page(position.file_no, page_no, int(state[Field.OFFSET]))
-        if behind == position:
+        after = LogPosition.on_page(position.file_no, page_no, int(state[Field.OFFSET]))
+        if after == position:
             return False
         self.groups = self._rows[: state[Field.GROUPS]]
         self._inside = int(state[Field.SKIP_TYPE]), int(state[Field.NESTED_TYPE])
-        self._reader.continue_at(behind, last_gtids(self.groups), is_inside_record=self._inside[0] >= 0)
-        self._position = behind
+        self._reader.continue_at(after, last_gtids(self.groups), is_inside_record=self._inside[0] >= 0)
+        self._position = after
         return True

@@ -51,7 +51,7 @@ from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.split import EventPart, EventSplitter
 from ibbmaster.event.types import EventFlag, EventType, type_name
 from ibbmaster.gtid import GtidState
-from ibbmaster.kernel.fields import Placing
+from ibbmaster.kernel.fields import PlacedField
 from ibbmaster.log.large_rows import large_rows
 
 if TYPE_CHECKING:
@@ -214,15 +214,15 @@ class ClassicWriter:
             import numpy as np
 
             self._out = np.empty(OUT_BYTES, dtype=np.uint8)
-            self._numbers = np.zeros(Placing.SIZE, dtype=np.int64)
+            self._numbers = np.zeros(PlacedField.SIZE, dtype=np.int64)
         numbers = self._numbers
         numbers[:] = (0, self.offset, file_max, CHECKSUM_SIZE * self._has_checksums, self._says_all, self._type_max)
         row = kernels.place_groups(data, groups, first, len(groups), numbers, kernel_roles(), self._out)
         self.flush()
-        size = int(numbers[Placing.OUT])
+        size = int(numbers[PlacedField.OUT])
         self._disk.write(self.names[-1], self._written, memoryview(self._out)[:size])
         self._written += size
-        self.offset = int(numbers[Placing.FILE_OFFSET])
+        self.offset = int(numbers[PlacedField.FILE_OFFSET])
         return int(row)
 
     def _write_small(self, data: bytes) -> None:

@@ -605,7 +605,7 @@ class Conversion(IntEnum):
     SIZE = 9
 
 
-class Placing(IntEnum):
+class PlacedField(IntEnum):
     """Places in the numbers that a writing of traditional files is given and leaves."""
 
     OUT = 0  # bytes in the output; moved

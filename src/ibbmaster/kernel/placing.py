@@ -9,7 +9,7 @@ from numba import int64, uint64
 
 from ibbmaster.kernel.classic_groups import NO_GROUP, STANDALONE, event_role, group_kind
 from ibbmaster.kernel.crc32 import crc32
-from ibbmaster.kernel.fields import CONTINUES, ENDS, EVENT_HEADER, GroupColumn, Placing
+from ibbmaster.kernel.fields import CONTINUES, ENDS, EVENT_HEADER, GroupColumn, PlacedField
 from ibbmaster.kernel.group_begin import size_of
 from ibbmaster.kernel.memory import copy, jit, store32
 
@@ -20,8 +20,8 @@ SIZE_AT, LOG_POS_AT, TYPE_AT = 9, 13, 4
 @jit
 def place_group(data, start, end, numbers, roles, out, position):
     """Write the group data[start:end] to `out`; the position after it, -1 for the reference."""
-    checksum_bytes, says_all = numbers[Placing.CHECKSUM_BYTES], numbers[Placing.SAYS_ALL]
-    offset = numbers[Placing.FILE_OFFSET]
+    checksum_bytes, says_all = numbers[PlacedField.CHECKSUM_BYTES], numbers[PlacedField.SAYS_ALL]
+    offset = numbers[PlacedField.FILE_OFFSET]
     kind = group_kind(data, start, start + size_of(data, start))
     if kind == NO_GROUP:
         return int64(-1)
@@ -32,7 +32,11 @@ def place_group(data, start, end, numbers, roles, out, position):
         event_type = data[uint64(at + TYPE_AT)]
         is_first, is_last = at == start, at + size == end
         role = CONTINUES if is_first else event_role(data, at, at + size, int(role_of[event_type]))
-        if (role != CONTINUES and role != ENDS) or (role == ENDS) != is_last or event_type > numbers[Placing.TYPE_MAX]:
+        if (
+            (role != CONTINUES and role != ENDS)
+            or (role == ENDS) != is_last
+            or event_type > numbers[PlacedField.TYPE_MAX]
+        ):
             return int64(-1)
         copy(out, position, data, at, size)
         offset += size + checksum_bytes
@@ -43,7 +47,7 @@ def place_group(data, start, end, numbers, roles, out, position):
             store32(out, position + size, crc32(out, position, position + size, 0))
         position += size + checksum_bytes
         at += size
-    numbers[Placing.FILE_OFFSET] = offset
+    numbers[PlacedField.FILE_OFFSET] = offset
     return int64(position)
 
 
@@ -54,16 +58,16 @@ def place_groups(data, groups, first, count, numbers, roles, out):
     That is one for which there is no room in `out`, one after a file that is full, or one for the reference.
     """
     row = first
-    position = numbers[Placing.OUT]
-    while row < count and numbers[Placing.FILE_OFFSET] < numbers[Placing.FILE_MAX]:
+    position = numbers[PlacedField.OUT]
+    while row < count and numbers[PlacedField.FILE_OFFSET] < numbers[PlacedField.FILE_MAX]:
         start, end = groups[row, GroupColumn.START], groups[row, GroupColumn.END]
         size_max = (end - start) + CHECKSUM * ((end - start) // EVENT_HEADER + 1) + EVENT_HEADER
         if size_max > len(out) - position:
             break
-        behind = place_group(data, start, end, numbers, roles, out, position)
-        if behind < 0:
+        after = place_group(data, start, end, numbers, roles, out, position)
+        if after < 0:
             break
-        position = behind
+        position = after
         row += 1
-    numbers[Placing.OUT] = position
+    numbers[PlacedField.OUT] = position
     return row

@@ -46,7 +46,7 @@ from ibbmaster.kernel.fields import (
     NodeColumn,
     NodeScan,
     OpenColumn,
-    Placing,
+    PlacedField,
     Progress,
     Roles,
     RowField,
@@ -199,7 +199,7 @@ def _collect() -> None:
 def _place() -> None:
     groups, data = np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64), _bytes(64)
     collect_table(_bytes(PAGE), 0, Collecting(_state(), _table(), groups, data), FileRange(0, 0, 0))
-    place_groups(data, groups, 0, 0, np.zeros(int(Placing.SIZE), dtype=np.int64), _roles(), _bytes(64))
+    place_groups(data, groups, 0, 0, np.zeros(int(PlacedField.SIZE), dtype=np.int64), _roles(), _bytes(64))
 
 
 def _decode(source: Any) -> None:
