@@ -39,7 +39,7 @@ from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.player.pace import Pace
 from ibbmaster.player.played_log import PlayedLog
-from ibbmaster.player.repeated_log import ENDLESS, RepeatedLog
+from ibbmaster.player.repeated_log import RepeatedLog
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.history import SchemaHistory
@@ -326,7 +326,8 @@ class Log:
         the log later is not part of the recording.
 
         Raises:
-            ConfigurationError: `pace` is none of these, or there is nothing to play.
+            ConfigurationError: `pace` is none of these, there is nothing to play, or the numbers of a domain end
+                in these rounds.
             FormatError, ClassicFormatError, StoreError: the log cannot be read.
         """
         speed = Pace.parse(pace)
@@ -336,7 +337,7 @@ class Log:
             raise ConfigurationError(f"{self.path}: there is no transaction to play")
         engine: LogEngine = self._engine if self._engine.is_over else self.through(until=str(self.position)).engine
         if rounds != 1:
-            engine = RepeatedLog(engine, ENDLESS if rounds is None else rounds)
+            engine = RepeatedLog(engine, rounds)
         return PlayedView(self, PlayedLog(engine, speed, time.monotonic, starts_when_read=starts_when_read))
 
     def find_name_case(self) -> NameCase:
