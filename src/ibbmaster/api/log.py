@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from ibbmaster.api.given_time import parse_time
 from ibbmaster.api.group import Group, RowShapes
@@ -54,6 +54,7 @@ from ibbmaster.store.redo_check import RedoReport
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ibbmaster.arrow.read_options import ReadOptions
 
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 Position = GtidPosition | Gtid | str  # what may name how far a replica is; text as `0-1-100,1-1-7`
@@ -417,7 +418,7 @@ class Log:
             import pyarrow as pa
 
         from ibbmaster.arrow.plan import find_fields, plan_tasks
-        from ibbmaster.arrow.read_options import ReadOptions, with_keys
+        from ibbmaster.arrow.read_options import with_keys
         from ibbmaster.arrow.reading import read_task
         from ibbmaster.arrow.shape import arrow_schema
         from ibbmaster.kernel.cache import KernelSet
@@ -426,26 +427,34 @@ class Log:
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
         self.bring_to_files()
         self.stored.expect_whole()
-        options = ReadOptions(
-            path=str(self.path.absolute()),
-            is_classic=self.stored.is_classic,
+        options = self.read_options(
             table=table,
             tables=() if table is None else (table,),
             starting_gtid=None if after is None else str(as_position(after)),
             ending_gtid=None if until is None else str(as_position(until)),
             columns=tuple(columns),
-            declarations={name: dict(declared) for name, declared in self._schema.items()},
             schema_mode=mode,
             schema_at=schema_at,
             completes_keys=complete_keys,
             uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
-            name_case=self.name_case,
-            row_event_max=self.row_event_max,
         )
         options = with_keys(options)
         fields = find_fields(options)
         batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
         return pa.Table.from_batches(batches, schema=arrow_schema(fields))
+
+    def read_options(self, **given: Any) -> ReadOptions:
+        """The options with which record batches of this log are read; `given` are more of their fields."""
+        from ibbmaster.arrow.read_options import ReadOptions
+
+        return ReadOptions(
+            path=str(self.path.absolute()),
+            is_classic=self.stored.is_classic,
+            declarations={name: dict(declared) for name, declared in self._schema.items()},
+            name_case=self.name_case,
+            row_event_max=self.row_event_max,
+            **given,
+        )
 
     @property
     def stored_bytes(self) -> int:
