@@ -14,6 +14,7 @@ EXTRAS = {  # a module that is imported here -> the extra that brings it, and wh
     "pandas": "spark",
     "pyspark_ibb": "spark",
     "pyarrow": "arrow",
+    "backports": "zstd",
     "numpy": "fast",
     "numba": "fast",
     "llvmlite": "fast",

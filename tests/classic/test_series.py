@@ -1,24 +1,33 @@
 """Which files there are, in which order, and their bytes."""
 
+import gzip
+import importlib
 import lzma
 import os
 import random
+import re
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from ibbmaster.classic.packing import packing_of
 from ibbmaster.classic.series import ClassicSource, find_series
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
 
+zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
+
 MAGIC = b"\xfebin"
+CHECKED = {zstd.CompressionParameter.checksum_flag: 1}  # as the command zstd writes it
+PACK = {".xz": lzma.compress, ".gz": gzip.compress, ".zst": lambda data: zstd.compress(data, options=CHECKED)}
 
 
 def make(directory: Path, *names: str) -> list[Path]:
     paths = [directory / name for name in names]
     for path in paths:
         data = MAGIC + path.name.encode()
-        path.write_bytes(lzma.compress(data) if path.suffix == ".xz" else data)
+        path.write_bytes(PACK.get(path.suffix, bytes)(data))
     return paths
 
 
@@ -120,20 +129,20 @@ def read_all(path: Path, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("size", [1, 7, 4096, 1 << 20])
-@pytest.mark.parametrize("packed", [False, True])
-def test_the_bytes_of_a_file_come_in_pieces(tmp_path: Path, size: int, packed: bool) -> None:
+@pytest.mark.parametrize("packed", ["", *PACK])
+def test_the_bytes_of_a_file_come_in_pieces(tmp_path: Path, size: int, packed: str) -> None:
     data = MAGIC + bytes(range(256)) * 40
-    path = tmp_path / ("b.000001.xz" if packed else "b.000001")
-    path.write_bytes(lzma.compress(data) if packed else data)
+    path = tmp_path / f"b.000001{packed}"
+    path.write_bytes(PACK.get(packed, bytes)(data))
     assert read_all(path, size) == data
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_any_part_of_a_file_can_be_read_again(tmp_path: Path, packed: bool) -> None:
+@pytest.mark.parametrize("packed", ["", *PACK])
+def test_any_part_of_a_file_can_be_read_again(tmp_path: Path, packed: str) -> None:
     rng = random.Random(1)
     data = rng.randbytes(100_000) * 60
-    path = tmp_path / ("b.000001.xz" if packed else "b.000001")
-    path.write_bytes(lzma.compress(data) if packed else data)
+    path = tmp_path / f"b.000001{packed}"
+    path.write_bytes(PACK.get(packed, bytes)(data))
     with closing(ClassicSource(find_series([path])[0])) as source:
         for offset in [
             0,
@@ -150,10 +159,10 @@ def test_any_part_of_a_file_can_be_read_again(tmp_path: Path, packed: bool) -> N
             assert source.read(offset, 1000) == data[offset : offset + 1000] or packed
 
 
-def test_damage_in_packed_data_is_met_again_by_who_comes_later(tmp_path: Path) -> None:
-    path = tmp_path / "b.000001.xz"
-    packed = lzma.compress(MAGIC + random.Random(1).randbytes(300_000))
-    path.write_bytes(packed[:-1000])
+@pytest.mark.parametrize("packed", PACK)
+def test_damage_in_packed_data_is_met_again_by_who_comes_later(tmp_path: Path, packed: str) -> None:
+    path = tmp_path / f"b.000001{packed}"
+    path.write_bytes(PACK[packed](MAGIC + random.Random(1).randbytes(300_000))[:-1000])
     with closing(ClassicSource(find_series([path])[0])) as source:
         errors = set()
         for offset in (0, 290_000, 0, 299_500, 299_600):
@@ -164,28 +173,49 @@ def test_damage_in_packed_data_is_met_again_by_who_comes_later(tmp_path: Path) -
         assert source.read(0, 4) == MAGIC
 
 
-def test_several_xz_streams_and_their_padding_are_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "b.000001.xz"
-    path.write_bytes(lzma.compress(b"first ") + bytes(8) + lzma.compress(b"second") + bytes(4))
-    assert read_all(path, 1 << 20) == b"first second"
+@pytest.mark.parametrize("packed", PACK)
+def test_several_packed_streams_and_their_padding_are_one_file(tmp_path: Path, packed: str) -> None:
+    path = tmp_path / f"b.000001{packed}"
+    path.write_bytes(PACK[packed](b"first ") + bytes(8) + PACK[packed](b"second") + bytes(4))
+    assert read_all(path, 1 << 20) == read_all(path, 1) == b"first second"
 
 
-def test_damaged_or_cut_xz_data_is_an_error_of_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "b.000001.xz"
-    packed = lzma.compress(MAGIC + bytes(range(256)) * 4)
-    for cut in range(len(packed)):
-        path.write_bytes(packed[:cut])
-        with pytest.raises(ClassicFormatError, match=r"^b\.000001 offset \d+: .*xz data"):
+@pytest.mark.parametrize("packed", PACK)
+def test_damaged_or_cut_packed_data_is_an_error_of_the_file(tmp_path: Path, packed: str) -> None:
+    path = tmp_path / f"b.000001{packed}"
+    data = MAGIC + bytes(range(256)) * 4
+    whole = PACK[packed](data)
+    packing = packing_of(path.name)
+    assert packing is not None
+    problem = rf"^b\.000001 offset \d+: .*{packing.name} data"
+    for cut in range(len(whole)):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(ClassicFormatError, match=problem):
             read_all(path, 100)
-    for position in range(len(packed)):
-        path.write_bytes(packed[:position] + bytes([packed[position] ^ 0x10]) + packed[position + 1 :])
-        with pytest.raises(ClassicFormatError, match=r"^b\.000001 offset \d+: .*xz data"):
-            read_all(path, 100)
+    harmless, problems = set(), set()
+    for position in range(len(whole)):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x10]) + whole[position + 1 :])
+        try:
+            assert read_all(path, 100) == data
+            harmless.add(position)
+        except ClassicFormatError as error:
+            problems.add(str(error))
+    assert [one for one in problems if not re.match(problem, one)] == []
+    # When it was packed, and bits without a meaning.
+    assert harmless <= {".xz": set(), ".gz": {*range(3, 10), len(whole) - 9}, ".zst": {4}}[packed]
 
 
-def test_a_small_packed_file_unpacks_in_bounded_steps(tmp_path: Path) -> None:
-    path = tmp_path / "b.000001.xz"
-    path.write_bytes(lzma.compress(bytes(50_000_000)))
-    source = ClassicSource(find_series([path])[0])
-    assert len(source.read(0, 1000)) == 1000
-    source.close()
+@pytest.mark.parametrize("packed", PACK)
+def test_a_small_packed_file_unpacks_in_bounded_steps(tmp_path: Path, packed: str) -> None:
+    path = tmp_path / f"b.000001{packed}"
+    path.write_bytes(PACK[packed](bytes(50_000_000)))
+    with closing(ClassicSource(find_series([path])[0])) as source:
+        assert len(source.read(0, 1000)) == 1000
+
+
+def test_a_zstd_file_that_asks_for_more_memory_than_any_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "b.000001.zst"
+    head = b"\x28\xb5\x2f\xfd" + bytes([0, (30 - 10) << 3])  # a window of 1 GiB
+    path.write_bytes(head + b"\x01\x00\x00")
+    with pytest.raises(ClassicFormatError, match="damaged zstd data"):
+        read_all(path, 100)

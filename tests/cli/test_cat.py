@@ -35,6 +35,14 @@ def test_one_traditional_file_is_a_log(run):
     assert out.count("\n") > 10
 
 
+def test_a_part_of_a_log_may_be_chosen(run):
+    lines = run("cat", IBB / "domains", "--after", "0-1-5", "--until", "0-77-9", "--server", "77")[1].splitlines()
+    assert [json.loads(line)["gtid"] for line in lines] == ["0-77-7", "0-77-8", "0-77-9"]
+    code, out, err = run("cat", IBB / "xa-and-ddl", "--only", "none.*")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "no table of this log matches none.*: it has " in err
+
+
 def test_the_log_may_be_written_to_a_file(run, tmp_path):
     _, printed, _ = run("cat", IBB / "domains")
     code, out, err = run("cat", IBB / "domains", "--output", tmp_path / "out.json")

@@ -47,3 +47,21 @@ def test_damaged_files_are_shown_or_refused_in_one_line(run, tmp_path, name):
         path.write_bytes(damaged)
         code, out, err = run("info", path)
         assert (code, bool(out), err.count("\n")) in ((0, True, 0), (2, False, 1)), (out, err)
+
+
+def test_a_page_and_the_path_of_a_search(run, tmp_path):
+    path = tmp_path / "page.html"
+    assert run("info", FIXTURES / "ibb/types", "--html", path, "--seek", "0-1-100") == (0, "", "")
+    assert "start at <b>binlog-000001.ibb</b> page 8" in path.read_text()
+    code, out, _ = run("info", FIXTURES / "ibb/types", "--json", "--seek", "0-1-100")
+    assert (code, json.loads(out)["seek"]["page"]) == (0, 8)
+    assert run("info", FIXTURES / "ibb/types", "--seek", "0-1-100")[1].endswith("state [0-1-88]; 7 pages read\n")
+
+
+@pytest.mark.parametrize("arguments", [("missing",), (FIXTURES / "ibb/types", "--seek", "x")], ids=["log", "position"])
+def test_what_fails_leaves_the_page_that_was_there(run, tmp_path, arguments):
+    path = tmp_path / "page.html"
+    path.write_text("before")
+    code, out, err = run("info", *arguments, "--html", path)
+    assert (code, out, err.count("\n"), path.read_text()) == (2, "", 1, "before")
+    assert [one.name for one in tmp_path.iterdir()] == ["page.html"]

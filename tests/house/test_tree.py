@@ -65,7 +65,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     # One answer through all that makes it, and what a real server says: a part by itself has nobody to compare with.
     "sql/test_answer.py": (
-        *("sql/aggregates.py", "sql/comparing.py", "sql/conditions.py", "sql/definitions.py", "sql/row_blocks.py"),
+        *("sql/aggregates.py", "fold/comparing.py", "sql/conditions.py", "sql/definitions.py", "sql/row_blocks.py"),
         *("sql/row_values.py", "fold/value_texts.py"),
     ),
     # A query goes through all of them, and what is right is what a real server says of the whole.
@@ -79,10 +79,12 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "sql/test_fast_rows.py": ("sql/answer_plan.py", "sql/row_writer.py", "kernel/digits.py", "kernel/row_values.py"),
     "fold/test_folding.py": ("fold/contents.py", "fold/row_conversion.py", "fold/row_events.py"),
+    "fold/test_statement_rows.py": ("fold/row_doubts.py", "fold/row_expressions.py"),
     "schema/test_describing.py": ("schema/system_tables.py",),
     # An event goes through all of them, and a group is valid afterwards or not.
     "stages/test_filtering.py": (*("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),),
     "stages/test_engine.py": ("stages/span.py", "stages/stage.py"),
+    "stages/test_renaming.py": ("stages/name_map.py",),
     "api/test_serving_options.py": ("api/option.py",),
     # A session is one state: where it is, and what it can name there.
     "server/test_dumping.py": ("server/dump_opening.py",),

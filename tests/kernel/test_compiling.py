@@ -49,6 +49,14 @@ def test_a_compiler_that_is_killed_leaves_nothing_that_counts(empty):
     assert not list(empty.path.glob("*.tmp.*"))
 
 
+def test_a_directory_that_goes_away_under_the_process_is_no_matter(empty, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    compile_elsewhere(empty, [KernelSet.VERIFY])
+    assert empty.has([KernelSet.VERIFY])
+
+
 def test_it_does_not_compile_for_another_version_of_the_sources(tmp_path):
     cache = KernelCache(tmp_path / "0123456789abcdef")
     cache.make()

@@ -111,7 +111,12 @@ def test_the_rows_of_create_or_replace_select_are_those_of_its_group(spark, log)
 
 def test_a_snapshot_that_is_not_sure_says_so_with_gtid_and_reason_unless_it_is_accepted(spark, log):
     path = log(
-        CREATE_T, insert(T, [1, 1]), "DELETE FROM t", "ALTER TABLE t DROP PARTITION p", CREATE_U, insert(U, [7, 7])
+        CREATE_T,
+        insert(T, [1, 1]),
+        "DELETE FROM t WHERE f()",
+        "ALTER TABLE t DROP PARTITION p",
+        CREATE_U,
+        insert(U, [7, 7]),
     )
     with pytest.raises(InexactError, match=r"^d\.t: not sure since 0-1-3: in statement format: DELETE;"):
         rows(spark, path)

@@ -37,9 +37,9 @@ def contents() -> Callable[[Path], Iterator[GroupContent]]:
 def printed() -> Callable[..., str]:
     """A log as a printer prints it."""
 
-    def print_log(path: Path, printer: Printer) -> str:
+    def print_log(path: Path, printer: Printer, **given) -> str:
         with ibbmaster.open(path) as log:
-            groups = [b"".join(printer.group(group)) for group in log.groups(asks_statements=True)]
+            groups = [b"".join(printer.group(group)) for group in log.groups(asks_statements=True, **given)]
             return b"".join((printer.begin(), *groups, printer.end())).decode()
 
     return print_log

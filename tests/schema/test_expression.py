@@ -76,6 +76,9 @@ FORMULAS = [
     ("d * d", SqlType(word="decimal", length=6, scale=1), Decimal("2.3")),
     ("CONCAT(t, '-', `a`, d)", TEXT, "x-71.50"),
     ("t", TEXT, "x"),
+    ("-a % 4", INT, -3),
+    ("MOD(a, -4) + 11 DIV -4", INT, 1),
+    ("IFNULL(NULL, COALESCE(NULL, a))", INT, 7),
 ]
 
 
@@ -92,10 +95,17 @@ def test_null_makes_null() -> None:
         assert compute({"a": None, "d": Decimal(1), "t": "x"}) is None
 
 
-@pytest.mark.parametrize("text", ["a / 2", "a % 2", "upper(t)", "t + 1 > 2", "concat(t, `when`)", "b", "when", "a b"])
+@pytest.mark.parametrize("text", ["a / 2", "a % b", "upper(t)", "t + 1 > 2", "concat(t, `when`)", "b", "when", "a b"])
 def test_of_other_formulas_nothing_is_said(text) -> None:
     with pytest.raises(NotSimpleError):
         formula(text, COLUMNS, column_of(column(9, "g", INT)))
+
+
+@pytest.mark.parametrize("text", ["a % 0", "d % 2", "ifnull(t, a)"])
+def test_what_only_a_server_decides_has_no_value(text) -> None:
+    _, compute = formula(text, COLUMNS, column_of(column(9, "g", INT)))
+    with pytest.raises(NotSimpleError):
+        compute(VALUES)
 
 
 def test_a_result_that_the_column_cannot_hold_is_none() -> None:

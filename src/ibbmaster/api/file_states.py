@@ -48,7 +48,7 @@ def paged_facts(path: Path, files: Sequence[LogFile]) -> list[FileFacts]:
 def traditional_facts(found: StoredFileState) -> FileFacts:
     """What there is to say of a traditional file."""
     file, head = found.file, found.head
-    if file.is_compressed:
+    if file.packing is not None:
         state = PACKED
     elif found.is_marked_in_use:
         state = IN_USE

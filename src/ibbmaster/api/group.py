@@ -290,6 +290,10 @@ class Group:
         self._count = count
         self._kept = kept if size <= KEPT_BYTES_MAX else None
 
+    def release(self) -> None:
+        """Keep nothing of its events: they are read from the log again when they are asked for."""
+        self._kept = None
+
     def detach(self) -> None:
         """The log is read on: what was not read yet must be looked up again."""
         self._source = None

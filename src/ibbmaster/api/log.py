@@ -37,6 +37,9 @@ from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import expect_logged, locate
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
+from ibbmaster.player.pace import Pace
+from ibbmaster.player.played_log import PlayedLog
+from ibbmaster.player.repeated_log import ENDLESS, RepeatedLog
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.history import SchemaHistory
@@ -303,7 +306,8 @@ class Log:
         tables, as "shop.*", `domain` and `server` numbers, `kinds` some of "rows", "statements" and "ddl", each one or
         several, also as text with commas between. A transaction of which nothing is left keeps its GTID and is empty,
         with `drop_empty` it is left out. A statement under a filter of tables that is not understood is an error when
-        it is read.
+        it is read. `rename` gives databases and tables other names, as "shop=stage", `map_server_id` and `map_domain`
+        other numbers, as "1=7".
         docs/playing.md has the details.
 
         Raises:
@@ -312,6 +316,28 @@ class Log:
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
         return StagedView(self, staged(self._engine, options, self.find_name_case))
+
+    def played(self, pace: str = "original", *, rounds: int | None = 1, starts_when_read: bool = False) -> PlayedView:
+        """This log as a recording that is played: a log that grows, to be served.
+
+        `pace` is "original", a factor as "x10" or "x0.5", "max", or "step": then each `player.step()` logs one
+        transaction. It comes `rounds` times, without end if that is None, each round with newer GTIDs and later
+        times. The clock runs from now on, or with `starts_when_read` from the first reader on. What is appended to
+        the log later is not part of the recording.
+
+        Raises:
+            ConfigurationError: `pace` is none of these, or there is nothing to play.
+            FormatError, ClassicFormatError, StoreError: the log cannot be read.
+        """
+        speed = Pace.parse(pace)
+        if rounds is not None and rounds < 1:
+            raise ConfigurationError(f"{rounds} rounds: expected at least 1")
+        if not self.state:
+            raise ConfigurationError(f"{self.path}: there is no transaction to play")
+        engine: LogEngine = self._engine if self._engine.is_over else self.through(until=str(self.position)).engine
+        if rounds != 1:
+            engine = RepeatedLog(engine, ENDLESS if rounds is None else rounds)
+        return PlayedView(self, PlayedLog(engine, speed, time.monotonic, starts_when_read=starts_when_read))
 
     def find_name_case(self) -> NameCase:
         """How its server compares names of tables, as far as that is given or the log says it."""
@@ -465,14 +491,13 @@ class Log:
         self.close()
 
 
-class StagedView(Log):
-    """A log after stages. What copies or checks files does that with all of a log, and is refused here."""
+class LogView(Log):
+    """What is made of a log. What copies or checks files does that with all of a log, and is refused here."""
 
-    def __init__(self, log: Log, engine: StagedLog) -> None:
+    def __init__(self, log: Log, engine: LogEngine) -> None:
         super().__init__(log.path, engine, stored=log.stored, name_case=log.name_case, row_event_max=log.row_event_max)
         self._schema = log._schema
         self._whole = log
-        self.staged = engine
 
     @property
     def history_cache(self) -> HistoryCache:
@@ -492,3 +517,20 @@ class StagedView(Log):
 
     def _refused(self, what: str) -> ConfigurationError:
         return ConfigurationError(f"{what} reads the files of a log: a log after stages has none, use groups()")
+
+
+class StagedView(LogView):
+    """A log after stages: `staged`."""
+
+    def __init__(self, log: Log, engine: StagedLog) -> None:
+        super().__init__(log, engine)
+        self.staged = engine
+
+
+class PlayedView(LogView):
+    """A recording that is played by `player`."""
+
+    def __init__(self, log: Log, engine: PlayedLog) -> None:
+        super().__init__(log, engine)
+        self.stored = log.stored.named_by(engine)
+        self.player = engine

@@ -54,6 +54,9 @@ class LogFiles(Protocol):
     def place(self, position: LogPosition) -> LogPosition:
         """The same position as users are shown it."""
 
+    def named_by(self, engine: LogEngine) -> LogFiles:
+        """The same of what is made of this log, which has other files, or more of them."""
+
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
         """What is wrong with the files, while they are read.
 
@@ -101,6 +104,9 @@ class PagedLogFiles(LogFiles):
     def place(self, position: LogPosition) -> LogPosition:
         return position
 
+    def named_by(self, engine: LogEngine) -> PagedLogFiles:
+        return PagedLogFiles(self._path, engine)
+
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
         with ExitStack() as stack:
             first, *others = [stack.enter_context(closing(RealDisk(self._path))) for _ in range(jobs)]
@@ -137,18 +143,22 @@ class ClassicLogFiles(LogFiles):
 
     is_classic = True
 
-    def __init__(self, engine: ClassicBinlog) -> None:
+    def __init__(self, engine: ClassicBinlog, names: LogEngine | None = None) -> None:
         self._engine = engine
+        self._names = engine if names is None else names
 
     @property
     def server_version(self) -> str:
         return self._engine.server_version
 
     def plan_of_group(self, start: LogPosition) -> ReadPlan:
-        return self._engine.start_of_file(start.file_no)
+        return self._names.start_of_file(start.file_no)
 
     def place(self, position: LogPosition) -> LogPosition:
-        return NamedPosition.in_file(position, self._engine.file_name(position.file_no))
+        return NamedPosition.in_file(position, self._names.file_name(position.file_no))
+
+    def named_by(self, engine: LogEngine) -> ClassicLogFiles:
+        return ClassicLogFiles(self._engine, engine)
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
         return self._engine.verify(verified.totals, on_bytes)

@@ -301,8 +301,9 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
     `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151);
     `base`, a dump that the log goes on from; `lower_case_table_names`, as the server that
     wrote the log has it (what the log says); `max_row_event_bytes`, as "512M", of the largest row
-    event that SELECT reads (4 GiB). `after`, `until`, `only`, `except_`, `domain`, `server`, `kinds` and `drop_empty`
-    are those of `Log.through`; at the end of such a part replicas stay connected, unless `at_end` is "close".
+    event that SELECT reads (4 GiB). `after`, `until`, `only`, `except_`, `domain`, `server`, `kinds`, `drop_empty`,
+    `rename`, `map_server_id` and `map_domain` are those of `Log.through`; at the end of such a part replicas stay
+    connected, unless `at_end` is "close".
 
     Raises:
         ConfigurationError: an option cannot be used, or the address cannot be listened on.

@@ -17,6 +17,7 @@ from ibbmaster.schema.name_case import NameCase
 if TYPE_CHECKING:
     from ibbmaster.log.interface import LogEngine
     from ibbmaster.stages.engine import StagedLog
+    from ibbmaster.stages.name_map import NameMap
     from ibbmaster.stages.stage import GroupTransform
     from ibbmaster.stages.table_pattern import TableChoice, TablePattern
 
@@ -79,6 +80,23 @@ class StageOptions(TypedDict, total=False):
             group=FILTER,
         ),
     ]
+    rename: Annotated[
+        Many,
+        Option(
+            None,
+            help="other names for databases, as shop=stage, and tables, as shop.orders=stage.orders; a statement in "
+            "which a name may be something else is refused",
+            metavar="OLD=NEW",
+            group=OTHER,
+        ),
+    ]
+    map_server_id: Annotated[
+        Many,
+        Option(None, help="give what a server has logged another server id, as 1=7", metavar="OLD=NEW", group=OTHER),
+    ]
+    map_domain: Annotated[
+        Many, Option(None, help="give a GTID domain another number, as 0=3", metavar="OLD=NEW", group=OTHER)
+    ]
 
 
 def stage_options() -> Iterator[NamedOption]:
@@ -110,6 +128,9 @@ def check_stages(options: StageOptions) -> None:
     _patterns(options, "except_")
     _ids(options, "domain")
     _ids(options, "server")
+    _numbers(options, "map_server_id")
+    _numbers(options, "map_domain")
+    _names(options, lambda: NameCase.EXACT)
 
 
 def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCase]) -> StagedLog:
@@ -153,6 +174,8 @@ def _parsed(name: str, text: str) -> GtidPosition | GivenTime:
 
 def _stages(state: GtidState, options: StageOptions, find_case: Callable[[], NameCase]) -> Iterator[GroupTransform]:
     from ibbmaster.stages.filtering import KINDS, ContentFilter, OriginFilter
+    from ibbmaster.stages.renaming import NameChange
+    from ibbmaster.stages.renumbering import OriginMap
     from ibbmaster.stages.table_pattern import TableChoice
 
     drops_empty = options.get("drop_empty", False)
@@ -166,6 +189,23 @@ def _stages(state: GtidState, options: StageOptions, find_case: Callable[[], Nam
     tables = TableChoice(only, leaves_out, find_case) if only or leaves_out else None
     if tables is not None or kinds:
         yield ContentFilter(tables, kinds or KINDS, drops_empty=drops_empty)
+    names = _names(options, find_case)
+    if names is not None:
+        yield NameChange(names)
+    servers, domains = _numbers(options, "map_server_id"), _numbers(options, "map_domain")
+    if servers or domains:
+        _expect_apart("map_server_id", servers, {gtid.server_id for gtid in state})
+        _expect_apart("map_domain", domains, {gtid.domain_id for gtid in state})
+        yield OriginMap(server_ids=servers, domain_ids=domains)
+
+
+def _expect_apart(name: str, numbers: dict[int, int], known: set[int]) -> None:
+    """Whether a map is about what there is, and each number has its own afterwards."""
+    _expect_some(name, frozenset(numbers), known)
+    new = [numbers.get(number, number) for number in known | set(numbers)]
+    twice = sorted({number for number in new if new.count(number) > 1})
+    if twice:
+        raise ConfigurationError(f"{flag_of(name)}: two numbers of this log would be {twice[0]}")
 
 
 def expect_tables(log: StagedLog) -> None:
@@ -225,6 +265,32 @@ def _ids(options: StageOptions, name: str) -> frozenset[int]:
         if not (value.isascii() and value.isdigit() and int(value) < 2**32):
             raise ConfigurationError(f"{flag_of(name)} {value[:60]!r}: expected numbers from 0 to {2**32 - 1}")
     return frozenset(map(int, values))
+
+
+def _names(options: StageOptions, find_case: Callable[[], NameCase]) -> NameMap | None:
+    from ibbmaster.stages.name_map import NameMap
+
+    values = _values(options, "rename")
+    pairs = [tuple(value.split("=")) for value in values]
+    for value, pair in zip(values, pairs, strict=True):
+        if len(pair) != 2 or not all(pair):
+            raise ConfigurationError(f"--rename {value[:60]!r}: expected OLD=NEW, as shop=stage")
+    return NameMap([(old, new) for old, new in pairs], find_case) if pairs else None
+
+
+def _numbers(options: StageOptions, name: str) -> dict[int, int]:
+    """Old numbers and new ones."""
+    found: dict[int, int] = {}
+    for value in _values(options, name):
+        old, _, new = value.partition("=")
+        if not all(part.isascii() and part.isdigit() and int(part) < 2**32 for part in (old, new)):
+            raise ConfigurationError(f"{flag_of(name)} {value[:60]!r}: expected OLD=NEW, as 1=7")
+        if int(old) in found:
+            raise ConfigurationError(f"{flag_of(name)}: {old} is given twice")
+        found[int(old)] = int(new)
+    if name == "map_server_id" and 0 in found.values():
+        raise ConfigurationError("--map-server-id: a server id is not 0")
+    return found
 
 
 def _kinds(options: StageOptions) -> list[Any]:

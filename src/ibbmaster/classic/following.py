@@ -11,10 +11,10 @@ from pathlib import Path
 from ibbmaster.classic.head import FileHead, head_of
 from ibbmaster.classic.series import (
     INDEX_SUFFIX,
-    XZ_SUFFIX,
     ClassicFile,
     classic_file,
     find_series,
+    packed_or_not,
     starts_like_a_binlog,
 )
 from ibbmaster.errors import ClassicFormatError, MissingFileError, PositionPurgedError, StoreError
@@ -103,7 +103,7 @@ class FollowedFiles:
             while is_there and not self._files[0].path.exists():
                 self._heads.pop(self._files.pop(0).index, None)
             return [
-                LogFile(file_no=file.index, name=file.name, size=file.size_bytes, is_packed=file.is_compressed)
+                LogFile(file_no=file.index, name=file.name, size=file.size_bytes, is_packed=file.packing is not None)
                 for file in self._files
             ]
 
@@ -132,7 +132,7 @@ class FollowedFiles:
             return None
         digits = last.name.rpartition(".")[2]
         name = f"{last.name.removesuffix(digits)}{last.number + 1:0{len(digits)}d}"
-        for path in (last.path.with_name(name), last.path.with_name(name + XZ_SUFFIX)):
+        for path in packed_or_not(last.path.with_name(name)):
             try:
                 if not path.is_file() or not starts_like_a_binlog(path):
                     continue

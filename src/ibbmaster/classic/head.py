@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import NamedTuple
 
-from ibbmaster.classic.series import MAGIC, XZ_MAGIC, ClassicFile, ClassicSource
+from ibbmaster.classic.packing import PACKINGS
+from ibbmaster.classic.series import MAGIC, ClassicFile, ClassicSource
 from ibbmaster.classic.window import EventWindow, Truncated
 from ibbmaster.errors import EventError
 from ibbmaster.event.control import decode_gtid_list
@@ -117,8 +118,9 @@ def is_marked_in_use(source: ClassicSource) -> bool:
 
 def _explain_magic(magic: bytes) -> str:
     found = f"the file begins with {magic.hex(' ')}, expected {MAGIC.hex(' ')}"
-    if magic == XZ_MAGIC[: len(magic)]:
-        return f"{found}: it is packed with xz, so its name must end in .xz"
+    for packing in PACKINGS:
+        if magic.startswith(packing.magic[: len(magic)]):
+            return f"{found}: it is packed with {packing.name}, so its name must end in {packing.suffix}"
     if magic == _IBB_MAGIC:
         return f"{found}: this is an .ibb file already"
     if magic == _MYSQL_ENCRYPTED_MAGIC:

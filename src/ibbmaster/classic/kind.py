@@ -6,14 +6,16 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ibbmaster.classic.packing import unpacked_name
 from ibbmaster.ibb.file_name import parse_file_name
 
-_CLASSIC_NAME = re.compile(r".+\.[0-9]{6,}(\.xz)?", re.DOTALL)
+_CLASSIC_NAME = re.compile(r".+\.[0-9]{6,}", re.DOTALL)
 
 
 def holds_classic_files(names: Sequence[str]) -> bool:
     """Whether these are files of a traditional binlog, and none of the engine's."""
-    return any(map(_CLASSIC_NAME.fullmatch, names)) and not any(parse_file_name(name) is not None for name in names)
+    has_classic = any(_CLASSIC_NAME.fullmatch(unpacked_name(name)) for name in names)
+    return has_classic and not any(parse_file_name(name) is not None for name in names)
 
 
 def holds_traditional(path: Path) -> bool:

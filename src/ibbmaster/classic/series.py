@@ -1,14 +1,13 @@
 """The files of a traditional binlog: which there are, in which order, and their bytes.
 
-A file may be compressed with xz; its name then ends with `.xz`, and offsets everywhere
-are those of the uncompressed file. Only this module opens files outside a store's
+A file may be packed, as the end of its name says (`packing`), and offsets everywhere
+are those of the unpacked file. Only this module opens files outside a store's
 directory, and only for reading.
 """
 
 from __future__ import annotations
 
 import contextlib
-import lzma
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -16,13 +15,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from ibbmaster.classic.packing import PACKINGS, PackedDataError, Packing, packing_of, unpacked_name
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
 
 MAGIC = b"\xfebin"  # the first bytes of every traditional binlog file
 FIRST_EVENT_OFFSET = len(MAGIC)
-XZ_MAGIC = b"\xfd7zXZ\x00"
-XZ_SUFFIX = ".xz"
-XZ_MEMORY_MAX = 192 << 20  # bytes: `xz -9` needs 65 MiB to unpack; a file that asks for more is refused
 BEHIND_ANY_FILE = 1 << 62
 HELD_BYTES = 2 << 20  # unpacked last: a reader may step back
 INDEX_SUFFIX = ".index"
@@ -36,22 +33,22 @@ class ClassicFile:
     """One file of a traditional binlog."""
 
     path: Path
-    name: str  # as the server named it: no folder, no `.xz`
+    name: str  # as the server named it: no folder, and as it was before it was packed
     number: int | None  # the digits at the end of the name
     size_bytes: int  # on disk, so before unpacking, when it was looked at
     inode: int
     index: int = 0  # in its series
 
     @property
-    def is_compressed(self) -> bool:
-        """Whether the file is packed with xz."""
-        return self.path.name.endswith(XZ_SUFFIX)
+    def packing(self) -> Packing | None:
+        """How the file is packed, if it is."""
+        return packing_of(self.path.name)
 
 
 class ClassicSource:
     """The bytes of one file, unpacked where need be.
 
-    Memory: what one `read` returns; for a packed file its xz dictionary, and what was unpacked
+    Memory: what one `read` returns; for a packed file the dictionary of its packing, and what was unpacked
     last. To read further back there means to unpack the file from its start once more.
     """
 
@@ -59,11 +56,13 @@ class ClassicSource:
         """
         Raises:
             StoreError: the file cannot be opened.
+            ExtraMissingError: what unpacks it is not installed.
         """
         self._file = file
+        self._packing = file.packing
+        self._unpacker = None if self._packing is None else self._packing.new_unpacker()
         with _errors(file.path):
             self._stream: BinaryIO = file.path.open("rb", buffering=0)
-        self._unpacker = _new_unpacker() if file.is_compressed else None
         self._held = bytearray()  # of a packed file: what was unpacked last
         self._held_offset = 0  # of its first byte in the unpacked file
         self._damage: ClassicFormatError | None = None  # after that
@@ -116,9 +115,10 @@ class ClassicSource:
 
     def _hold(self, offset: int, size: int) -> None:
         """Unpack ahead, by at least one byte if there is one."""
+        assert self._packing is not None
         if offset < self._held_offset:
             self._stream.seek(0)
-            self._unpacker, self._held_offset, self._damage = _new_unpacker(), 0, None
+            self._unpacker, self._held_offset, self._damage = self._packing.new_unpacker(), 0, None
             self._held.clear()
             self.bytes_read = 0
         while self._held_offset + len(self._held) <= offset and (data := self._unpack(size)):
@@ -138,35 +138,39 @@ class ClassicSource:
             raise
 
     def _unpack_more(self, size: int) -> bytes:
+        packing = self._packing
+        assert packing is not None
         assert self._unpacker is not None
         offset = self._held_offset + len(self._held)
         while True:
             unpacker = self._unpacker
-            if unpacker.eof:  # another xz stream may follow, as after `cat a.xz b.xz`; zeros pad it
-                rest = unpacker.unused_data.lstrip(b"\0") or self._read_packed(size).lstrip(b"\0")
-                if not rest:
+            if unpacker.eof:  # another stream may follow, as after `cat a.xz b.xz`; zeros pad it
+                packed = unpacker.unused_data.lstrip(b"\0") or self._next_stream(size)
+                if not packed:
                     return b""
-                unpacker = self._unpacker = _new_unpacker()
-                packed = rest
+                unpacker = self._unpacker = packing.new_unpacker()
             else:
                 packed = self._read_packed(size) if unpacker.needs_input else b""
                 if unpacker.needs_input and not packed:
-                    raise ClassicFormatError(self._file.name, offset, "the xz data around it is cut short")
+                    raise ClassicFormatError(self._file.name, offset, f"the {packing.name} data around it is cut short")
             try:
-                data = unpacker.decompress(packed, size)
-            except lzma.LZMAError as error:
-                raise ClassicFormatError(self._file.name, offset, f"damaged xz data: {error}") from None
+                data = packing.unpack(unpacker, packed, size)
+            except PackedDataError as error:
+                raise ClassicFormatError(self._file.name, offset, str(error)) from None
             if data:
                 return data
+
+    def _next_stream(self, size: int) -> bytes:
+        """The first bytes after padding; none at the end of the file."""
+        while data := self._read_packed(size):
+            if first := data.lstrip(b"\0"):
+                return first
+        return b""
 
     def _read_packed(self, size: int) -> bytes:
         data = self._stream.read(size)
         self.bytes_read += len(data)
         return data
-
-
-def _new_unpacker() -> lzma.LZMADecompressor:
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_MAX)
 
 
 def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
@@ -206,7 +210,7 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
 def classic_file(path: Path) -> ClassicFile:
     if not path.is_file():  # also keeps us from waiting for a writer of a FIFO
         raise MissingFileError(f"{path} is not a file")
-    name = path.name.removesuffix(XZ_SUFFIX)
+    name = unpacked_name(path.name)
     match = _NUMBERED.fullmatch(name)
     number = int(match["number"]) if match else None
     found = path.stat()
@@ -216,7 +220,7 @@ def classic_file(path: Path) -> ClassicFile:
 def _files_of_directory(directory: Path) -> list[Path]:
     by_base: dict[str, list[Path]] = {}
     for path in sorted(directory.iterdir()):
-        match = _NUMBERED.fullmatch(path.name.removesuffix(XZ_SUFFIX))
+        match = _NUMBERED.fullmatch(unpacked_name(path.name))
         if match and path.is_file() and starts_like_a_binlog(path):
             by_base.setdefault(match["base"], []).append(path)
     if not by_base:
@@ -239,9 +243,15 @@ def _errors(path: Path) -> Iterator[None]:
 
 
 def starts_like_a_binlog(path: Path) -> bool:
-    magic = XZ_MAGIC if path.name.endswith(XZ_SUFFIX) else MAGIC
+    packing = packing_of(path.name)
+    magic = MAGIC if packing is None else packing.magic
     with path.open("rb") as stream:
         return stream.read(len(magic)) == magic
+
+
+def packed_or_not(path: Path) -> list[Path]:
+    """What a file may be called, packed or as it is."""
+    return [path, *(path.with_name(path.name + packing.suffix) for packing in PACKINGS)]
 
 
 def index_path(file: ClassicFile) -> Path:
@@ -267,7 +277,7 @@ def _files_of_index(index: Path) -> list[Path]:
     paths = []
     for line in index_lines(index):
         beside = index.parent / Path(line).name  # a copied index still has the folders of the server
-        for path in (beside, beside.with_name(beside.name + XZ_SUFFIX), index.parent / line):
+        for path in (*packed_or_not(beside), index.parent / line):
             if path.is_file():
                 paths.append(path)
                 break

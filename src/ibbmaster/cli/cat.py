@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import add_log, add_name_case
+from ibbmaster.cli.arguments import add_log, add_name_case, add_stages, chosen_stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     import ibbmaster
     from ibbmaster.printing.content import Printer
 
-FORMATS = ("json", "mariadb-binlog")
+FORMATS = ("json", "mariadb-binlog", "sql", "csv")
 EXAMPLES = """examples:
   ibbmaster cat archive                              every change, a line of JSON each
   ibbmaster cat archive | jq 'select(.table == "orders") | .after'
-  ibbmaster cat binlog.000007 --output changes.json
+  ibbmaster cat archive --after 0-1-1000 --only 'shop.*' --output changes.json
   ibbmaster cat archive --format mariadb-binlog | mariadb --binary-mode
+  ibbmaster cat archive --format sql | less
+  ibbmaster cat archive --format csv --table shop.orders --output orders.csv
 
 A transaction is written whole or not at all. What the lines have: docs/printing.md.
 """
@@ -29,7 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `cat` to the command line."""
     parser = subparsers.add_parser(
         "cat",
-        help="print what a log changes, as JSON or as a script for a server",
+        help="print what a log changes, as JSON, CSV, SQL or a script for a server",
         description="Print every change of every row, and every statement, of a log.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -56,12 +58,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="fail",
         help="what becomes of a value that cannot be read: an error, or its bytes (default: %(default)s)",
     )
+    parser.add_argument("--table", metavar="DB.TABLE", help="whose changes csv has, with the columns of its last shape")
     parser.add_argument(
         "--load-files",
         type=Path,
         metavar="DIR",
         help="where mariadb-binlog puts the data of LOAD DATA in statement format, which is an error without it",
     )
+    add_stages(parser)
     parser.set_defaults(run=run)
 
 
@@ -69,16 +73,19 @@ def run(args: argparse.Namespace) -> int:
     """Print the log."""
     import ibbmaster
     from ibbmaster.cli.progress import progress
-    from ibbmaster.errors import StoreError
+    from ibbmaster.errors import ConfigurationError, StoreError
     from ibbmaster.printing.content import placed
     from ibbmaster.printing.output import GroupOutput, opened_output
 
+    if (args.format == "csv") != (args.table is not None):
+        raise ConfigurationError("--format csv has the changes of one table: name it with --table, as shop.orders")
     with ibbmaster.open(
         args.directory, schema=_schema_text(args.schema), lower_case_table_names=args.lower_case_table_names
-    ) as log:
-        if not log.files:
+    ) as whole:
+        if not whole.files:
             raise StoreError(f"{args.directory}: no binlog files (binlog-000000.ibb and so on)")
-        groups = log.groups(asks_statements=True)
+        log = _chosen(whole, args)
+        groups = log.groups(schema_mode="latest" if args.format == "csv" else "asWritten", asks_statements=True)
         printer = _printer(args, log)
         with opened_output(args.output) as target, progress(is_wanted=args.output is not None) as bar:
             output = GroupOutput(target)
@@ -90,6 +97,18 @@ def run(args: argparse.Namespace) -> int:
                 advance(group)
             output.write([printer.end()])
     return 0
+
+
+def _chosen(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
+    """The part of the log, and what of it, that the flags choose."""
+    from ibbmaster.api.stage_options import expect_tables, given_stages
+
+    given = given_stages(chosen_stages(args))
+    if not given:
+        return log
+    chosen = log.through(**given)
+    expect_tables(chosen.staged)
+    return chosen
 
 
 def _schema_text(path: Path | None) -> str:
@@ -106,12 +125,16 @@ def _schema_text(path: Path | None) -> str:
 
 def _printer(args: argparse.Namespace, log: ibbmaster.Log) -> Printer:
     """What makes the text of groups."""
+    from ibbmaster.printing.csv_lines import CsvLines
     from ibbmaster.printing.json_lines import JsonLines
     from ibbmaster.printing.server_script import ServerScript
+    from ibbmaster.printing.sql_script import SqlScript
 
-    match args.format:
-        case "mariadb-binlog":
-            return ServerScript(log.stored.server_version, log.row_event_max, args.load_files)
+    if args.format == "csv":
+        return CsvLines(args.table)
+    if args.format != "json":
+        script = SqlScript if args.format == "sql" else ServerScript
+        return script(log.stored.server_version, log.row_event_max, args.load_files)
     return JsonLines(keeps_bytes=args.on_undecodable == "binary")
 
 

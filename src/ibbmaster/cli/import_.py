@@ -28,7 +28,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "import",
         help="make a directory of .ibb files from traditional binlog files",
-        description="Make a directory of .ibb files from the traditional binlog files of a MariaDB server.",
+        description="Make a directory of .ibb files from the traditional binlog files of a MariaDB server. `convert` "
+        "does it for a part of a log, too, and the other way round.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -37,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=Path,
         nargs="+",
         metavar="CLASSIC",
-        help="binlog files in any order (.xz is unpacked), an index file, or a directory with the files of one binlog",
+        help="binlog files in any order (.xz, .gz, .zst are unpacked), an index file, or a directory of one binlog",
     )
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory to write; made if missing")
     parser.add_argument(
@@ -65,18 +66,26 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Import, and say what was done."""
+    return import_files(args.classic, args.to, args)
+
+
+def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -> int:
+    """Make `.ibb` files of traditional ones, and say what was done; `args` are the options of the command.
+
+    Raises:
+        IbbMasterError: that cannot be done, as `import_classic` says it.
+    """
     from ibbmaster.classic.convert import import_classic
     from ibbmaster.classic.series import find_series
     from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.disk.local import RealDisk
     from ibbmaster.kernel.cache import KernelSet
 
-    directory: Path = args.to
     if directory.exists() and not directory.is_dir():
         raise StoreError(f"{directory} is not a directory")
     if not args.append and directory.exists() and any(directory.iterdir()):
         raise StoreError(f"{directory} is not empty; --append goes on with the log in it")
-    files = find_series(args.classic)
+    files = find_series(paths)
     expect_readable(file.path for file in files)
     expect_writable(directory)
     is_new = not directory.exists()
@@ -86,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         load_kernels(KernelSet.IMPORT, sum(file.size_bytes for file in files))
         with progress(is_wanted=not args.json) as bar:
             report = import_classic(
-                args.classic,
+                paths,
                 disk,
                 max_file_bytes=args.max_file_size,
                 state_interval_bytes=args.state_interval,

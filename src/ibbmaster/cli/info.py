@@ -10,6 +10,7 @@ EXAMPLES = """examples:
   ibbmaster info /srv/ibb                     files, times, GTIDs, tables, largest groups
   ibbmaster info /srv/ibb/binlog-000003.ibb   of one file
   ibbmaster info /var/lib/mysql/binlog.index --json
+  ibbmaster info /srv/ibb --html log.html --seek 0-1-1000
 """
 
 
@@ -31,7 +32,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="directory with binlog-NNNNNN.ibb files, or one of them; or traditional files: their directory, index, or "
         "one of them",
     )
+    parser.add_argument(
+        "--seek", metavar="POSITION", help="also where a replica at this GTID position begins, and how that is found"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write one page, which loads nothing else")
     parser.set_defaults(run=run)
 
 
@@ -39,20 +44,31 @@ def run(args: argparse.Namespace) -> int:
     """Read the log, and print what is in it."""
     import ibbmaster
     from ibbmaster.cli.progress import load_kernels, progress
+    from ibbmaster.cli.seek import seek_facts
     from ibbmaster.ibb.file_name import parse_file_name
     from ibbmaster.info.log_info import log_info
+    from ibbmaster.info.page import page
     from ibbmaster.info.text import text_lines
     from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.printing.output import opened_output
 
     path: Path = args.log
     file_no = parse_file_name(path.name) if path.is_file() else None
     with ibbmaster.open(path if file_no is None else path.parent) as log:
         load_kernels(KernelSet.READ, log.stored_bytes)
         with progress(total=log.stored_bytes, is_wanted=not args.json) as bar:
+            found = None if args.seek is None else log.seek(args.seek)
             facts = log_info(log, file_no, on_bytes=bar.add)
+    if found is not None:
+        facts["seek"] = seek_facts(found)
+    if args.html is not None:
+        with opened_output(args.html) as output:
+            output.write(page(facts).encode("utf-8", "backslashreplace"))
     if args.json:
         print(json.dumps(facts))
-    else:
+    elif args.html is None:
         for line in text_lines(facts):
             print(line)
+        if found is not None:
+            print(f"\n{found.explain()}")
     return 0

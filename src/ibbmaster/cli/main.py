@@ -14,13 +14,16 @@ from ibbmaster.extras import needed_for
 
 COMMANDS = (  # modules of ibbmaster.cli, in the order of --help
     "serve",
+    "replay",
     "record",
     "import_",
+    "convert",
     "info",
     "inspect",
     "verify",
     "seek",
     "cat",
+    "diff",
     "recover",
     "flush",
     "purge",

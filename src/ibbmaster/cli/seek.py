@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
             if not is_time(args.position):
                 raise
             raise ConfigurationError(f"{error}: to look for a time, give it as --time {args.position!r}") from None
-    print(json.dumps(_as_json(found)) if args.json else found.explain())
+    print(json.dumps(seek_facts(found)) if args.json else found.explain())
     if is_date(args.position):
         print(f"to look for a day, give it as --time '{args.position} 00:00'", file=sys.stderr)
     return 0 if found.refusal is None else 1
@@ -80,7 +80,8 @@ def _time_as_json(start: TimeStart) -> dict[str, Any]:
     }
 
 
-def _as_json(found: Start) -> dict[str, Any]:
+def seek_facts(found: Start) -> dict[str, Any]:
+    """Where a dump begins and how that was found, or why it is refused, for programs."""
     answer: dict[str, Any] = {"position": str(found.position)}
     if found.place is None:
         return answer | {"refused": found.refusal, "explanation": found.reason}

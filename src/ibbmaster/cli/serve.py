@@ -74,7 +74,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
     )
     credentials.add_arguments(parser)
-    _add_serving_options(parser)
+    add_serving_options(parser)
     life = parser.add_argument_group("the directory")
     life.add_argument(
         "--own",
@@ -101,7 +101,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.set_defaults(run=run)
 
 
-def _add_serving_options(parser: argparse.ArgumentParser) -> None:
+def add_serving_options(parser: argparse.ArgumentParser) -> None:
     """A flag for each option of `ibbmaster.serve` that the command line does not say in another way."""
     groups: dict[str | None, argparse.ArgumentParser | argparse._ArgumentGroup] = {None: parser}
     for named in options_of_serving():
@@ -131,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
     gc.set_threshold(*GC_THRESHOLDS)
     allow_open_files(args.max_connections)
     with open_log(args) as opened:
-        announcement = _Announcement(as_json=args.json)
+        announcement = Announcement(as_json=args.json)
         serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=announcement)
         trio.run(functools.partial(serve, read_again=lambda: read_options(args)))
     return 0
@@ -241,7 +241,7 @@ def parse_listen(text: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
-class _Announcement:
+class Announcement:
     """Says where the primary listens, once it does, and what to type on a replica."""
 
     def __init__(self, *, as_json: bool) -> None:

@@ -301,6 +301,19 @@ def _fill(descriptor: int, offset: int, target: memoryview, flags: int) -> int |
     return size
 
 
+def left_unfinished(directory: Path) -> list[Path]:
+    """What those left who were killed while they made a directory, and what is being made now."""
+    try:
+        names = os.listdir(directory.parent)
+    except OSError:
+        return []
+    return [directory.parent / name for name in sorted(names) if name.startswith(_staging_stem(directory))]
+
+
+def _staging_stem(directory: Path) -> str:
+    return f".{directory.name}.incomplete-"
+
+
 @contextlib.contextmanager
 def made_at_once(directory: Path) -> Iterator[Path]:
     """A new directory to fill, which takes its name once it is whole: who is killed leaves nothing under that name.
@@ -316,7 +329,7 @@ def made_at_once(directory: Path) -> Iterator[Path]:
         yield directory
         return
     directory.parent.mkdir(parents=True, exist_ok=True)
-    staging = directory.parent / f".{directory.name}.incomplete-{os.getpid()}"
+    staging = directory.parent / f"{_staging_stem(directory)}{os.getpid()}"
     staging.mkdir()
     try:
         yield staging

@@ -7,26 +7,23 @@ are, nothing is said of the child any more.
 
 from __future__ import annotations
 
-import re
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from ibbmaster.fold.contents import InexactRowsError, StoredRow, TableContents, UnknownRows
+from ibbmaster.fold.comparing import AlikePart, alike_part, is_text
+from ibbmaster.fold.contents import InexactRowsError, StoredRow, TableContents, values_of
 from ibbmaster.fold.kept_rows import temporary_database
-from ibbmaster.fold.row_events import MappedTable, values_of
-from ibbmaster.fold.stored import StoredColumn, StoredLayout, is_padded, own_columns
+from ibbmaster.fold.row_doubts import UnknownRows
+from ibbmaster.fold.row_events import MappedTable
+from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import ForeignConstraint, RowPeriod, TableVersion
 
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
 SCANNED_MAX = 1 << 24  # rows of one child without a key that are looked through
 INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
-_CASE_ALONE = re.compile(  # collations that compare ASCII by its letters, of whatever case
-    r"(?:latin1_(?:swedish|general)|ascii_general|(?:utf8mb[34]_)?(?:general|unicode|unicode_520|uca1400))"
-    r"_(?:nopad_)?(?:a[is]_)?ci"
-)
 
 Values = dict[str, bytes | None]  # stored values by names of columns in lower case
 Children = Sequence[tuple[TableVersion, ForeignConstraint]]
@@ -72,6 +69,8 @@ def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterat
                 raise InexactRowsError("an image does not have all columns, and the rows are not known")
             values = contents.before_image(layout, *before)
             key = b"" if (plan := contents.key_plan(layout)) is None else plan.key(*layout.row(values))
+            if contents.is_doubtful and contents.unknown_of(key) & {layout.columns[place].id for _, place in wanted}:
+                raise InexactRowsError("the row's values are in doubt")
             if key in changed:
                 raise InexactRowsError("a row changes more than once in an event")
             changed.add(key)
@@ -95,7 +94,8 @@ def cascade(tables: FoldedTables, parent: TableVersion, changes: Sequence[Foreig
             if not reaching:
                 continue
             contents = tables.contents_now(child)
-            if contents.unknown is not None:
+            if contents.unknown is not None or contents.is_doubtful:
+                tables.doubt(contents, _sentence(table))
                 doubt_below(tables, child)
                 continue
             try:
@@ -115,7 +115,7 @@ def doubt_below(tables: FoldedTables, parent: TableVersion) -> None:
         table = work.pop()
         for child, _ in tables.children_of(table):
             contents = tables.contents_now(child)
-            if contents.unknown is None and contents.has_rows:
+            if contents.has_rows:
                 tables.doubt(contents, _sentence(table))
             if child.generation not in seen:
                 seen.add(child.generation)
@@ -188,7 +188,7 @@ class _Cascade:
             for column in contents.table.columns:
                 if column.period is RowPeriod.START and contents.table.is_versioned:
                     reason = f"a foreign key changes rows, and no event tells when: {column.name}"
-                    contents.unknown_columns.setdefault(column.id, UnknownRows(self._gtid, reason))
+                    contents.lose_column(column.id, UnknownRows(self._gtid, reason))
         names = [column.column.name.lower() for column in layout.columns]
         return ForeignChange(
             dict(zip(names, old, strict=True)), None if new is None else dict(zip(names, new, strict=True))
@@ -197,7 +197,7 @@ class _Cascade:
     def _rows(self, wanted: Sequence[bytes]) -> Iterator[list[bytes | None]]:
         """The rows that refer to values of a parent, in the columns of now."""
         contents = self._contents
-        parts = [_reference_part(self._layout.columns[place]) for place in self._places]
+        parts = [alike_part(self._layout.columns[place]) for place in self._places]
         value = _reference(parts, wanted)
         if row_key(contents.table) is None:
             places: Iterable[int] = self._all_places()
@@ -222,7 +222,7 @@ class _Cascade:
             raise InexactRowsError("it has too many rows without a key to look for them")
         return found
 
-    def _index(self, parts: Sequence[ReferencePart]) -> ForeignIndex:
+    def _index(self, parts: Sequence[AlikePart]) -> ForeignIndex:
         contents = self._contents
         index = contents.references.get(self._key.name)
         if not isinstance(index, ForeignIndex):
@@ -233,40 +233,16 @@ class _Cascade:
         return index
 
 
-ReferencePart = Callable[[bytes], bytes | None]
-"""Makes stored values that a foreign key finds alike the same bytes; None where others may be alike, too."""
-
-
 def _are_alike(one: StoredColumn, other: StoredColumn) -> bool:
     """Whether a value is stored in two columns as the same bytes."""
     if one.type.word in INTEGERS:
         return (one.type.word, one.type.is_unsigned) == (other.type.word, other.type.is_unsigned)
-    if _is_text(one):
+    if is_text(one):
         return (one.type.word, one.type.collation) == (other.type.word, other.type.collation)
     return one.type == other.type
 
 
-def _is_text(column: StoredColumn) -> bool:
-    return column.type.collation is not None and not column.type.labels
-
-
-def _reference_part(column: StoredColumn) -> ReferencePart:
-    """
-    Raises:
-        InexactRowsError: the collation of its texts is none that is known here.
-    """
-    if not _is_text(column):
-        return bytes
-    collation = column.type.collation or ""
-    trimmed = (lambda data: data.rstrip(b" ")) if is_padded(column.type) else bytes
-    if collation.endswith("_bin"):
-        return trimmed
-    if _CASE_ALONE.fullmatch(collation) is None:
-        raise InexactRowsError(f"texts of {collation} are compared")
-    return lambda data: trimmed(data).upper() if data.isascii() and data.decode().isprintable() else None
-
-
-def _reference(parts: Sequence[ReferencePart], values: Sequence[bytes]) -> bytes | None:
+def _reference(parts: Sequence[AlikePart], values: Sequence[bytes]) -> bytes | None:
     found = b""
     for part, value in zip(parts, values, strict=True):
         made = part(value)
@@ -282,7 +258,7 @@ class ForeignIndex:
     It only grows: what has gone, or was rolled back, is found no more where its row is looked for.
     """
 
-    def __init__(self, column_ids: Sequence[int], parts: Sequence[ReferencePart]) -> None:
+    def __init__(self, column_ids: Sequence[int], parts: Sequence[AlikePart]) -> None:
         self._column_ids = column_ids
         self._parts = parts
         self._database = temporary_database()

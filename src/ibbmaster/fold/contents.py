@@ -9,9 +9,10 @@ from typing import Protocol
 
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.fold.computed import ColumnExpression, affected, compute, computed_columns
-from ibbmaster.fold.kept_rows import KeptRows
+from ibbmaster.fold.kept_rows import Interval, KeptRows, successor
 from ibbmaster.fold.literals import stored_value
 from ibbmaster.fold.row_conversion import RowConversion, restoring
+from ibbmaster.fold.row_doubts import ROW, RowDoubts, UnknownRows
 from ibbmaster.fold.stored import (
     SortKey,
     Span,
@@ -35,14 +36,6 @@ StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
 
 class InexactRowsError(ValueError):
     """The log does not tell what became of the rows of a table; the text says why."""
-
-
-@dataclass(slots=True)
-class UnknownRows:
-    """Since which group the rows of a table, or their values of a column, are not known, and why."""
-
-    gtid: str
-    reason: str
 
 
 @dataclass(slots=True)
@@ -79,10 +72,13 @@ class TableContents:
         number: the table's generation.
         table: the version that its rows have now.
         layouts: of all images that are kept, by number.
-        unknown, unknown_columns: what is not known any more.
+        unknown, unknown_columns: what is not known any more; `unknown` of rows beyond those that are kept.
+        is_open: rows that are reported later are kept all the same.
+        doubts: about single rows of a table with a key.
+        cleared_by: the group that has last removed all rows.
         used: numbers of the layouts that its rows have.
         references: what is told of new rows, by the name of the foreign key that it is for.
-        scanned: how many rows were looked through for foreign keys.
+        scanned, looked_at: how many rows were looked through for foreign keys, and for statements.
     """
 
     kept: KeptRows
@@ -91,9 +87,13 @@ class TableContents:
     layouts: StoredLayouts
     unknown: UnknownRows | None = None
     unknown_columns: dict[int, UnknownRows] = field(default_factory=dict)
+    is_open: bool = False
+    doubts: RowDoubts = field(default_factory=RowDoubts)
+    cleared_by: str = ""
     used: set[int] = field(default_factory=set)
     references: dict[str, RowWatch] = field(default_factory=dict)
     scanned: int = 0
+    looked_at: int = 0
     _plans: dict[int, KeyPlan | None] = field(default_factory=dict)
     _computed: dict[int, list[ColumnExpression]] = field(default_factory=dict)
 
@@ -103,7 +103,15 @@ class TableContents:
     def fork(self, kept: KeptRows) -> TableContents:
         """The same, to go on from by itself."""
         return TableContents(
-            kept, self.number, self.table, self.layouts, self.unknown, dict(self.unknown_columns), set(self.used)
+            kept,
+            self.number,
+            self.table,
+            self.layouts,
+            self.unknown,
+            dict(self.unknown_columns),
+            self.is_open,
+            self.doubts.copy(),
+            used=set(self.used),
         )
 
     @property
@@ -113,7 +121,87 @@ class TableContents:
 
     @property
     def has_rows(self) -> bool:
-        return self.kept.has(self.number)
+        """Whether something is known of a row, or in doubt."""
+        return self.kept.has(self.number) or bool(self.doubts.rows or self.doubts.absent)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether single rows are known, or are not, beside others."""
+        return self.is_open or bool(self.doubts)
+
+    def may_have(self, key: bytes) -> bool:
+        """Whether a row of a key may be there that is not kept."""
+        return ROW in self.doubts.rows.get(key, ()) or (self.unknown is not None and key not in self.doubts.absent)
+
+    def unknown_of(self, key: bytes) -> set[int]:
+        """The columns whose values are not known of a row that is kept."""
+        return self.doubts.unknown_of(key, self.unknown_columns)
+
+    def unknown_in(self, interval: Interval, columns: Collection[int]) -> UnknownRows | None:
+        """Why rows whose keys are in an interval are not known, or their values of columns; None if they are."""
+        one = self.key_in(interval) if self.is_doubtful else None
+        if self.unknown is not None and one is None:
+            return self.unknown
+        for found in self.doubts.inside(interval) if self.doubts.rows else ():
+            for column in (ROW, *columns):
+                if column in found:
+                    return found[column]
+        for column in columns:
+            unknown = self.unknown_columns.get(column)
+            if unknown is not None and not self._is_reported(column, one):
+                return unknown
+        return None
+
+    def key_in(self, interval: Interval) -> bytes | None:
+        """The only key that an interval has; None if there may be several."""
+        first, end = interval
+        is_one = end is not None and end == successor(first)
+        is_key = first in self.doubts.absent or self.kept.place(self.number, first) is not None
+        return first if is_one and is_key else None
+
+    def _is_reported(self, column: int, key: bytes | None) -> bool:
+        """Whether the values of a column that was in doubt over all rows have been reported since."""
+        keys = self.doubts.reported.get(column)
+        if keys is None:
+            return False
+        return len(keys) == self.kept.count(self.number) if key is None else key in keys
+
+    def forget(self, reason: UnknownRows, *, is_open: bool) -> None:
+        """Nothing is known of any row; of one that is reported later only if it `is_open`."""
+        self.unknown = self.unknown or next(
+            (one for found in self.doubts.rows.values() for one in found.values()), reason
+        )
+        self.is_open = is_open and self.is_keyed
+        self.doubts.clear()
+        self.kept.drop(self.number)
+
+    def doubt_more(self, reason: UnknownRows) -> None:
+        """There may be more rows than those that are known."""
+        if not self.is_keyed:
+            self.forget(reason, is_open=False)
+        elif self.unknown is None:
+            self.unknown, self.is_open = reason, True
+        self.doubts.absent.clear()
+
+    def doubt_columns(self, columns: Collection[int], reason: UnknownRows) -> None:
+        """The values of columns are not known in any row, until they are reported."""
+        for column in columns:
+            self.unknown_columns.setdefault(column, reason)
+            if self.is_keyed:
+                self.doubts.reported[column] = set()
+
+    def lose_column(self, column: int, reason: UnknownRows) -> None:
+        """The values of a column are not known, in no row."""
+        self.unknown_columns.setdefault(column, reason)
+        self.doubts.reported.pop(column, None)
+
+    def doubt_row(self, key: bytes, columns: Collection[int], reason: UnknownRows) -> None:
+        """Values of a row are not known, or, with ROW, whether it is there."""
+        if ROW in columns and self.kept.place(self.number, key) is not None:
+            self.kept.delete(self.number, [key])
+        self.doubts.doubt(key, columns, reason)
+        if self.doubts.is_full:
+            self.forget(reason, is_open=True)
 
     def key_plan(self, layout: StoredLayout) -> KeyPlan | None:
         """How keys are made of images of a layout; None for a table without a key."""
@@ -151,6 +239,9 @@ class TableContents:
             keys = [plan.key(*row) for row in rows]
             if not self.kept.insert(self.number, keys, places):
                 raise InexactRowsError("an INSERT of a key that is there already")
+            if self.is_doubtful:
+                for key in keys:
+                    self.doubts.report(key)
             self._note(layout, keys, rows)
 
     def delete(self, layout: StoredLayout, rows: Sequence[StoredRow]) -> None:
@@ -163,13 +254,48 @@ class TableContents:
         plan = self.key_plan(layout)
         if plan is None:
             is_there = all(self.kept.remove(self.number, self._digest(layout, *row)) for row in rows)
+        elif self.is_doubtful:
+            is_there = all(self._remove(plan.key(*row)) for row in rows)
         else:
             is_there = self.kept.delete(self.number, [plan.key(*row) for row in rows])
         if not is_there:
             raise InexactRowsError("a DELETE of a row that is not there")
 
-    def update(self, layout: StoredLayout, rows: Sequence[StoredRow], after: Sequence[StoredRow]) -> None:
+    def _remove(self, key: bytes) -> bool:
+        """Remove a row where some are in doubt; False if it is not there."""
+        is_kept = self.kept.place(self.number, key) is not None
+        if is_kept:
+            self.kept.delete(self.number, [key])
+        elif not self.may_have(key):
+            return False
+        self.doubts.gone(key)
+        return True
+
+    def _replace(self, layout: StoredLayout, key: bytes, after: StoredRow, reported: Collection[int] | None) -> None:
+        """A row has other values where some are in doubt.
+
+        Raises:
+            InexactRowsError: it is not there.
+        """
+        if self.kept.place(self.number, key) is None:
+            if not self.may_have(key):
+                raise InexactRowsError("an UPDATE of a row that is not there")
+            self.insert(layout, [after])
+            return
+        self.kept.move(self.number, [key], self.kept.rows.append(layout.number, [after[0]]))
+        self.doubts.report(key, reported)
+        self._note(layout, [key], [after])
+
+    def update(
+        self,
+        layout: StoredLayout,
+        rows: Sequence[StoredRow],
+        after: Sequence[StoredRow],
+        reported: Collection[int] | None = None,
+    ) -> None:
         """Change rows, given as images before that have at least the key, and whole images after.
+
+        `reported` are the columns that the change reports, by their ids; None: all of them.
 
         Raises:
             InexactRowsError: one of them is not there, or gets the key of another one.
@@ -183,14 +309,22 @@ class TableContents:
             return
         keys = [plan.key(*row) for row in rows]
         new_keys = [plan.key(*row) for row in after]
+        if keys == new_keys and self.is_doubtful:
+            for key, new in zip(keys, after, strict=True):
+                self._replace(layout, key, new, reported)
+            return
         if keys == new_keys:
             places = self.kept.rows.append(layout.number, (image for image, _ in after))
             if not self.kept.move(self.number, keys, places):
                 raise InexactRowsError("an UPDATE of a row that is not there")
             self._note(layout, keys, after)
             return
-        for before, new in pairs:
+        for before, new, key, new_key in zip(rows, after, keys, new_keys, strict=True):
+            untold = self.unknown_of(key) - set(reported) if self.is_doubtful and reported is not None else set()
+            reasons = {**self.unknown_columns, **self.doubts.rows.get(key, {})}
             self._update_one(layout, before, new)
+            for column in untold:
+                self.doubts.doubt(new_key, [column], reasons[column])
 
     def _note(self, layout: StoredLayout, keys: Sequence[bytes], rows: Sequence[StoredRow]) -> None:
         for notes in self.references.values():
@@ -215,11 +349,37 @@ class TableContents:
         plan = self.key_plan(layout)
         if plan is None:
             raise InexactRowsError("an image is not whole, and the table has no key")
-        place = self.kept.place(self.number, plan.key(image, spans))
+        key = plan.key(image, spans)
+        place = self.kept.place(self.number, key)
         if place is None:
             raise InexactRowsError("an UPDATE of a row that is not there")
         layout_no, old = self.kept.rows.read(place)
         return self.values_in(layout, self.layouts[layout_no], old)
+
+    def leaves_in_doubt(
+        self, layout: StoredLayout, before: StoredRow, after: StoredRow, places: Collection[int]
+    ) -> bool:
+        """Whether an UPDATE that reports only some places is of a row of which nothing is known; then it still is so.
+
+        Raises:
+            InexactRowsError: the image before has no value for a column of the key.
+        """
+        plan = self.key_plan(layout)
+        if plan is None or not self.is_doubtful:
+            return False
+        key = plan.key(*before)
+        if self.kept.place(self.number, key) is not None or not self.may_have(key):
+            return False
+        values, new = values_of(*before), values_of(*after)
+        for place in places:
+            values[place] = new[place]
+        new_key = plan.key(*layout.row(values))
+        reason = self.doubts.rows.get(key, {}).get(ROW) or self.unknown
+        assert reason is not None
+        if new_key != key:
+            self.doubts.gone(key)
+        self.doubt_row(new_key, [ROW], reason)
+        return True
 
     def values_in(self, layout: StoredLayout, stored: StoredLayout, image: bytes) -> list[bytes | None]:
         """The values of an image of another layout as a layout stores them.
@@ -293,11 +453,12 @@ class TableContents:
         what: str,
         gtid: str,
     ) -> None:
-        for column in compute(columns, layout, values, self.unknown_columns):
+        unknown = self.unknown_columns.keys() | {one for found in self.doubts.rows.values() for one in found}
+        for column in compute(columns, layout, values, unknown):
             reason = f"{what} has no value for the generated column {column.column.name}"
             if column.id in self._key_columns():
                 raise InexactRowsError(reason)
-            self.unknown_columns.setdefault(column.id, UnknownRows(gtid, reason))
+            self.lose_column(column.id, UnknownRows(gtid, reason))
 
     def _computed_of(self, layout: StoredLayout) -> list[ColumnExpression]:
         found = self._computed.get(layout.number)
@@ -371,8 +532,11 @@ class TableContents:
             some = places[start : start + REWRITTEN_AT_A_TIME]
             self.delete(layout, [layout.row(self.values_at(place)) for place in some])
 
-    def clear(self) -> None:
-        """There is no row any more."""
+    def clear(self, gtid: str = "") -> None:
+        """There is no row any more, since a group."""
+        self.cleared_by = gtid
+        self.unknown, self.is_open = None, False
+        self.doubts.clear()
         self.kept.drop(self.number)
         self.used.clear()
         self.unknown_columns.clear()
@@ -396,10 +560,15 @@ class TableContents:
         known = {column.id: column for column in table.columns}
         changing = RowConversion(old, table, lambda column: first_value(known[column.id], column), time_zone_s)
         if not self.has_rows:
+            if self.is_doubtful and _key_types(old) != _key_types(table):
+                raise InexactRowsError("some of its rows are in doubt")
             self.unknown_columns.clear()
+            self.doubts.reported.clear()
             return {}
         is_filled = any(map(self.has_null, changing.filled))
         if changing.computed or _key_types(old) != _key_types(table) or changing.retyped() or is_filled:
+            if self.is_doubtful:
+                raise InexactRowsError("some of its rows are in doubt")
             self._rewrite(changing)
         return changing.unknown
 
@@ -440,6 +609,11 @@ class TableContents:
             if at is not None and layout.spans(image)[0][at] is None:
                 return True
         return False
+
+
+def values_of(image: bytes, spans: Sequence[Span]) -> list[bytes | None]:
+    """The stored bytes of each value of an image."""
+    return [None if span is None else image[span[0] : span[1]] for span in spans]
 
 
 def first_value(known: TableColumn, column: StoredColumn) -> bytes | None:

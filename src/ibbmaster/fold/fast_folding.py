@@ -62,7 +62,7 @@ NAME_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # in a TABLE_MAP: what says whi
 
 def _other_types() -> Any:
     found = np.zeros(256, dtype=np.uint8)
-    found[[*STATEMENT_TYPES, *LOST]] = 1
+    found[[*STATEMENT_TYPES, *LOST, EventType.INTVAR]] = 1
     return found
 
 
@@ -139,7 +139,8 @@ class FastRowFold(RowFold):
         if mapped is None:
             return False
         table = mapped.contents.table
-        is_known = mapped.contents.unknown is None and self._statements.keeps_rows(table)
+        contents = mapped.contents
+        is_known = (contents.unknown is None or contents.is_open) and self._statements.keeps_rows(table)
         is_told = table.kind is TableKind.SEQUENCE or engine_of(table) in MERGED
         return is_known or is_told or bool(self.children_of(table))
 
@@ -148,6 +149,7 @@ class FastRowFold(RowFold):
         contents = mapped.contents
         return (
             contents.unknown is None
+            and not contents.is_doubtful
             and contents.table.kind is not TableKind.SEQUENCE
             and not contents.table.is_versioned
             and not contents.references
@@ -334,7 +336,7 @@ class _Changes:
             return
         for row, mapped in enumerate(self._mapped):
             self._maps[row, MapColumn.IS_WANTED] = self._fold.is_wanted(mapped)
-            if mapped is not None and mapped.contents.references:
+            if mapped is not None and (mapped.contents.references or mapped.contents.is_doubtful):
                 variants = self._variants[: self._variant_count]
                 variants[variants[:, VariantColumn.MAP] == row, ChangeVariantColumn.IS_BY_REFERENCE] = 1
 

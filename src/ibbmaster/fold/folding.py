@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Self
 
 from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
-from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, EventHeader, decode_event_header
+from ibbmaster.event.insert_id import decode_insert_id
 from ibbmaster.event.rows.changes import KINDS, ChangeKind
 from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
@@ -26,11 +27,13 @@ from ibbmaster.fold.cascades import (
     parent_changes,
     referred_columns,
 )
-from ibbmaster.fold.contents import InexactRowsError, TableContents, UnknownRows, first_value
+from ibbmaster.fold.contents import InexactRowsError, TableContents, first_value
 from ibbmaster.fold.kept_rows import KeptRows
 from ibbmaster.fold.partitions import move_rows
 from ibbmaster.fold.row_conversion import time_zone_of
+from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.row_events import MappedTable
+from ibbmaster.fold.statement_rows import FollowedRows, can_be_followed, change_rows, session_of
 from ibbmaster.fold.stored import StoredLayouts, mapped_columns, own_columns
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import group_events, table_name, xid_text
@@ -49,17 +52,31 @@ from ibbmaster.rows.certainty import (
     StatementFold,
     engine_of,
 )
-from ibbmaster.rows.confined import columns_touched, confined_update
+from ibbmaster.rows.confined import columns_touched
 from ibbmaster.rows.effects import LOST, PartitionStep, WrittenTables, effects_of
+from ibbmaster.rows.joined_change import joined_targets
+from ibbmaster.rows.programs import tables_reached
+from ibbmaster.rows.row_statement import (
+    RowFilter,
+    RowsChanged,
+    RowsGone,
+    RowsInserted,
+    RowStatement,
+    row_statement,
+)
 from ibbmaster.rows.walk import walk
+from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.clause import FullName, NotUnderstoodError
 from ibbmaster.schema.ddl import statement_cursor
+from ibbmaster.schema.expression import NotSimpleError
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.sql_mode import MSSQL, ORACLE
 from ibbmaster.work import check_wanted
 
 INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKind.INSERT)
+FLAG_THREAD_SPECIFIC = 0x4  # of an event: it is about temporary tables, or hangs on its session in another way
 NO_FOREIGN_KEY_CHECKS = 1 << 26  # of the flags of a session
 GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
@@ -113,6 +130,9 @@ class RowFold:
         self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until the next statement that may change it
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
         self._followed: dict[tuple[str, str], Children] = {}  # of those, the children whose rows are kept
+        self._known: SchemaCatalog | None = None  # until the next statement that may change it
+        self._header = EventHeader(0, 0, 0, 0, 0, 0)  # of the statement that is read
+        self._insert_id: int | None = None  # what AUTO_INCREMENT has given the statement that comes next
         self._moved: tuple[SchemaPlace, PartitionStep] | None = None
         self._time_zone_s: int | None = None  # of the session, where the statement that is read depends on it
         self._gtid = ""
@@ -266,7 +286,11 @@ class RowFold:
         """What an event does that is no row event."""
         event_type = event[TYPE_OFFSET]
         if event_type in STATEMENT_TYPES:
+            self._header = decode_event_header(event)
             self._state(decode_statement(event), xid, touched)
+            self._insert_id = None
+        elif event_type == EventType.INTVAR:
+            self._insert_id = decode_insert_id(event) or self._insert_id
         elif (lost := LOST.get(event_type)) is not None:
             self._take_all(self._statements.take(lost, self._place))
 
@@ -293,6 +317,9 @@ class RowFold:
         number = -1 if step.name is None else self._savepoints.get(step.name, -1)
         self.kept.undo(GROUP if number < 0 else f"s{number}")
         is_known = step.name is None or number >= 0
+        for table in self.tables.values():
+            if table.is_doubtful or table.cleared_by == self._gtid:
+                self.doubt(table, "a ROLLBACK beside changes in statement format")
         for table_no, count in touched.items():
             contents = self.tables.get(table_no)
             if contents is None:
@@ -315,7 +342,9 @@ class RowFold:
         one = LogRange(file_no=place.file_no, start_offset=place.offset, end_offset=place.offset + 1)
         for group in self._engine.groups_in(one):
             events = (event for event in group_events(group) if event[TYPE_OFFSET] != EventType.GTID)
+            self._known = None
             self._apply(events, place)
+            self._known = None
 
     # Rows -------------------------------------------------------------------------------------
 
@@ -404,7 +433,8 @@ class RowFold:
         if contents.table.kind is TableKind.SEQUENCE:
             contents.unknown = None  # an event has all of its state, if its image is whole
         changes = self._changes_of_parent(mapped, event)
-        if contents.unknown is not None or not self._statements.keeps_rows(contents.table):
+        is_lost = contents.unknown is not None and not contents.is_open
+        if is_lost or not self._statements.keeps_rows(contents.table):
             self._take_all(self._statements.merged(contents.table, "its rows are changed", self._place))
         else:
             try:
@@ -467,6 +497,7 @@ class RowFold:
             self._versions.clear()
             self._mapped.clear()
             self._children = None
+            self._known = None
             self._followed.clear()
         self._time_zone_s = time_zone_of(statement)
         for effect in effects:
@@ -477,38 +508,164 @@ class RowFold:
         self._time_zone_s = None
 
     def _write(self, tables: Sequence[FullName], effect: WrittenTables, statement: LoggedStatement) -> None:
-        """A change of rows in statement format: of some columns, or of everything in a table; and of its children."""
-        if not self._is_confined(statement):
-            self._take_all(self._statements.take(effect, self._place))
-            if _changes_parents(effect, statement):
-                for name in tables:
-                    parent = self._statements.before(name, self._place)
-                    self._doubt_children(*(name if parent is None else (parent.database, parent.name)))
+        """A change of rows in statement format: of rows, of some columns, or of everything in a table; its children."""
+        parsed = row_statement(statement)
+        targets = joined_targets(statement) if parsed is None else {parsed.table: None}
+        tables = tables if targets is None else list(targets)  # without what they are called in the statement
+        reached = tables_reached(self._catalog(), tables, statement.text)
+        if reached is None:
+            self._doubt_all(effect.reason)
+            return
+        for name in reached:
+            self._doubt_written(name, self._statements.before(name, self._place), None, effect, statement)
+        for name in tables:
+            table = self._statements.before(name, self._place)
+            key = name if table is None else FullName(table.database, table.name)
+            if key in reached:
+                continue
+            if table is None or not self._is_followed_by_row(table, parsed, statement, effect):
+                columns = None if targets is None else targets[name]
+                self._doubt_written(name, table, parsed, effect, statement, columns)
 
-    def _is_confined(self, statement: LoggedStatement) -> bool:
-        """Whether a statement has changed some columns alone: then these are what is not known any more."""
-        found = None if self._statements.has_programs else confined_update(statement)
-        table = None if found is None else self._statements.before(found[0], self._place)
-        if found is None or table is None or not self._statements.keeps_rows(table):
+    def _catalog(self) -> SchemaCatalog:
+        """What there is before the statement that is read; what rows do changes nothing of it."""
+        if self._known is None:
+            self._known = self._timeline.at(self._place)
+        return self._known
+
+    def _is_followed_by_row(
+        self, table: TableVersion, parsed: RowStatement | None, statement: LoggedStatement, effect: WrittenTables
+    ) -> bool:
+        """Whether a statement on one table, and on its children, could be followed row by row."""
+        is_plain = (
+            parsed is not None
+            and not statement.error_code
+            and not statement.sql_mode & (ORACLE | MSSQL)
+            and not self._header.flags & FLAG_THREAD_SPECIFIC
+            and can_be_followed(table)
+            and self._statements.keeps_rows(table)
+            and self._statements.engine_reason(table) is None
+        )
+        if not is_plain or parsed is None:
             return False
-        touched = columns_touched(table, found[1])
-        if touched is None or self._statements.engine_reason(table) is not None:
+        if not self._is_followed(table):
+            return True
+        children = self._children_checked(table, statement)
+        contents = self._contents(table)
+        if contents.unknown is not None and not contents.is_open and not _empties(parsed):
+            return False
+        if children and self._comes_back(table, parsed, children):
+            return False
+        try:
+            session = session_of(statement, self._header.timestamp, self._insert_id)
+            changes = change_rows(contents, parsed, session, UnknownRows(self._gtid, effect.reason))
+        except NotSimpleError:
+            return False
+        except InexactRowsError as error:
+            self.doubt(contents, str(error))
+            if _changes_parents(effect, statement):
+                self._doubt_children(table.database, table.name)
+            return True
+        if children:
+            self._follow_children(table, children, changes)
+        return True
+
+    def _children_checked(self, table: TableVersion, statement: LoggedStatement) -> Children:
+        """The children that a statement has a say in."""
+        return () if (statement.flags or 0) & NO_FOREIGN_KEY_CHECKS else self.children_of(table)
+
+    def _comes_back(self, table: TableVersion, parsed: RowStatement, children: Children) -> bool:
+        """Whether foreign keys may change rows of the table itself before the statement has looked at them.
+
+        Rows that go with others go once, whichever comes first.
+        """
+        if isinstance(parsed, RowsChanged) and not referred_columns(children) & {
+            one.column for one in parsed.assignments
+        }:
+            return False
+        is_removing = isinstance(parsed, RowsGone)
+        waiting, seen = [table], set[int]()
+        while waiting:
+            parent = waiting.pop()
+            for child, key in self.children_of(parent):
+                rule = key.on_delete if is_removing else key.on_update
+                if parent is table and rule not in CASCADING:
+                    continue
+                if child.generation == table.generation:
+                    if not is_removing or parent is not table or key.on_delete != "CASCADE":
+                        return True
+                elif child.generation not in seen:
+                    seen.add(child.generation)
+                    waiting.append(child)
+        return False
+
+    def _follow_children(self, table: TableVersion, children: Children, changes: FollowedRows) -> None:
+        """Do to the rows of children what the changes of a parent's rows make of them."""
+        names = referred_columns(children)
+        columns = [(column.name.lower(), place, column.id) for place, column in enumerate(table.columns)]
+        wanted = [(name, place, number) for name, place, number in columns if name in names]
+        found = [
+            ForeignChange(
+                {name: before[place] for name, place, _ in wanted},
+                None if after is None else {name: after[place] for name, place, _ in wanted},
+            )
+            for before, after in changes.rows
+        ]
+        found = [one for one in found if one.before != one.after]
+        is_known = changes.is_whole and not changes.untold & {number for *_, number in wanted}
+        if is_known and (changes.is_ordered or not _overlap(found)):
+            cascade(self, table, found, self._gtid)
+        elif found or not is_known:
+            doubt_below(self, table)
+
+    def _doubt_written(
+        self,
+        name: FullName,
+        table: TableVersion | None,
+        parsed: RowStatement | None,
+        effect: WrittenTables,
+        statement: LoggedStatement,
+        columns: Collection[str] | None = None,
+    ) -> None:
+        """What a statement may have changed of a table that is not followed row by row, and of its children."""
+        reason = UnknownRows(self._gtid, effect.reason)
+        if isinstance(parsed, RowsChanged):
+            columns = [one.column for one in parsed.assignments]
+        if table is not None and columns is not None and self._is_confined(table, columns):
+            return
+        is_plain = table is not None and self._statements.keeps_rows(table) and can_be_followed(table)
+        if table is None or not is_plain or self._statements.engine_reason(table) is not None:
+            self._take_all(self._statements.doubted(name, effect.reason, self._place, adds=effect.adds))
+        elif self.keeps(table):
+            contents = self._contents(table)
+            if isinstance(parsed, RowsInserted) and not parsed.is_replacing and parsed.on_duplicate is None:
+                contents.doubt_more(reason)
+            elif effect.adds or contents.has_rows:
+                contents.forget(reason, is_open=contents.unknown is None or contents.is_open)
+        if _changes_parents(effect, statement):
+            self._doubt_children(*(name if table is None else (table.database, table.name)))
+
+    def _is_confined(self, table: TableVersion, columns: Collection[str]) -> bool:
+        """Whether a statement has changed some columns alone: then these are what is not known any more."""
+        touched = columns_touched(table, columns)
+        if touched is None or not self._statements.keeps_rows(table):
+            return False
+        if self._statements.engine_reason(table) is not None:
             return False
         names = {column.name.lower() for column in table.columns if column.id in touched}
         if names & referred_columns(self.children_of(table)):
             return False
         if self.keeps(table):
             contents = self._contents(table)
-            reason = UnknownRows(self._gtid, "in statement format: UPDATE")
             if contents.has_rows:
-                contents.unknown_columns = {**dict.fromkeys(touched, reason), **contents.unknown_columns}
+                contents.doubt_columns(touched, UnknownRows(self._gtid, "in statement format: UPDATE"))
         return True
 
     def _doubt_children(self, database: str, name: str, why: str = " deletes or changes rows without an event") -> None:
         """Nobody knows what a parent's foreign keys have done to the rows of its children."""
         for child, _ in self._followed_children(database, name):
             contents = self._contents(child)
-            if contents.unknown is None and contents.has_rows:
+            if contents.has_rows:
                 self.doubt(contents, f"its foreign key to {database}.{name}{why}")
             doubt_below(self, child)
 
@@ -551,7 +708,7 @@ class RowFold:
         if step.is_split and other is not None:
             self._complete.add(other.generation)
         contents = [self._contents(one) for one in involved]
-        if any(one.unknown is not None for one in contents):
+        if any(one.unknown is not None or one.is_doubtful for one in contents):
             return False
         try:
             move_rows(step, contents, before, after)
@@ -575,7 +732,7 @@ class RowFold:
         """Rows get another version of their table; what they hold in it may not be known."""
         gtid = table.gtid or self._gtid
         old = {column.id for column in contents.table.columns}
-        if contents.unknown is None and contents.has_rows:
+        if contents.has_rows:
             own = {column.id: column for column in own_columns(table)}
             for column in table.columns:
                 if column.id in old or column.period is not None or column.expression is not None:
@@ -583,10 +740,10 @@ class RowFold:
                 try:
                     first_value(column, own[column.id])
                 except InexactRowsError as error:
-                    contents.unknown_columns[column.id] = UnknownRows(gtid, f"ADD COLUMN: {error}")
+                    contents.lose_column(column.id, UnknownRows(gtid, f"ADD COLUMN: {error}"))
         try:
             for column_id, reason in contents.alter(table, self._time_zone_s).items():
-                contents.unknown_columns.setdefault(column_id, UnknownRows(gtid, reason))
+                contents.lose_column(column_id, UnknownRows(gtid, reason))
         except (InexactRowsError, EventError, ValueError) as error:
             self.doubt(contents, f"ALTER TABLE: {error}")
 
@@ -594,9 +751,8 @@ class RowFold:
 
     def doubt(self, contents: TableContents, reason: str) -> None:
         """From here on the rows of a table are not known; those that are kept are of no use."""
-        if contents.unknown is None:
-            contents.unknown = UnknownRows(self._gtid, reason)
-            self.kept.drop(contents.number)
+        if contents.unknown is None or contents.is_open:
+            contents.forget(UnknownRows(self._gtid, reason), is_open=False)
 
     def _doubt_all(self, reason: str) -> None:
         self._take_all(self._statements.everywhere(reason, self._place))
@@ -608,6 +764,17 @@ def _changes_parents(effect: WrittenTables, statement: LoggedStatement) -> bool:
         return False
     words = statement.text.upper()
     return effect.verb not in ("INSERT", "LOAD DATA") or "DUPLICATE" in words or "REPLACE" in words
+
+
+def _empties(parsed: RowStatement) -> bool:
+    """Whether a statement removes each row."""
+    return isinstance(parsed, RowsGone) and parsed.chosen == RowFilter()
+
+
+def _overlap(changes: Sequence[ForeignChange]) -> bool:
+    """Whether a row gets what another one has had, so that it matters which of them comes first."""
+    before = [tuple(one.before.values()) for one in changes if one.after is not None]
+    return bool(set(before) & {tuple(one.after.values()) for one in changes if one.after is not None})
 
 
 def _first_state(table: TableVersion) -> list[int]:

@@ -17,6 +17,12 @@ Interval = tuple[bytes, bytes | None]  # keys from the first on, up to the secon
 EVERYTHING: Interval = (b"", None)
 
 
+def successor(prefix: bytes) -> bytes | None:
+    """The first bytes behind all that begin with a prefix; None if nothing is."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes((stripped[-1] + 1,)) if stripped else None
+
+
 class WrongChangeError(Exception):
     """A change of a row that is not there, or an INSERT of one that is."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from ibbmaster.event.rows.changes import KINDS, ChangeKind, rows_of
 from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
-from ibbmaster.fold.contents import StoredRow, TableContents
+from ibbmaster.fold.contents import StoredRow, TableContents, values_of
 from ibbmaster.fold.stored import Span, StoredLayout, spans_of
 
 PORTION_BYTES = 64 << 20  # images of one event that are held at a time
@@ -137,9 +137,17 @@ class MappedTable:
                     self.contents.update(self.layout, before_rows, after_rows)
                     before_rows, after_rows, portion = [], [], offset
             else:  # which may depend on the row before it
-                self.contents.update(self.layout, [before], [self._merged(first, second, before, after, gtid)])
+                self._update_partly(first, second, before, after, gtid)
         if is_whole:
             self.contents.update(self.layout, before_rows, after_rows)
+
+    def _update_partly(self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str) -> None:
+        reported = None
+        if len(first.places) < len(self.layout.columns):
+            reported = [self.layout.columns[place].id for place in second.places]
+            if self.contents.leaves_in_doubt(self.layout, before, after, second.places):
+                return
+        self.contents.update(self.layout, [before], [self._merged(first, second, before, after, gtid)], reported)
 
     def _merged(self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str) -> StoredRow:
         """The whole image after an update that tells only some columns."""
@@ -152,8 +160,3 @@ class MappedTable:
             values[place] = told[place]
         self.contents.compute_updated(self.layout, values, second.places, gtid)
         return self.layout.row(values)
-
-
-def values_of(image: bytes, spans: Sequence[Span]) -> list[bytes | None]:
-    """The stored bytes of each value of an image."""
-    return [None if span is None else image[span[0] : span[1]] for span in spans]

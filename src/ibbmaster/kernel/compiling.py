@@ -93,8 +93,8 @@ def end_all() -> None:
 
 @contextlib.contextmanager
 def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
-    package_root = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
+    given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *map(os.path.abspath, given)])
     with _lock:
         if _is_ending:
             raise EndingError("this process ends")
@@ -105,6 +105,7 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            cwd="/",  # this process's own may be removed meanwhile, and no module is imported without one
             env={**os.environ, "PYTHONPATH": path},
         )
         _running.add(process)

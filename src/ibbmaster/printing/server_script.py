@@ -9,12 +9,13 @@ import base64
 from collections.abc import Iterator
 from pathlib import Path
 
-from ibbmaster.api.group import Event, Group
+from ibbmaster.api.group import Change, Event, Group
 from ibbmaster.errors import EventError
 from ibbmaster.event.format_description import describe_format, encode_format_description
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.query import STATUS_ALTER_FLAGS, Query, decode_query, status_variables
+from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.plain import PlainRows
 from ibbmaster.event.statement.given import decode_intvar, decode_rand, decode_user_var
 from ibbmaster.event.statement.logged import ROLLBACK_ALTER, START_ALTER
@@ -32,11 +33,7 @@ BINLOG_BYTES = 1 << 20  # of events in one BINLOG statement, if one event does n
 FRAGMENT_BYTES = 6 << 20  # of an event: what has more is given in two parts, so that each fits into a packet of 16 MiB
 ROWS_FLAGS = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # where a row event has its flags
 SERVER_VERSION = "11.8.6-MariaDB-log"  # of rows whose log does not say who wrote them
-BEGIN_LINES = (
-    b"SET @@session.pseudo_slave_mode=1;\nSET @@session.autocommit=1, @@session.completion_type=0;\nDELIMITER "
-    + DELIMITER
-    + b"\n"
-)
+BEGIN_LINES = b"SET @@session.pseudo_slave_mode=1;\nSET @@session.autocommit=1, @@session.completion_type=0;\n"
 END_LINES = b"DELIMITER ;\nSET @@session.pseudo_slave_mode=0;\n"
 DROPS = (b"DROP TABLE", b"DROP TEMPORARY TABLE")
 DROPS_SIZE = max(map(len, DROPS))
@@ -45,6 +42,8 @@ LOADS = (EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.DELETE_FI
 
 class ServerScript:
     """Prints groups for a server to run; knows what was set, so groups come in the order of the log."""
+
+    delimiter = DELIMITER
 
     def __init__(
         self, server_version: str | None = None, row_event_max: int | None = None, load_files: Path | None = None
@@ -56,13 +55,23 @@ class ServerScript:
         self._loads = LoadFiles(load_files)
         self._version = server_version or SERVER_VERSION
         self._row_event_max = row_event_max
-        self._settings = SessionSettings()
+        self.settings = SessionSettings()
         self._database: bytes | None = None
         self._has_format = False
 
+    def statement(self, text: str | bytes) -> bytes:
+        """A statement with a delimiter that is not in it."""
+        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+        if self.delimiter not in data:
+            gap = b"" if self.delimiter == b";" and not (b"--" in data or b"#" in data) else b"\n"
+            return data + gap + self.delimiter + b"\n"
+        number = next(number for number in range(len(data)) if b"/*!%d*/;" % number not in data)
+        other = b"/*!%d*/;" % number
+        return b"DELIMITER " + other + b"\n" + data + b"\n" + other + b"\nDELIMITER " + self.delimiter + b"\n"
+
     def begin(self) -> bytes:
         """What comes before the first group."""
-        return BEGIN_LINES
+        return BEGIN_LINES + b"DELIMITER " + self.delimiter + b"\n"
 
     def end(self) -> bytes:
         """What comes after the last group."""
@@ -74,34 +83,47 @@ class ServerScript:
         Raises:
             EventError: an event is damaged, or cannot be said as a statement.
         """
-        events = group.events()
+        items = self._items(group)
         self._loads.begin(str(group.gtid))
         try:
-            head = decode_gtid_event(next(events).data)
+            first = next(items)
+            assert isinstance(first, Event)  # every group begins with its GTID event
+            head = decode_gtid_event(first.data)
             yield from self._head(group, head)
-            yield from self._events(head, events)
+            yield from self._events(items)
             if head.flags & GtidFlag.PREPARED_XA:
-                yield _statement(f"XA PREPARE {head.xid}")
+                yield self.statement(f"XA PREPARE {head.xid}")
         except EventError as error:
             raise EventError(f"group {group.gtid}: {error}") from None
 
     def _head(self, group: Group, head: GtidEvent) -> Iterator[bytes]:
         gtid = head.gtid
         yield f"# {gtid}, {time_text(group.timestamp)}\n".encode()
-        where = self._settings.changed(gtid_domain_id=gtid.domain_id, server_id=gtid.server_id)
+        where = self.settings.changed(gtid_domain_id=gtid.domain_id, server_id=gtid.server_id)
         if where is not None:
-            yield _statement(where)
-        yield _statement(f"SET @@session.gtid_seq_no={gtid.seq_no}")
+            yield self.statement(where)
+        yield self.statement(f"SET @@session.gtid_seq_no={gtid.seq_no}")
         if head.flags & GtidFlag.PREPARED_XA:
-            yield _statement(f"XA START {head.xid}")
+            yield self.statement(f"XA START {head.xid}")
         elif not head.flags & GtidFlag.STANDALONE:
-            yield _statement("START TRANSACTION")
+            yield self.statement("START TRANSACTION")
 
-    def _events(self, head: GtidEvent, events: Iterator[Event]) -> Iterator[bytes]:
+    def _items(self, group: Group) -> Iterator[Event | tuple[TableSchema, Change]]:
+        """What a group does, in order: here events, rows included."""
+        return group.events()
+
+    def _row(self, table: TableSchema, change: Change) -> bytes:
+        """The statement that changes a row, where rows are no events."""
+        raise NotImplementedError
+
+    def _events(self, items: Iterator[Event | tuple[TableSchema, Change]]) -> Iterator[bytes]:
         rows = _RowStatements()
         plain = PlainRows(large_rows(self._row_event_max))
-        for part in events:
-            event = plain.whole_event(part.data)
+        for item in items:
+            if not isinstance(item, Event):
+                yield self._row(*item)
+                continue
+            event = plain.whole_event(item.data)
             if event is None:
                 continue
             header = decode_event_header(event)
@@ -117,7 +139,7 @@ class ServerScript:
                     yield from self._query(self._loads.statement(event), header.timestamp, header.flags)
                 case EventType.XID:
                     yield from self._rows(rows.finish())
-                    yield _statement("COMMIT")
+                    yield self.statement("COMMIT")
                 case _:
                     yield from self._other(header.event_type, event)
         plain.finish()
@@ -128,12 +150,12 @@ class ServerScript:
         match event_type:
             case EventType.INTVAR:
                 name, value = decode_intvar(event)
-                yield _statement(f"SET {name.upper()}={value}")
+                yield self.statement(f"SET {name.upper()}={value}")
             case EventType.RAND:
                 first, second = decode_rand(event)
-                yield _statement(f"SET @@RAND_SEED1={first}, @@RAND_SEED2={second}")
+                yield self.statement(f"SET @@RAND_SEED1={first}, @@RAND_SEED2={second}")
             case EventType.USER_VAR:
-                yield _statement(user_variable(decode_user_var(event)))
+                yield self.statement(user_variable(decode_user_var(event)))
             case kind if kind in LOADS:
                 self._loads.take(event)
             case EventType.INCIDENT:
@@ -146,16 +168,20 @@ class ServerScript:
             return
         if query.database and not flags & EventFlag.SUPPRESS_USE and query.database != self._database:
             self._database = query.database
-            yield _statement(f"USE {quoted_name(query.database.decode('utf-8', 'surrogateescape'))}")
-        charset = self._settings.client_charset
-        settings = list(self._settings.for_query(query, timestamp))
-        if self._settings.client_charset != charset:
-            yield f"/*!\\C {self._settings.client_charset} */".encode() + DELIMITER + b"\n"
+            yield self.statement(f"USE {quoted_name(query.database.decode('utf-8', 'surrogateescape'))}")
+        charset = self.settings.client_charset
+        settings = list(self.settings.for_query(query, timestamp))
+        if self.settings.client_charset != charset:
+            yield self._client_charset()
         if query.text[:DROPS_SIZE].upper().startswith(DROPS):  # a replica ignores tables that are missing
-            settings += filter(None, [self._settings.changed(sql_if_exists=1)])
-        for statement in settings:
-            yield _statement(statement)
-        yield _statement(_failing(query.text, query.error_code) if query.error_code else query.text)
+            settings += filter(None, [self.settings.changed(sql_if_exists=1)])
+        for setting in settings:
+            yield self.statement(setting)
+        yield self.statement(_failing(query.text, query.error_code) if query.error_code else query.text)
+
+    def _client_charset(self) -> bytes:
+        """Has the client read what follows in the character set of the session."""
+        return f"/*!\\C {self.settings.client_charset} */".encode() + self.delimiter + b"\n"
 
     def _rows(self, statements: Iterator[list[bytes]]) -> Iterator[bytes]:
         for events in statements:
@@ -201,16 +227,6 @@ class _RowStatements:
         yield [*self.maps, *self._rows, bytes(last)]
         self._rows.clear()
         self._size = 0
-
-
-def _statement(text: str | bytes) -> bytes:
-    """A statement with a delimiter that is not in it."""
-    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
-    if DELIMITER not in data:
-        return data + b"\n" + DELIMITER + b"\n"
-    number = next(number for number in range(len(data)) if b"/*!%d*/;" % number not in data)
-    other = b"/*!%d*/;" % number
-    return b"DELIMITER " + other + b"\n" + data + b"\n" + other + b"\nDELIMITER " + DELIMITER + b"\n"
 
 
 def _failing(text: bytes, error_code: int) -> bytes:

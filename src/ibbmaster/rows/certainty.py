@@ -156,7 +156,9 @@ class StatementFold:
     def doubted(self, name: FullName, reason: str, place: SchemaPlace, *, adds: bool = True) -> Iterator[Doubted]:
         """A table that a statement at a place names, and those that it consists of."""
         table = self.after(name, place) or self.before(name, place)
-        if table is not None:
+        if table is not None and table.kind is TableKind.VIEW:
+            yield from self.everywhere(reason, place)  # it may show any of them
+        elif table is not None:
             yield from self.merged(table, reason, place)
             if self.keeps_rows(table):
                 yield Doubted(table, reason, adds)

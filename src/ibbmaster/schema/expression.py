@@ -1,7 +1,7 @@
 """Values that SQL expressions give, where that is simple and exact; of all others nothing is said.
 
-A constant, a column, + - * of integers and decimals, CONCAT of texts and numbers: what these
-give does not hang on the session that evaluates them.
+A constant, a column, + - * of integers and decimals, MOD and DIV of integers, IFNULL, CONCAT of texts
+and numbers: what these give does not hang on the session that evaluates them.
 """
 
 from __future__ import annotations
@@ -71,6 +71,17 @@ def formula(text: str, columns: Mapping[str, Column], target: Column) -> tuple[f
     return frozenset(compiler.taken), lambda values: stored(compute(values), target)
 
 
+def compiled(expression: Expression, columns: Mapping[str, Column]) -> tuple[frozenset[str], Evaluate]:
+    """What computes an expression of a statement: the columns it takes, in lower case, and how.
+
+    Raises:
+        NotSimpleError: the expression is not simple.
+    """
+    compiler = _Compiler("an expression", columns)
+    compute = compiler.compiled(expression)
+    return frozenset(compiler.taken), compute
+
+
 def _is_alike(one: Column, other: Column) -> bool:
     """Whether a value goes from one column into another without being rounded or read in a time zone."""
     numbers = (ValueKind.INTEGER, ValueKind.DECIMAL)
@@ -107,8 +118,20 @@ class _Compiler:
                 for other in others:
                     found = _calculated(sign, found, self.compiled(other))
                 return found
-            case Call(name="concat", database=None, is_read=True, arguments=(_, *_) as arguments):
+            case Operation(operator=("MOD" | "DIV") as sign, operands=(first, second)):
+                return _divided(sign, self.compiled(first), self.compiled(second))
+            case Call(database=None, is_read=True):
+                return self._called(expression.name, expression.arguments)
+        raise _not_simple(self._text)
+
+    def _called(self, name: str, arguments: tuple[Expression, ...]) -> Evaluate:
+        match name, arguments:
+            case "concat", (_, *_):
                 return _joined([self.compiled(each) for each in arguments])
+            case "mod", (first, second):
+                return _divided("MOD", self.compiled(first), self.compiled(second))
+            case (("ifnull" | "coalesce"), (_, _, *_)):
+                return _first_of([self.compiled(each) for each in arguments])
         raise _not_simple(self._text)
 
     def _literal(self, literal: Literal) -> Value:
@@ -176,6 +199,33 @@ def _calculated(sign: str, one: Evaluate, other: Evaluate) -> Evaluate:
         if digits > DIGITS_MAX or -int(exact.as_tuple().exponent) > SCALE_MAX:
             raise NotSimpleError(f"{exact} has more digits than a DECIMAL")
         return exact
+
+    return compute
+
+
+def _divided(sign: str, one: Evaluate, other: Evaluate) -> Evaluate:
+    """MOD or DIV of integers, towards zero: what remains has the sign of what is divided."""
+
+    def compute(values: Mapping[str, Value]) -> Value:
+        first, second = one(values), other(values)
+        if first is None or second is None:
+            return None
+        if not isinstance(first, int) or not isinstance(second, int) or not second:
+            raise NotSimpleError("a division of what is no integer, or by zero")
+        whole = abs(first) // abs(second) * (1 if (first < 0) is (second < 0) else -1)
+        return whole if sign == "DIV" else first - whole * second
+
+    return compute
+
+
+def _first_of(parts: Sequence[Evaluate]) -> Evaluate:
+    """The first value that is not NULL, where all are numbers, or all are texts."""
+
+    def compute(values: Mapping[str, Value]) -> Value:
+        found = [value for value in (part(values) for part in parts) if value is not None]
+        if any(isinstance(value, str) is not isinstance(found[0], str) for value in found):
+            raise NotSimpleError("texts beside numbers")
+        return found[0] if found else None
 
     return compute
 

@@ -28,7 +28,6 @@ from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import EndReason, Registry
 from ibbmaster.server.working import Workers
-from ibbmaster.stages.engine import StagedLog
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.work import BreakReason
 
@@ -50,8 +49,8 @@ class Primary:
     def __init__(self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None = None) -> None:
         if isinstance(engine, FileEngine):
             options = replace(options, profile=options.profile.of_files(engine.checksum_algorithm))
-        elif isinstance(engine, StagedLog) and engine.checksum_algorithm is not None:
-            options = replace(options, profile=options.profile.made_of_files(engine.checksum_algorithm))
+        elif (algorithm := getattr(engine, "checksum_algorithm", None)) is not None:
+            options = replace(options, profile=options.profile.made_of_files(algorithm))
         self.engine = engine
         self.options = options
         self.registry = Registry()

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ibbmaster.dialogue.refusal import not_supported
+from ibbmaster.fold.comparing import Comparable, comparable
 from ibbmaster.fold.contents import TableContents, first_value
 from ibbmaster.fold.stored import Span, StoredColumn, StoredLayout
 from ibbmaster.fold.value_texts import Text, TextSettings, text_of
 from ibbmaster.schema.model import TableColumn
-from ibbmaster.sql.comparing import Comparable, comparable
 from ibbmaster.sql.conditions import Condition
 from ibbmaster.sqltext.expression import Call, Literal, Star
 from ibbmaster.work import check_wanted

@@ -12,9 +12,11 @@ from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.dialogue.statement import SelectItem
 from ibbmaster.event.rows.column import ValueKind
-from ibbmaster.fold.contents import TableContents, UnknownRows
+from ibbmaster.fold.contents import TableContents
 from ibbmaster.fold.kept_rows import EVERYTHING, Interval
+from ibbmaster.fold.key_ranges import KeyPart, KeyRanges, ranges_of
 from ibbmaster.fold.literals import stored_value
+from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns, sort_key
 from ibbmaster.fold.value_texts import TextSettings
 from ibbmaster.kernel.cache import KernelSet
@@ -24,7 +26,6 @@ from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
 from ibbmaster.sql.conditions import Condition, RowConditions
 from ibbmaster.sql.definitions import column_definition
-from ibbmaster.sql.key_ranges import KeyPart, KeyRanges, ranges_of
 from ibbmaster.sql.local_values import local_columns
 from ibbmaster.sql.row_blocks import StoredRowBlocks
 from ibbmaster.sql.row_values import RowValues, ShownColumn
@@ -152,7 +153,9 @@ class Answer:
         Raises:
             RefusedError: rows or values that the query is about are not known.
         """
-        expect_known(contents, self._table, self._touched())
+        expect_known(
+            contents, self._table, self._touched(), None if self._select.where is None else self._ranges().intervals
+        )
 
     def _touched(self) -> list[int]:
         """The columns that a query is about; those of the key order the rows."""
@@ -165,7 +168,7 @@ class Answer:
 
     def rows(self, contents: TableContents) -> ResultSet | BlockResultSet:
         """The rows: their places are found now, they themselves are read and encoded as they are asked for."""
-        ranges = ranges_of(self._select.where, self._key_parts())
+        ranges = self._ranges()
         condition = None if ranges.is_exact else self._condition(contents)
         if self._calls:
             return self._aggregate(contents, ranges, condition)
@@ -189,6 +192,10 @@ class Answer:
             on_error=lambda error: Err(code=UNKNOWN_ROWS, sqlstate=SQLSTATE, text=f"a row of {name}: {error}"),
         )
         return BlockResultSet(columns=self.definitions, blocks=blocks)
+
+    def _ranges(self) -> KeyRanges:
+        """The ranges of keys in which the rows are."""
+        return ranges_of(self._select.where, self._key_parts())
 
     def _key_parts(self) -> list[KeyPart]:
         if self._index is None:
@@ -280,16 +287,21 @@ class Answer:
         return ResultSet(columns=self.definitions, rows=rows, is_binary=self._query.is_binary)
 
 
-def expect_known(contents: TableContents, table: TableVersion, column_ids: Sequence[int]) -> None:
-    """
+def expect_known(
+    contents: TableContents,
+    table: TableVersion,
+    column_ids: Sequence[int],
+    intervals: Sequence[Interval] | None = None,
+) -> None:
+    """See that rows are known, and their values of these columns; `intervals` of keys: only of rows that are in these.
+
     Raises:
-        UnknownRowsError: the rows of a table, or their values of these columns, are not known.
+        UnknownRowsError: they are not.
     """
-    unknown = contents.unknown
-    for number in column_ids:
-        unknown = unknown or contents.unknown_columns.get(number)
-    if unknown is not None:
-        raise UnknownRowsError(table, unknown)
+    for interval in (EVERYTHING,) if intervals is None else intervals:
+        unknown = contents.unknown_in(interval, column_ids)
+        if unknown is not None:
+            raise UnknownRowsError(table, unknown)
 
 
 def _places(

@@ -8,10 +8,10 @@ from typing import Any
 
 from ibbmaster.dialogue.conversion import truth_of
 from ibbmaster.dialogue.refusal import not_supported
+from ibbmaster.fold.comparing import Comparable, comparable
 from ibbmaster.fold.contents import InexactRowsError, first_value
 from ibbmaster.fold.stored import Span, StoredColumn, StoredLayout
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.sql.comparing import Comparable, comparable
 from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Operation
 
 Condition = Callable[[bytes, Sequence[Span]], bool | None]

@@ -137,7 +137,8 @@ class StagedLog(LogEngine):
         if span is None or not span.after:
             return self
         groups = replace(span.groups, starts=())
-        return StagedLog(self._log.with_past, self.stages, replace(span, after=GtidPosition(), groups=groups))
+        whole = replace(span, after=GtidPosition(), begin=GtidState(), groups=groups)
+        return StagedLog(self._log.with_past, self.stages, whole)
 
     @property
     def unfinished(self) -> str | None:

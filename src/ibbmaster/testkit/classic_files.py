@@ -5,38 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from itertools import pairwise
 from pathlib import Path
 
 from ibbmaster.api.log import Log
-from ibbmaster.classic.series import INDEX_SUFFIX, MAGIC
-from ibbmaster.dump.profile import LogPosRule, Profile
+from ibbmaster.classic.series_writer import ClassicWriter
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.dump.profile import Profile
 from ibbmaster.errors import ConfigurationError, IbbMasterError
-from ibbmaster.event.control import (
-    GtidList,
-    Rotate,
-    encode_binlog_checkpoint,
-    encode_gtid_list,
-    encode_rotate,
-    encode_stop,
-)
-from ibbmaster.event.format_description import FLAGS_OFFSET, describe_format, encode_format_description
-from ibbmaster.event.group import EventGroup
-from ibbmaster.event.header import (
-    CHECKSUM_SIZE,
-    EVENT_HEADER_SIZE,
-    HEADER,
-    HeaderFields,
-    append_checksum,
-    decode_event_header,
-)
-from ibbmaster.event.types import EventFlag
-from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.gtid import Gtid
 from ibbmaster.testkit.clock import FixtureClock
 
 log = logging.getLogger(__name__)
-
-STEM = "binlog"
 
 
 class ClassicFiles:
@@ -52,20 +31,15 @@ class ClassicFiles:
         Raises:
             ConfigurationError: a server like that writes no such files, or the directory is there.
         """
-        if not profile.rotates_with_files:
-            raise ConfigurationError(
-                f"a primary as {profile.name!r} has no traditional files: take a classic-… profile"
-            )
+        disk = RealDisk(directory)
+        self._writer = ClassicWriter(disk, profile)
         try:
             directory.mkdir(parents=True)
         except FileExistsError:
             raise ConfigurationError(f"{directory} is there already") from None
-        self.paths: list[Path] = []
+        self._disk = disk
         self._directory = directory
-        self._profile = profile
         self._server_id, self._clock = server_id, clock
-        self._state = GtidState()
-        self._offset = 0
         self._lock = threading.Lock()
         self._stop_following: Callable[[], None] | None = None
         self._read_from(log)
@@ -85,8 +59,9 @@ class ClassicFiles:
         """End the last file as a server does that shuts down; a second call does nothing."""
         with self._lock:
             self._end_following()
-            if not self._file.closed:
-                self._end_file(self._placed(encode_stop(**self._header)))
+            if self._writer.is_open:
+                self._writer.end_file(is_last=True, **self._header)
+            self._disk.close()
 
     def _end_following(self) -> None:
         stop, self._stop_following = self._stop_following, None
@@ -100,86 +75,39 @@ class ClassicFiles:
 
     def _catch_up(self) -> None:
         """Write what has become durable. Called by the thread that has made it so, which it must not fail."""
+        writer = self._writer
         with self._lock:
             try:
-                while not self._file.closed and (group := self._groups.next_group()) is not None:
+                while writer.is_open and (group := self._groups.next_group()) is not None:
                     if group.gtid is not None and not self._has(group.gtid):
                         self._go_to_file(group.start.file_no)
-                        self._write_group(group)
-                        self._state.log(group.gtid)
-                if not self._file.closed:
+                        writer.write_group(group.gtid_event, group.body)
+                        writer.flush()
+                        writer.state.log(group.gtid)
+                if writer.is_open:
                     self._go_to_file(self._groups.position.file_no)
             except (IbbMasterError, OSError) as error:
                 log.warning("%s ends here: %s", self.paths[-1], error)
-                self._file.close()
+                writer.is_open = False
 
     def _has(self, gtid: Gtid) -> bool:
-        return (self._state.seq_no(gtid.domain_id, gtid.server_id) or 0) >= gtid.seq_no
+        return (self._writer.state.seq_no(gtid.domain_id, gtid.server_id) or 0) >= gtid.seq_no
 
     def _go_to_file(self, file_no: int) -> None:
         """Begin a file for each that the log has begun."""
         for _ in range(self._file_no, file_no):
-            rotate = Rotate(position=len(MAGIC), file_name=_name(len(self.paths) + 1))
-            self._end_file(self._placed(encode_rotate(rotate, **self._header)))
+            self._writer.end_file(is_last=False, **self._header)
             self._begin_file()
         self._file_no = max(self._file_no, file_no)
 
-    def _write_group(self, group: EventGroup) -> None:
-        data, starts = b"".join((group.gtid_event, *group.body)), [0]
-        while starts[-1] < len(data):
-            starts.append(starts[-1] + decode_event_header(data, starts[-1]).size)
-        says_all = self._profile.log_pos_rule is LogPosRule.EVERY
-        last = len(starts) - 2
-        self._file.write(
-            b"".join(
-                self._placed(data[start:end], says_end=says_all or number in (0, last))
-                for number, (start, end) in enumerate(pairwise(starts))
-            )
-        )
+    @property
+    def paths(self) -> list[Path]:
+        """The files so far."""
+        return [self._directory / name for name in self._writer.names]
 
     @property
-    def _header(self) -> HeaderFields:
+    def _header(self) -> dict[str, int]:
         return {"server_id": self._server_id, "timestamp": self._clock.timestamp}
 
     def _begin_file(self) -> None:
-        name = _name(len(self.paths) + 1)
-        self._file = (self._directory / name).open("xb", buffering=0)
-        timestamp = self._clock.timestamp
-        described = describe_format(
-            self._profile.server_version,
-            type_count=self._profile.type_count,
-            algorithm=self._profile.event_checksum,
-            created=0 if self.paths else timestamp,
-        )
-        self.paths.append(self._directory / name)
-        size = len(encode_format_description(described, server_id=self._server_id))
-        self._offset = len(MAGIC) + size
-        format_description = encode_format_description(
-            described,
-            server_id=self._server_id,
-            timestamp=timestamp,
-            log_pos=self._offset,
-            flags=EventFlag.IN_USE,
-        )
-        gtid_list = self._placed(encode_gtid_list(GtidList(gtids=tuple(self._state)), **self._header))
-        checkpoint = self._placed(encode_binlog_checkpoint(name, **self._header))
-        self._file.write(MAGIC + format_description + gtid_list + checkpoint)
-        with (self._directory / f"{STEM}{INDEX_SUFFIX}").open("a") as index:
-            index.write(f"./{name}\n")
-
-    def _end_file(self, last: bytes) -> None:
-        self._file.write(last)
-        self._file.seek(len(MAGIC) + FLAGS_OFFSET)
-        self._file.write(bytes(2))  # it is not in use any more
-        self._file.close()
-
-    def _placed(self, event: bytes, *, says_end: bool = True) -> bytes:
-        """The next event, with its checksum and with where it ends."""
-        size = len(event) + CHECKSUM_SIZE
-        self._offset += size
-        header = decode_event_header(event)._replace(size=size, log_pos=self._offset if says_end else 0)
-        return append_checksum(HEADER.pack(*header) + event[EVENT_HEADER_SIZE:])
-
-
-def _name(number: int) -> str:
-    return f"{STEM}.{number:06}"
+        self._writer.begin_file(is_start=not self._writer.names, **self._header)

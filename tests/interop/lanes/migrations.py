@@ -56,7 +56,7 @@ class Look(NamedTuple):
 class Migrations:
     """Changes tables at random; what it did last is in `statements`."""
 
-    def __init__(self, server: RealServer, rng: random.Random) -> None:
+    def __init__(self, server: RealServer, rng: random.Random, *, binlog_format: str = "ROW") -> None:
         self._rng = rng
         self._connection = server.connect()
         self._client = RawClient.of_root(server.socket, SESSIONS[0])
@@ -68,6 +68,7 @@ class Migrations:
         self._run(f"CREATE DATABASE {DATABASE}")
         self._run(f"USE {DATABASE}")
         self._run("SET time_zone = '+00:00'")
+        self._run(f"SET binlog_format = {binlog_format}")
         self._make()
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ from ibbmaster.event.types import EventType
 
 STATUS_FLAGS = 0  # 4 bytes: options of the session
 STATUS_SQL_MODE = 1  # 8 bytes
+STATUS_AUTO_INCREMENT = 3  # increment and offset: 2 bytes each; without it both are 1
 STATUS_MICROSECONDS = 128  # 3 bytes: of when the statement began, if that matters to it
 STATUS_CHARSET = 4  # collation of the client, of the connection, of the server: 2 bytes each
 START_ALTER, ROLLBACK_ALTER = 0x02, 0x08  # of the flags of a two-phase ALTER: nothing has changed
@@ -42,6 +43,7 @@ class LoggedStatement(NamedTuple):
         server_version: of the server that wrote it, as 110806; no statement says it itself.
         client_collation, connection_collation: numbers; None if they are not told.
         time_zone: the session's, where the statement depends on it.
+        auto_increment: from one number that AUTO_INCREMENT gives to the next.
         invoker: user and host of who ran it, as `user@host`, where the statement depends on it.
     """
 
@@ -60,6 +62,7 @@ class LoggedStatement(NamedTuple):
     connection_collation: int | None = None
     time_zone: str = ""
     invoker: str = ""
+    auto_increment: int = 1
 
 
 def decode_statement(event: Buffer) -> LoggedStatement:
@@ -93,6 +96,7 @@ def decode_statement(event: Buffer) -> LoggedStatement:
         connection_collation=connection,
         time_zone=variables.get(STATUS_TIME_ZONE, b"")[1:].decode("utf-8", "replace"),
         invoker=_invoker(variables.get(STATUS_INVOKER, b"")),
+        auto_increment=int.from_bytes(variables.get(STATUS_AUTO_INCREMENT, b"\1")[:2], "little"),
     )
 
 
@@ -112,8 +116,12 @@ def load_as_query(event: bytes, server_id: int) -> bytes:
     return encode_event(event_type=EventType.QUERY, body=body, server_id=server_id, timestamp=0)
 
 
+def text_codec(charsets: bytes | None) -> str:
+    """Python's name of the character set in which a client has sent its text, by status variable `STATUS_CHARSET`."""
+    name = charset_of(struct.unpack_from("<H", charsets)[0]) if charsets else None
+    return CODECS.get(name or "utf8mb4") or "utf_8"
+
+
 def _decoded(text: bytes, charsets: bytes | None) -> str:
     """The text in the character set of the client that has sent it."""
-    name = charset_of(struct.unpack_from("<H", charsets)[0]) if charsets else None
-    codec = CODECS.get(name or "utf8mb4") or "utf_8"
-    return text.decode(codec, "replace")
+    return text.decode(text_codec(charsets), "replace")

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from ibbmaster.sql.key_ranges import KeyPart, ranges_of, successor
+from ibbmaster.fold.key_ranges import KeyPart, ranges_of, successor
 from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Operation
 
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ibbmaster.fold.kept_rows import Interval
+from ibbmaster.fold.kept_rows import Interval, successor
 from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Operation
 from ibbmaster.sqltext.literals import Value
 
@@ -133,12 +133,6 @@ def _checked(intervals: tuple[Interval, ...], found: Sequence[KeyRanges], scope:
     if len(intervals) > RANGES_MAX:
         return KeyRanges((scope,), is_exact=False)
     return KeyRanges(intervals, is_exact=all(one.is_exact for one in found))
-
-
-def successor(prefix: bytes) -> bytes | None:
-    """The first bytes behind all that begin with a prefix; None if nothing is."""
-    stripped = prefix.rstrip(b"\xff")
-    return stripped[:-1] + bytes((stripped[-1] + 1,)) if stripped else None
 
 
 def _present(intervals: Sequence[Interval]) -> tuple[Interval, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.fold.contents import InexactRowsError
 from ibbmaster.fold.literals import stored_value
 from ibbmaster.fold.stored import StoredColumn, is_padded
 from ibbmaster.fold.value_texts import TextSettings, text_of
@@ -18,6 +19,10 @@ from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.moment import loose_moment, parse_duration
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_CASE_ALONE = re.compile(  # collations that compare ASCII by its letters, of whatever case
+    r"(?:latin1_(?:swedish|general)|ascii_general|(?:utf8mb[34]_)?(?:general|unicode|unicode_520|uca1400))"
+    r"_(?:nopad_)?(?:a[is]_)?ci"
+)
 _NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DECIMAL, ValueKind.BIT, ValueKind.FLOAT)
 _DATES = (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
 
@@ -58,6 +63,32 @@ def comparable(column: StoredColumn, *, is_key: bool, time_zone_s: int) -> Compa
         return Comparable(bytes, lambda value: stored_value(column.column, column.type, value))
     text = text_of(column.column, column.type, TextSettings())
     return Comparable(text, _constant_bytes)
+
+
+AlikePart = Callable[[bytes], bytes | None]
+"""Makes stored values that compare as equal the same bytes; None where others may be equal, too."""
+
+
+def is_text(column: StoredColumn) -> bool:
+    """Whether its values compare by a collation, as texts."""
+    return column.type.collation is not None and not column.type.labels
+
+
+def alike_part(column: StoredColumn) -> AlikePart:
+    """What makes the values of a column that are equal the same bytes.
+
+    Raises:
+        InexactRowsError: the collation of its texts is none that is known here.
+    """
+    if not is_text(column):
+        return bytes
+    collation = column.type.collation or ""
+    trimmed = (lambda data: data.rstrip(b" ")) if is_padded(column.type) else bytes
+    if collation.endswith("_bin"):
+        return trimmed
+    if _CASE_ALONE.fullmatch(collation) is None:
+        raise InexactRowsError(f"texts of {collation} are compared")
+    return lambda data: trimmed(data).upper() if data.isascii() and data.decode().isprintable() else None
 
 
 def _numbers(column: StoredColumn) -> Comparable:

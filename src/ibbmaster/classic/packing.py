@@ -1,0 +1,137 @@
+"""How files of a traditional binlog may be packed: each way by the end of their names, and what unpacks it in steps."""
+
+from __future__ import annotations
+
+import importlib
+import lzma
+import sys
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.extras import needed_for
+
+XZ_MEMORY_MAX = 192 << 20  # bytes: `xz -9` needs 65 MiB to unpack; a file that asks for more is refused
+ZSTD_WINDOW_LOG_MAX = 27  # 128 MiB, as `zstd -d` takes without --long
+_GZIP = 16 + zlib.MAX_WBITS  # what zlib calls a gzip file
+
+
+class Unpacker(Protocol):
+    """What unpacks one stream of packed data, as `lzma.LZMADecompressor` does."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the stream has ended."""
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether nothing more comes without more data."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """What came after the end of the stream."""
+
+    def decompress(self, data: Buffer, max_length: int, /) -> bytes:
+        """At most `max_length` bytes more."""
+
+
+class PackedDataError(Exception):
+    """Packed data is damaged; the message says how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packing:
+    """One way to pack a file: its name ends with `suffix`, its first bytes are `magic`."""
+
+    name: str
+    suffix: str
+    magic: bytes
+    new_unpacker: Callable[[], Unpacker]  # Raises ExtraMissingError
+    errors: Callable[[], tuple[type[Exception], ...]]  # that its unpacker raises for damaged data
+
+    def unpack(self, unpacker: Unpacker, data: Buffer, size: int) -> bytes:
+        """At most `size` bytes more of a stream.
+
+        Raises:
+            PackedDataError: the data is damaged.
+        """
+        try:
+            return unpacker.decompress(data, size)
+        except self.errors() as error:
+            raise PackedDataError(f"damaged {self.name} data: {error}") from None
+
+
+class GzipUnpacker:
+    """zlib's, with the methods of those of `lzma` and `zstd`."""
+
+    def __init__(self) -> None:
+        self._zlib = zlib.decompressobj(_GZIP)
+        self._may_have_more = False  # unpacked, in zlib
+
+    @property
+    def eof(self) -> bool:
+        return self._zlib.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._may_have_more and not self._zlib.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._zlib.unused_data
+
+    def decompress(self, data: Buffer, max_length: int, /) -> bytes:
+        unpacked = self._zlib.decompress(self._zlib.unconsumed_tail + bytes(data), max_length)
+        self._may_have_more = len(unpacked) == max_length
+        return unpacked
+
+
+def _zstd() -> Any:
+    with needed_for("reading .zst files"):
+        return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
+def _new_zstd_unpacker() -> Unpacker:
+    zstd = _zstd()
+    unpacker: Unpacker = zstd.ZstdDecompressor(
+        options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG_MAX}
+    )
+    return unpacker
+
+
+PACKINGS = (
+    Packing(
+        name="xz",
+        suffix=".xz",
+        magic=b"\xfd7zXZ\x00",
+        new_unpacker=lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_MAX),
+        errors=lambda: (lzma.LZMAError,),
+    ),
+    Packing(
+        name="gzip",
+        suffix=".gz",
+        magic=b"\x1f\x8b",
+        new_unpacker=GzipUnpacker,
+        errors=lambda: (zlib.error,),
+    ),
+    Packing(
+        name="zstd",
+        suffix=".zst",
+        magic=b"\x28\xb5\x2f\xfd",
+        new_unpacker=_new_zstd_unpacker,
+        errors=lambda: (_zstd().ZstdError,),
+    ),
+)
+
+
+def packing_of(name: str) -> Packing | None:
+    """How a file is packed, by its name; None if it is not."""
+    return next((packing for packing in PACKINGS if name.endswith(packing.suffix)), None)
+
+
+def unpacked_name(name: str) -> str:
+    """The name that a file had before it was packed."""
+    packing = packing_of(name)
+    return name if packing is None else name.removesuffix(packing.suffix)

@@ -1,0 +1,156 @@
+"""`ibbmaster diff`: which transactions two logs have otherwise."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import re
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ibbmaster.cli import credentials
+from ibbmaster.cli.arguments import add_stages, chosen_stages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ibbmaster.comparison.differences import ComparedGroup, Comparison, LogDifference
+    from ibbmaster.comparison.essence import Ignored
+
+PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
+SERVER_ID = 4_000_000_002  # as a replica of a primary; that of a stream of Spark is another
+SHOWN = 10
+EXIT_DIFFERENT = 1
+EXAMPLES = """examples:
+  ibbmaster diff archive /var/lib/mysql              the same transactions, event by event?
+  ibbmaster diff archive replica1:3306 --ignore replica --user repl
+  ibbmaster diff before after --ignore table-id,time --json
+
+Ends with 0 if the logs are equal, 1 if they differ, and 2 if one cannot be read.
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `diff` to the command line."""
+    parser = subparsers.add_parser(
+        "diff",
+        help="compare two logs, transaction by transaction",
+        description="Compare two logs by the GTIDs of each domain, and each transaction that both have event by event. "
+        "Files, positions and checksums do not count, nor does the order of domains.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = "a directory of .ibb or traditional files, one traditional file, or host:port of a running primary"
+    parser.add_argument("first", metavar="A", help=what)
+    parser.add_argument("second", metavar="B", help="the same")
+    parser.add_argument(
+        "--ignore",
+        metavar="WHAT",
+        default="",
+        help="what may differ, several with commas: server-id, time, thread-id, xid, commit-id, table-id, annotations, "
+        "metadata, packing; or replica, for all of them but server-id",
+    )
+    parser.add_argument(
+        "--limit",
+        type=int,
+        default=SHOWN,
+        metavar="N",
+        help="differences that are shown; 0: all (default: %(default)s)",
+    )
+    parser.add_argument("--quiet", "-q", action="store_true", help="print nothing: the exit code says it")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    add_stages(parser)
+    parser.add_argument("--tls", action="store_true", help="encrypt the connection to a running primary")
+    credentials.add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, and print what differs."""
+    from ibbmaster.comparison.differences import Comparison
+    from ibbmaster.comparison.essence import Essence, Ignored
+
+    ignored = _ignored(args.ignore)
+    with ExitStack() as stack:
+        first, second = (_groups(text, args, stack) for text in (args.first, args.second))
+        found = Comparison(first, second, Essence(ignored), ignores_server_id=Ignored.SERVER_ID in ignored)
+        if args.quiet:
+            return EXIT_DIFFERENT if next(iter(found), None) is not None else 0
+        if args.json:
+            print(json.dumps(_as_json(found, args.limit)))
+        else:
+            _print(found, args)
+    return EXIT_DIFFERENT if found.kinds else 0
+
+
+def _ignored(text: str) -> frozenset[Ignored]:
+    from ibbmaster.comparison.essence import OF_REPLICA, Ignored
+    from ibbmaster.errors import ConfigurationError
+
+    found: frozenset[Ignored] = frozenset()
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        if name == "replica":
+            found |= OF_REPLICA
+        elif name in tuple(Ignored):
+            found |= {Ignored(name)}
+        else:
+            raise ConfigurationError(f"--ignore: {name!r} is none of {', '.join(Ignored)}, replica")
+    return found
+
+
+def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[ComparedGroup]:
+    """The transactions of one side, as far as the flags choose them."""
+    import ibbmaster
+    from ibbmaster.api.stage_options import given_stages
+    from ibbmaster.capture.client import PrimaryAddress
+    from ibbmaster.comparison.sources import logged_groups, sent_groups
+    from ibbmaster.errors import ConfigurationError, StoreError
+    from ibbmaster.gtid import GtidPosition
+
+    given = given_stages(chosen_stages(args))
+    named = PRIMARY.fullmatch(text)
+    if named is None or Path(text).exists():
+        log = stack.enter_context(ibbmaster.open(text))
+        if not log.files:
+            raise StoreError(f"{text}: no binlog files (binlog-000000.ibb and so on)")
+        return logged_groups(log.through(**given) if given else log)
+    if set(given) - {"after"}:
+        raise ConfigurationError(f"{text}: of a running primary only --after can be chosen")
+    user, password = credentials.find_account(args)
+    primary = PrimaryAddress(
+        host=named["host"],
+        port=int(named["port"]),
+        user=user,
+        password=password,
+        uses_tls=args.tls,
+        server_id=SERVER_ID,
+    )
+    return sent_groups(primary, GtidPosition.parse(given.get("after", "")))
+
+
+def _print(found: Comparison, args: argparse.Namespace) -> None:
+    from ibbmaster.codec.printable import printable
+    from ibbmaster.comparison.differences import lines_of
+
+    names = args.first, args.second
+    count = 0
+    for count, difference in enumerate(found, start=1):  # used below
+        if not args.limit or count <= args.limit:
+            print("\n".join(lines_of([difference], names, printable)))
+    if args.limit and count > args.limit:
+        print(f"... {count - args.limit} more")
+    kinds = ", ".join(f"{number} {printable(kind)}" for kind, number in sorted(found.kinds.items()))
+    equal = "1 transaction is" if found.equal == 1 else f"{found.equal} transactions are"
+    unequal = f", {count} {'is' if count == 1 else 'are'} not: {kinds}" if count else ""
+    print(f"{equal} equal{unequal}")
+
+
+def _as_json(found: Comparison, limit: int) -> dict[str, Any]:
+    shown = [_difference(one) for number, one in enumerate(found) if not limit or number < limit]
+    return {"equal": found.equal, "different": sum(found.kinds.values()), "kinds": dict(found.kinds), "shown": shown}
+
+
+def _difference(one: LogDifference) -> dict[str, Any]:
+    return dataclasses.asdict(one) | {"gtid": str(one.gtid)}

@@ -1,0 +1,182 @@
+"""`ibbmaster replay`: serve a captured log as a recording is played."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import logging
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ibbmaster.api.stage_options import expect_tables, given_stages
+from ibbmaster.cli import credentials, serve
+from ibbmaster.cli.arguments import add_log
+from ibbmaster.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import trio
+
+    from ibbmaster.api.log import Log, PlayedView
+    from ibbmaster.api.serving import CheckedOptions, RunningPrimary
+
+log = logging.getLogger(__name__)
+
+EXAMPLES = """examples:
+  ibbmaster replay captured                                  as it was, from now on
+  ibbmaster replay captured --pace x10 --after '2026-11-20 14:00+01:00' --until '2026-11-20 15:00+01:00'
+  ibbmaster replay captured --pace step                      one transaction at each Enter
+  ibbmaster replay captured --pace max --loop --kinds rows   load without end
+"""
+PROGRESS_S = 0.5
+ENDLESS = 0
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `replay` to the command line."""
+    parser = subparsers.add_parser(
+        "replay",
+        help="serve a captured log as a recording is played: at its pace, faster, step by step, or in a loop",
+        description="Serve a log as a recording is played: a primary on which each transaction is logged when it is "
+        "due. All replicas see the same moment of it. The log is only read.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_log(parser)
+    play = parser.add_argument_group("the recording")
+    play.add_argument(
+        "--pace",
+        default="original",
+        metavar="PACE",
+        help="original, a factor as x10 or x0.5, max, or step: each line of input, or number in it, lets one "
+        "transaction, or as many, be logged (default: %(default)s)",
+    )
+    play.add_argument(
+        "--loop",
+        type=int,
+        nargs="?",
+        const=ENDLESS,
+        default=1,
+        metavar="N",
+        help="play it N times, or without end, each time with newer GTIDs and later times",
+    )
+    play.add_argument(
+        "--start-when-connected", action="store_true", help="let its time begin with the first dump, and not at once"
+    )
+    parser.add_argument(
+        "--listen",
+        default=serve.DEFAULT_LISTEN,
+        metavar="HOST:PORT",
+        help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
+    )
+    credentials.add_arguments(parser)
+    serve.add_serving_options(parser)
+    parser.add_argument("--json", action="store_true", help="print where it listens as one line of JSON")
+    parser.add_argument("-v", "--verbose", action="store_true", help="log every connection and statement")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Play until SIGINT or SIGTERM; with `--at-end close` until all was sent."""
+    import trio
+
+    import ibbmaster
+    from ibbmaster.api.serving import check_options
+
+    if args.loop < 0:
+        raise ConfigurationError(f"--loop {args.loop}: expected at least 1")
+    options: Any = serve.serving_options(args)
+    stages: Any = given_stages(options)
+    checked = check_options(**{name: value for name, value in options.items() if name not in stages})
+    serve.begin_log(is_verbose=args.verbose)
+    serve.allow_open_files(args.max_connections)
+    with ibbmaster.open(args.directory) as opened:
+        chosen: Log = opened
+        if stages:
+            part = opened.through(**stages)
+            for note in part.staged.notes:
+                log.info("%s", note)
+            expect_tables(part.staged)
+            chosen = part
+        played = chosen.played(args.pace, rounds=args.loop or None, starts_when_read=args.start_when_connected)
+        trio.run(functools.partial(_play, played, checked, args))
+    return 0
+
+
+async def _play(played: PlayedView, checked: CheckedOptions, args: argparse.Namespace) -> None:
+    import trio
+
+    from ibbmaster.api.serving import run_primary
+
+    async with trio.open_nursery() as nursery:
+        announcement = serve.Announcement(as_json=args.json)
+        started = _Started(announcement, nursery, played, args)
+        await run_primary(played, checked, handle_signals=True, task_status=started)
+        nursery.cancel_scope.cancel()
+
+
+class _Started:
+    """Begins what goes on beside serving, once that has begun; the shape is that of a `trio.TaskStatus`."""
+
+    def __init__(
+        self, announcement: serve.Announcement, nursery: trio.Nursery, played: PlayedView, args: argparse.Namespace
+    ) -> None:
+        self._announcement = announcement
+        self._nursery = nursery
+        self._played = played
+        self._args = args
+
+    def started(self, primary: RunningPrimary | None = None) -> None:
+        assert primary is not None
+        self._announcement.started(primary)
+        self._nursery.start_soon(_watch, self._played, primary, self._args.at_end == "close")
+        if self._args.pace == "step":
+            self._nursery.start_soon(_step, self._played)
+
+
+async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> None:
+    """Show how far the recording is, and what there is to say at its end."""
+    import trio
+
+    player = played.player
+    shown = sys.stderr.isatty()
+    count, has_ended = 0, False
+    while True:
+        await trio.sleep(PROGRESS_S)
+        is_over = await trio.to_thread.run_sync(lambda: player.is_over)
+        replicas = len(primary.replicas)
+        if shown:
+            rate = (player.count - count) / PROGRESS_S
+            print(f"\r\x1b[K{progress_text(played, rate, replicas)}", end="", file=sys.stderr, flush=True)
+        count = player.count
+        if is_over and not has_ended:
+            has_ended = True
+            log.info("the recording has ended at %s", player.last_gtid)
+        if ends and is_over and player.was_read and not replicas:
+            primary.stop()
+            return
+
+
+def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
+    """One line: the last GTID, the time in the recording, how fast it goes, and who follows."""
+    import datetime
+
+    player = played.player
+    followed = f"{replicas} replica{'s' * (replicas != 1)}"
+    if player.last_time is None:
+        return f"not begun, {followed}"
+    moment = datetime.datetime.fromtimestamp(player.last_time, datetime.UTC)
+    return f"{player.last_gtid}  {moment:%Y-%m-%d %H:%M:%S}Z  {rate:,.0f} transactions/s  {followed}"
+
+
+async def _step(played: PlayedView) -> None:
+    """Let one transaction be due at each line of input, or as many as it says."""
+    import trio
+
+    while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
+        text = line.strip()
+        if text and not text.isdecimal():
+            print(f"ibbmaster: {text[:60]!r}: expected Enter, or how many transactions", file=sys.stderr)
+            continue
+        played.player.step(int(text or 1))
+        await trio.to_thread.run_sync(played.player.advance)
+        print(played.player.last_gtid or "not begun", flush=True)

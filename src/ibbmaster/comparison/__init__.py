@@ -1,0 +1,1 @@
+"""Two logs beside each other: which transactions differ, where first, and in what."""

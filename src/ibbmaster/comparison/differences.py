@@ -1,0 +1,212 @@
+"""Two streams of transactions beside each other, domain by domain: what is in one alone, and what differs in both.
+
+The order of domains among each other does not count: it is another on every server. Of a transaction that waits for its
+like, a digest of each event is kept, not its bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from ibbmaster.comparison.essence import Essence
+from ibbmaster.errors import EventError
+from ibbmaster.event.describe import describe_event
+from ibbmaster.event.header import HEADER, TYPE_OFFSET
+from ibbmaster.event.types import type_name
+from ibbmaster.gtid import Gtid
+
+DIGEST_SIZE = 8
+EVENTS_MAX = 4096  # of a transaction with a digest of its own; those after them have one in common
+DESCRIBED_MAX = 200  # characters of an event
+
+
+class ComparedGroup(Protocol):
+    """A transaction of either side."""
+
+    @property
+    def gtid(self) -> Gtid: ...
+
+    def data(self) -> Iterator[bytes]:
+        """Its events; once more each time, if they can be read again, else nothing."""
+
+    def place(self) -> str:
+        """Where it is, for people; empty if it is nowhere."""
+
+
+class Summed(NamedTuple):
+    """A transaction as it waits: for each event its type and a digest of what counts."""
+
+    group: ComparedGroup
+    events: tuple[tuple[int, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogDifference:
+    """What is in one log alone, or differs in both.
+
+    Attributes:
+        gtid: of the transaction; where the logs have another server there, that of the first.
+        kind: "only in first", "only in second", "events" (one has more), or the type of the event that differs.
+        event_no: which event of those that count, from 0; None where one has no such transaction.
+        part: of the event: "time", "server id", "flags", "body from byte N"; empty where it cannot be read again.
+        first, second: the transaction, or the event, in each log, for people; empty where there is none.
+        first_place, second_place: where the transaction is in each log.
+    """
+
+    gtid: Gtid
+    kind: str
+    event_no: int | None = None
+    part: str = ""
+    first: str = ""
+    second: str = ""
+    first_place: str = ""
+    second_place: str = ""
+
+
+ONLY_IN_FIRST, ONLY_IN_SECOND, EVENTS = "only in first", "only in second", "events"
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Counts while it is iterated over: once."""
+
+    first: Iterator[ComparedGroup]
+    second: Iterator[ComparedGroup]
+    essence: Essence = field(default_factory=Essence)
+    ignores_server_id: bool = False
+    equal: int = 0
+    kinds: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def __iter__(self) -> Iterator[LogDifference]:
+        """The differences, in the order in which both logs have come to them.
+
+        Raises:
+            EventError: an event is damaged.
+        """
+        for found in self._found():
+            if found is None:
+                self.equal += 1
+            else:
+                self.kinds[found.kind] += 1
+                yield found
+
+    def _found(self) -> Iterator[LogDifference | None]:
+        waiting: tuple[dict[int, deque[Summed]], ...] = (defaultdict(deque), defaultdict(deque))
+        sides = [self.first, self.second]
+        while any(side is not None for side in sides):
+            for number, side in enumerate(sides):
+                group = None if side is None else next(side, None)
+                if group is None:
+                    sides[number] = None  # type: ignore[call-overload]
+                    continue
+                waiting[number][group.gtid.domain_id].append(self._summed(group))
+                yield from self._matched(*(side[group.gtid.domain_id] for side in waiting))
+        for one, other in zip((ONLY_IN_FIRST, ONLY_IN_SECOND), waiting, strict=True):
+            for queue in other.values():
+                yield from (self._alone(one, summed) for summed in queue)
+
+    def _matched(self, first: deque[Summed], second: deque[Summed]) -> Iterator[LogDifference | None]:
+        """What can be said of one domain as long as both have a transaction there."""
+        while first and second:
+            mine, theirs = first[0].group.gtid, second[0].group.gtid
+            if mine.seq_no < theirs.seq_no:
+                yield self._alone(ONLY_IN_FIRST, first.popleft())
+            elif mine.seq_no > theirs.seq_no:
+                yield self._alone(ONLY_IN_SECOND, second.popleft())
+            elif mine.server_id != theirs.server_id and not self.ignores_server_id:
+                yield self._alone(ONLY_IN_FIRST, first.popleft())
+                yield self._alone(ONLY_IN_SECOND, second.popleft())
+            else:
+                yield self._compared(first.popleft(), second.popleft())
+
+    def _alone(self, kind: str, summed: Summed) -> LogDifference:
+        place = summed.group.place()
+        of_first = kind == ONLY_IN_FIRST
+        return LogDifference(
+            gtid=summed.group.gtid,
+            kind=kind,
+            first_place=place if of_first else "",
+            second_place="" if of_first else place,
+        )
+
+    def _compared(self, first: Summed, second: Summed) -> LogDifference | None:
+        if first.events == second.events:
+            return None
+        pairs = zip(first.events, second.events, strict=False)
+        number = next((number for number, (mine, theirs) in enumerate(pairs) if mine != theirs), None)
+        if number is None:
+            number = min(len(first.events), len(second.events))
+            kind = EVENTS
+        else:
+            kind = type_name(first.events[number][0])
+        (mine, my_text), (theirs, their_text) = self._described(first, number), self._described(second, number)
+        return LogDifference(
+            gtid=first.group.gtid,
+            kind=kind,
+            event_no=number,
+            part=_part(mine, theirs) if mine and theirs else "",
+            first=my_text,
+            second=their_text,
+            first_place=first.group.place(),
+            second_place=second.group.place(),
+        )
+
+    def _summed(self, group: ComparedGroup) -> Summed:
+        events: list[tuple[int, bytes]] = []
+        rest = None
+        try:
+            for event, kept in self.essence.of_group(group.data()):
+                if len(events) < EVENTS_MAX:
+                    events.append((event[TYPE_OFFSET], _digest(kept).digest()))
+                elif rest is None:
+                    rest = _digest(kept)
+                else:
+                    rest.update(kept)
+        except EventError as error:
+            raise EventError(f"group {group.gtid} at {group.place()}: {error}") from None
+        if rest is not None:
+            events.append((0, rest.digest()))
+        return Summed(group, tuple(events))
+
+    def _described(self, summed: Summed, number: int) -> tuple[bytes, str]:
+        """What counts of an event, and the event for people; of a transaction that is not read again its type alone."""
+        if number >= len(summed.events):
+            return b"", ""
+        for found, (event, kept) in enumerate(self.essence.of_group(summed.group.data())):
+            if found == number:
+                size = f"{type_name(event[TYPE_OFFSET])}, {len(event)} bytes"
+                text = describe_event(event)[:DESCRIBED_MAX]
+                return kept, f"{size}: {text}" if text else size
+        return b"", type_name(summed.events[number][0])
+
+
+def _part(mine: bytes, theirs: bytes) -> str:
+    """Which part of two events differs first."""
+    names = ("time", "type", "server id", "size", "position", "flags")
+    for name, one, other in zip(names, HEADER.unpack_from(mine), HEADER.unpack_from(theirs), strict=True):
+        if one != other:
+            return name
+    pairs = zip(mine[HEADER.size :], theirs[HEADER.size :], strict=False)
+    same = next((place for place, (one, other) in enumerate(pairs) if one != other), None)
+    return f"body from byte {min(len(mine), len(theirs)) - HEADER.size if same is None else same}"
+
+
+def _digest(data: bytes) -> hashlib.blake2b:
+    return hashlib.blake2b(data, digest_size=DIGEST_SIZE)
+
+
+def lines_of(differences: Iterable[LogDifference], names: tuple[str, str], show: Callable[[str], str]) -> Iterator[str]:
+    """The differences for people, a line or three each; `names` are those of the logs, `show` a printable text."""
+    for one in differences:
+        if one.event_no is None:
+            name, place = names[one.kind == ONLY_IN_SECOND], one.first_place or one.second_place
+            yield f"{one.gtid} only in {name}" + (f", at {place}" if place else "")
+            continue
+        what = "is in one alone" if one.kind == EVENTS else f"differs{f' in its {one.part}' if one.part else ''}"
+        yield f"{one.gtid} event {one.event_no} {what}"
+        for name, place, text in ((names[0], one.first_place, one.first), (names[1], one.second_place, one.second)):
+            yield show(f"  {name}{f' {place}' if place else ''}: {text or 'no more events'}")

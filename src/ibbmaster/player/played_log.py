@@ -1,0 +1,224 @@
+"""A recording that is played is a log that grows: each group is logged when it is due.
+
+So all that follow it see the same moment of the recording, who comes late gets what was logged meanwhile, and the end
+of the log, heartbeats and SHOW MASTER STATUS are as on a primary at that moment.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.format_description import ChecksumAlgorithm
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.player.pace import Pace
+from ibbmaster.position import LogPosition
+
+
+class PlayedLog(LogEngine):
+    """A part of a log that is over, played. Thread-safe.
+
+    Attributes:
+        last_gtid, last_time: of the newest group that is logged so far, seconds since 1970 in the recording.
+        count: groups logged so far.
+        was_read: a reader of groups has come.
+    """
+
+    def __init__(
+        self, log: LogEngine, pace: Pace, clock: Callable[[], float], *, starts_when_read: bool = False
+    ) -> None:
+        """`clock` gives seconds, as a monotonic clock does; with `starts_when_read` it matters from the first reader
+        of groups on.
+        """
+        self._log = log
+        self._pace = pace
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._stepped = threading.Event()
+        plan = log.start_of_file()
+        self._ahead = log.groups(plan)  # reads what is due next
+        self._next: EventGroup | None = None
+        self._next_time = 0  # the newest so far: a clock that went back does not stop the player
+        self._first_time: int | None = None
+        self._state = plan.state.copy()
+        self._end = plan.position
+        self._failure: IbbMasterError | None = None
+        self._begun_at = None if starts_when_read else clock()
+        self._steps = 0  # that were asked for and not taken
+        self._seen = 0  # groups, by who waits
+        self.count = 0
+        self.was_read = False
+        self.last_gtid: Gtid | None = None
+        self.last_time: int | None = None
+        self._is_over = False
+        self._look_ahead()
+
+    # The recording ---------------------------------------------------------------------------
+
+    def _look_ahead(self) -> None:
+        """Find the group that is due next."""
+        try:
+            group = self._ahead.next_group()
+        except IbbMasterError as error:
+            self._failure, group = error, None
+        self._next = group
+        if group is None:
+            self._is_over = True
+            return
+        if group.gtid is not None:
+            time = decode_event_header(group.gtid_event).timestamp
+            self._next_time = max(self._next_time, time)
+            if self._first_time is None:
+                self._first_time = time
+
+    def advance(self) -> bool:
+        """Log what is due now; whether that is anything."""
+        with self._lock:
+            before = self.count
+            while self._next is not None and self._is_due():
+                group = self._next
+                self._end = group.end
+                self.count += 1
+                if group.gtid is not None:
+                    self._state.log(group.gtid)
+                    self.last_gtid, self.last_time = group.gtid, self._next_time
+                    self._steps = max(0, self._steps - 1)
+                self._look_ahead()
+            return self.count != before
+
+    def _is_due(self) -> bool:
+        if self._begun_at is None:
+            return False
+        assert self._next is not None
+        if self._next.gtid is None:
+            return True
+        return self._steps > 0 if self._pace.is_stepped else self._clock() >= self._due()
+
+    def _due(self) -> float:
+        assert self._begun_at is not None
+        return self._pace.due(self._begun_at, float(self._first_time or 0), float(self._next_time))
+
+    def start(self) -> None:
+        """Let the clock of the recording run from now on; a second call does nothing."""
+        with self._lock:
+            if self._begun_at is None:
+                self._begun_at = self._clock()
+        self._stepped.set()
+
+    def step(self, count: int = 1) -> None:
+        """Let that many groups be due, where the recording is played step by step."""
+        with self._lock:
+            self._steps += count
+        self._stepped.set()
+
+    @property
+    def is_over(self) -> bool:
+        self.advance()
+        return self._is_over
+
+    # The log as it is now --------------------------------------------------------------------
+
+    def close(self) -> None:
+        self._ahead.close()
+        self._log.close()
+
+    def file_name(self, file_no: int) -> str:
+        return self._log.file_name(file_no)
+
+    def files(self) -> list[LogFile]:
+        self.advance()
+        return [file for file in self._log.files() if file.file_no <= self._end.file_no]
+
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        self.advance()
+        return self._end
+
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        self.advance()
+        with self._lock:
+            return self._state.copy()
+
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
+        return self._log.seek(position, only_cached=only_cached)
+
+    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
+        return self._log.start_of_file(file_no)
+
+    def groups(self, plan: ReadPlan) -> PlayedGroups:
+        self.was_read = True
+        self.start()
+        return PlayedGroups(self, self._log.groups(plan))
+
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        for group in self._log.groups_in(log_range, on_fault=on_fault):
+            if group.start >= self._end:
+                return
+            yield group
+
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        return self._log.ranges(start, min(end, self.end()), size=size)
+
+    @property
+    def with_past(self) -> LogEngine:
+        return self
+
+    @property
+    def checksum_algorithm(self) -> ChecksumAlgorithm | None:
+        """What the events of the recording end with, where it says so."""
+        return getattr(self._log, "checksum_algorithm", None)
+
+    def has(self, group: EventGroup) -> bool:
+        """Whether a group is logged by now.
+
+        Raises:
+            IbbMasterError: the recording cannot be read on.
+        """
+        if group.start >= self._end:
+            self.advance()
+        if group.start >= self._end and self._failure is not None:
+            raise self._failure
+        return group.start < self._end
+
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        self.advance()
+        if self.count == self._seen and not self._is_over:
+            self._stepped.clear()
+            with self._lock:
+                left = timeout_s if self._begun_at is None or self._next is None else self._due() - self._clock()
+            self._stepped.wait(max(0.0, min(timeout_s, left)))
+            self.advance()
+        has_grown, self._seen = self.count != self._seen, self.count
+        return has_grown
+
+
+class PlayedGroups(EventGroups):
+    """The groups of a recording, each once it is logged."""
+
+    def __init__(self, log: PlayedLog, groups: EventGroups) -> None:
+        self._log = log
+        self._groups = groups
+        self._held: EventGroup | None = None  # read, and not due yet
+        self._before: LogPosition | None = None  # where it was looked for
+
+    @property
+    def position(self) -> LogPosition:
+        return self._groups.position if self._before is None else self._before
+
+    def close(self) -> None:
+        self._groups.close()
+
+    def next_group(self) -> EventGroup | None:
+        if self._held is None:
+            self._before = self._groups.position
+            self._held = self._groups.next_group()
+        if self._held is None or not self._log.has(self._held):
+            if self._held is None:
+                self._before = None
+            return None
+        group, self._held, self._before = self._held, None, None
+        return group

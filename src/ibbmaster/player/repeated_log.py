@@ -1,0 +1,233 @@
+"""A recording again and again, as one log: load without end, each round with newer GTIDs and later times.
+
+Files of later rounds have later numbers, so positions only grow. In each domain a round has the numbers of the
+recording, and as many more as the recording's highest number for each round before: a position says in which round
+a replica is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.format_description import ChecksumAlgorithm
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.position import LogPosition
+from ibbmaster.stages.renumbering import Repetition
+
+_NUMBER = re.compile(r"\d+(?=\D*$)", re.ASCII)
+ENDLESS = 1 << 40  # rounds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundPlan(ReadPlan):
+    """Where reading begins in one round."""
+
+    there: ReadPlan  # the same place of the recording
+    round_no: int
+
+
+class RepeatedLog(LogEngine):
+    """A part of a log that is over, `rounds` times. Thread-safe as that is."""
+
+    def __init__(self, log: LogEngine, rounds: int = ENDLESS) -> None:
+        """Reads the recording once: its numbers and times.
+
+        Raises:
+            ConfigurationError: there is nothing to repeat.
+            IbbMasterError: the recording cannot be read.
+        """
+        self._log = log
+        self._rounds = rounds
+        self._begin = log.start_of_file()
+        self._finish = log.state()
+        self._files = [
+            file for file in log.files() if self._begin.position.file_no <= file.file_no <= log.end().file_no
+        ]
+        times: list[int] = []
+        highest: dict[int, int] = {}
+        with closing(log.groups(self._begin)) as groups:
+            while (group := groups.next_group()) is not None:
+                if group.gtid is not None:
+                    times.append(decode_event_header(group.gtid_event).timestamp)
+                    domain_id = group.gtid.domain_id
+                    highest[domain_id] = max(highest.get(domain_id, 0), group.gtid.seq_no)
+        if not times:
+            raise ConfigurationError("there is no transaction to repeat")
+        self._steps = highest
+        self._seconds = max(times) - min(times) + 1
+        self._known = 0  # the last round that a reader has come to
+        self.round_count = len(times)  # groups of a round
+
+    def close(self) -> None:
+        self._log.close()
+
+    # Numbers of rounds -----------------------------------------------------------------------
+
+    def repetition(self, round_no: int) -> Repetition:
+        """What makes a round of the recording."""
+        steps = {domain_id: step * round_no for domain_id, step in self._steps.items()}
+        return Repetition(number=round_no, steps=steps, seconds=self._seconds * round_no)
+
+    def _first_no(self) -> int:
+        return self._files[0].file_no
+
+    def _shift(self) -> int:
+        """What is added to the numbers of files in each round."""
+        return self._files[-1].file_no - self._first_no() + 1
+
+    def _round_of(self, file_no: int) -> tuple[int, int]:
+        """The round of a file, and the number of that file in the recording."""
+        round_no, index = divmod(file_no - self._first_no(), self._shift())
+        return round_no, self._first_no() + index
+
+    def place(self, position: LogPosition, round_no: int) -> LogPosition:
+        """A place of the recording in a round."""
+        return position._replace(file_no=position.file_no + round_no * self._shift())
+
+    def _state_after(self, round_no: int, there: GtidState) -> GtidState:
+        """What is logged where a round has come to a state of the recording."""
+        if not round_no:
+            return there.copy()
+        before = self.repetition(round_no - 1)
+        now = self.repetition(round_no)
+        found = GtidState(before.renamed(gtid) for gtid in self._finish)
+        begun = self._begin.state
+        for gtid in there:
+            if (begun.seq_no(gtid.domain_id, gtid.server_id) or 0) < gtid.seq_no:
+                found.log(now.renamed(gtid))
+        return found
+
+    def note_round(self, round_no: int) -> None:
+        """A reader has come to a round: what is logged reaches to its end."""
+        self._known = max(self._known, round_no)
+
+    # The log ---------------------------------------------------------------------------------
+
+    def file_name(self, file_no: int) -> str:
+        round_no, there = self._round_of(file_no)
+        name = self._log.file_name(there)
+        if not round_no:
+            return name
+        added = round_no * self._shift()
+        return _NUMBER.sub(lambda match: f"{int(match[0]) + added:0{len(match[0])}}", name)
+
+    def files(self) -> list[LogFile]:
+        return [
+            replace(file, file_no=file_no, name=self.file_name(file_no))
+            for round_no in range(self._known + 1)
+            for file in self._files
+            for file_no in (file.file_no + round_no * self._shift(),)
+        ]
+
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        return self.place(self._log.end(), self._known)
+
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        return self._state_after(self._known, self._finish)
+
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
+        rounds = {domain_id: self._reached(domain_id, position.get(domain_id)) for domain_id in self._steps}
+        round_no = min(rounds.values(), default=0)
+        there = dict(self._finish.position())
+        for domain_id, gtid in position.items():
+            if rounds.get(domain_id, round_no) == round_no:
+                there[domain_id] = replace(gtid, seq_no=gtid.seq_no - round_no * self._steps.get(domain_id, 0))
+        wanted = [gtid for domain_id, gtid in there.items() if domain_id in position]
+        return self._as_here(self._log.seek(GtidPosition(wanted), only_cached=only_cached), round_no)
+
+    def _reached(self, domain_id: int, gtid: Gtid | None) -> int:
+        """The round in which a replica is in a domain."""
+        return 0 if gtid is None else max(0, gtid.seq_no - 1) // self._steps[domain_id]
+
+    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
+        if file_no is None:
+            return self._as_here(self._log.start_of_file(), 0)
+        round_no, there = self._round_of(file_no)
+        return self._as_here(self._log.start_of_file(there), round_no)
+
+    def _as_here(self, plan: ReadPlan, round_no: int) -> RoundPlan:
+        return RoundPlan(
+            position=self.place(plan.position, round_no),
+            state=self._state_after(round_no, plan.state),
+            there=plan,
+            round_no=round_no,
+        )
+
+    def groups(self, plan: ReadPlan) -> RepeatedGroups:
+        if not isinstance(plan, RoundPlan):
+            round_no, there = self._round_of(plan.position.file_no)
+            there_at = plan.position._replace(file_no=there)
+            plan = RoundPlan(
+                position=plan.position, state=plan.state, there=replace(plan, position=there_at), round_no=round_no
+            )
+        return RepeatedGroups(self, self._log, plan)
+
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        round_no, there = self._round_of(log_range.file_no)
+        repetition = self.repetition(round_no)
+        for group in self._log.groups_in(replace(log_range, file_no=there), on_fault=on_fault):
+            yield self.repeated(group, repetition)
+
+    def repeated(self, group: EventGroup, repetition: Repetition) -> EventGroup:
+        """A group of the recording as it comes in a round."""
+        there = replace(
+            group,
+            start=self.place(group.start, repetition.number),
+            end=self.place(group.end, repetition.number),
+        )
+        return there if group.gtid is None or not repetition.number else repetition.pass_on(there)
+
+    def has_round(self, round_no: int) -> bool:
+        return round_no < self._rounds
+
+    @property
+    def is_over(self) -> bool:
+        return self._known + 1 >= self._rounds
+
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        return self._log.wait_for_growth(timeout_s)
+
+    @property
+    def checksum_algorithm(self) -> ChecksumAlgorithm | None:
+        """What the events of the recording end with, where it says so."""
+        return getattr(self._log, "checksum_algorithm", None)
+
+
+class RepeatedGroups(EventGroups):
+    """The groups of round after round, for one reader."""
+
+    def __init__(self, log: RepeatedLog, recording: LogEngine, plan: RoundPlan) -> None:
+        self._log = log
+        self._recording = recording
+        self._round_no = plan.round_no
+        self._repetition = log.repetition(plan.round_no)
+        self._groups = recording.groups(plan.there)
+        log.note_round(plan.round_no)
+
+    @property
+    def position(self) -> LogPosition:
+        return self._log.place(self._groups.position, self._round_no)
+
+    def close(self) -> None:
+        self._groups.close()
+
+    def next_group(self) -> EventGroup | None:
+        while True:
+            group = self._groups.next_group()
+            if group is not None:
+                return self._log.repeated(group, self._repetition)
+            if not self._log.has_round(self._round_no + 1):
+                return None
+            self._groups.close()
+            self._round_no += 1
+            self._repetition = self._log.repetition(self._round_no)
+            self._groups = self._recording.groups(self._recording.start_of_file())
+            self._log.note_round(self._round_no)

@@ -1,0 +1,79 @@
+"""What a change of rows in statement format may run besides: triggers of its tables, and functions that it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ibbmaster.schema.catalog import SchemaCatalog
+from ibbmaster.schema.clause import FullName
+from ibbmaster.schema.stored_program import FUNCTION, PACKAGES, TRIGGER, StoredProgram
+from ibbmaster.sqltext.cursor import END, Cursor
+from ibbmaster.sqltext.token import Token, tokens
+
+_BEFORE_TABLES = ("UPDATE", "LOW_PRIORITY", "IGNORE", "QUICK", "FROM", "USING", "JOIN")
+_ROUTINES = (FUNCTION, *PACKAGES)
+
+
+def tables_reached(catalog: SchemaCatalog, tables: Sequence[FullName], text: str) -> frozenset[FullName] | None:
+    """The tables whose rows a statement on these may change by programs, as the catalog calls them; None: any.
+
+    A table of the statement itself is among them if a trigger may have a say in what its rows get.
+    """
+    if not catalog.programs:
+        return frozenset()
+    routines = {program.name.lower() for program in catalog.programs.values() if program.kind in _ROUTINES}
+    if routines & _names(text):
+        return None
+    found: set[FullName] = set()
+    waiting = [FullName(*catalog.case.table_key(*table)) for table in tables]
+    seen = set(waiting)
+    while waiting:
+        table = waiting.pop()
+        for trigger in _triggers_of(catalog, table):
+            before, body = _cut(trigger)
+            if before:
+                found.add(table)
+            if "call" in body or routines & _names(trigger.text, trigger.sql_mode):
+                return None
+            for database, name in catalog.tables:
+                reached = FullName(database, name)
+                if name.lower() in body:
+                    found.add(reached)
+                    if reached not in seen:
+                        seen.add(reached)
+                        waiting.append(reached)
+    return frozenset(found)
+
+
+def _triggers_of(catalog: SchemaCatalog, table: FullName) -> Iterable[StoredProgram]:
+    for program in catalog.programs.values():
+        if program.kind == TRIGGER and FullName(*catalog.case.table_key(program.database, program.table)) == table:
+            yield program
+
+
+def _names(text: str, sql_mode: int = 0) -> set[str]:
+    """What may be a name in a text, in lower case."""
+    return {token.text.lower() for token in tokens(text, sql_mode) if token.is_name}
+
+
+def _cut(trigger: StoredProgram) -> tuple[bool, set[str]]:
+    """Whether a trigger comes before its row is stored, and the names in what it does."""
+    cursor = Cursor(tokens(trigger.text, trigger.sql_mode))
+    is_before = False
+    while not cursor.is_at_end and not cursor.takes_words("FOR", "EACH", "ROW"):
+        is_before |= cursor.take().is_word("BEFORE")
+    return is_before, set(_changed_names(cursor.rest()))
+
+
+def _changed_names(body: Iterable[Token]) -> Iterator[str]:
+    """What may be the name of a table that is changed: it stands in no brackets, but for those of a join."""
+    depths: list[bool] = []  # whether what is in a bracket counts
+    last = END
+    for token in body:
+        if token.is_sign("("):
+            depths.append((not depths or depths[-1]) and last.is_word(*_BEFORE_TABLES))
+        elif token.is_sign(")") and depths:
+            depths.pop()
+        elif token.is_name and (not depths or depths[-1]):
+            yield token.text.lower()
+        last = token

@@ -1,0 +1,105 @@
+"""Groups in which databases and tables have other names: in TABLE_MAP events, and in statements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import EventError, StageError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
+from ibbmaster.event.query import decode_query, encode_query, status_variables
+from ibbmaster.event.statement.logged import STATUS_CHARSET, decode_statement, text_codec
+from ibbmaster.event.table_map import NAME_SIZE_MAX, TABLE_ID_SIZE, decode_table_map
+from ibbmaster.event.types import EventType
+from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.stages.event_stream import EventStream
+from ibbmaster.stages.name_map import NameMap
+from ibbmaster.stages.stage import GroupTransform
+
+_NAMES_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE + 2  # of a TABLE_MAP
+
+
+class NameChange(GroupTransform):
+    """Gives databases and tables other names. ANNOTATE_ROWS, which no server runs, keeps the text of its statement."""
+
+    def __init__(self, names: NameMap) -> None:
+        self._names = names
+
+    def pass_on(self, group: EventGroup) -> EventGroup | None:
+        return EventGroup(
+            gtid=group.gtid,
+            gtid_event=group.gtid_event,
+            body=self._body(EventStream(group.body), group),
+            start=group.start,
+            end=group.end,
+        )
+
+    def _body(self, events: EventStream, group: EventGroup) -> Iterator[Buffer]:
+        while (header := events.next_event()) is not None:
+            try:
+                if header.event_type == EventType.TABLE_MAP:
+                    yield self._table_map(header, events.whole())
+                elif header.event_type in (EventType.QUERY, EventType.QUERY_COMPRESSED):
+                    yield self._query(header, events.whole())
+                elif header.event_type == EventType.EXECUTE_LOAD_QUERY:
+                    yield self._load(events.whole())
+                else:
+                    yield from events.pieces()
+            except NotUnderstoodError as error:
+                raise StageError(f"group {group.gtid} cannot be renamed: {error}") from None
+
+    def _table_map(self, header: EventHeader, event: bytes) -> bytes:
+        found = decode_table_map(event)
+        old = FullName(found.database.decode("utf-8", "replace"), found.table.decode("utf-8", "replace"))
+        new = self._names.table(old)
+        if new == old:
+            return event
+        rest = event[_NAMES_OFFSET + len(found.database) + len(found.table) + 4 :]
+        names = b"".join(_sized(name) for name in (new.database, new.name))
+        return encode_event(
+            event_type=header.event_type,
+            body=event[EVENT_HEADER_SIZE:_NAMES_OFFSET] + names + rest,
+            server_id=header.server_id,
+            timestamp=header.timestamp,
+            log_pos=header.log_pos,
+            flags=header.flags,
+        )
+
+    def _query(self, header: EventHeader, event: bytes) -> bytes:
+        query = decode_query(event)
+        statement = decode_statement(event)
+        database = self._names.database(statement.database) if statement.database else ""
+        text = self._names.text(statement)
+        if (database, text) == (statement.database, statement.text):
+            return event
+        encoded = query.text
+        if text != statement.text:
+            codec = text_codec(dict(status_variables(query.status)).get(STATUS_CHARSET))
+            if statement.text.encode(codec, "replace") != query.text:
+                raise NotUnderstoodError(f"its text is not {codec}")
+            encoded = text.encode(codec)
+        changed = replace(query, database=database.encode(), text=encoded)
+        return encode_query(
+            changed,
+            server_id=header.server_id,
+            timestamp=header.timestamp,
+            log_pos=header.log_pos,
+            flags=header.flags,
+        )
+
+    def _load(self, event: bytes) -> bytes:
+        """LOAD DATA says where in its text its file is, so the text stays as it is."""
+        statement = decode_statement(event)
+        database = self._names.database(statement.database) if statement.database else ""
+        if (database, self._names.text(statement)) == (statement.database, statement.text):
+            return event
+        raise NotUnderstoodError("a LOAD DATA about a name that changes")
+
+
+def _sized(name: str) -> bytes:
+    encoded = name.encode()
+    if len(encoded) > NAME_SIZE_MAX:
+        raise EventError(f"a name of {len(encoded)} bytes, at most {NAME_SIZE_MAX}")
+    return bytes([len(encoded)]) + encoded + b"\0"

@@ -1,0 +1,102 @@
+"""Groups under other server ids and domains: in the GTID, and in the header of each event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.gtid_event import GtidEvent, decode_gtid_event
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader, decode_event_header
+from ibbmaster.gtid import Gtid
+from ibbmaster.stages.event_stream import EventStream
+from ibbmaster.stages.stage import GtidTransform, replace_head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OriginMap(GtidTransform):
+    """Other numbers for servers and domains; each number that is not named stays. No two may become one."""
+
+    server_ids: Mapping[int, int] = field(default_factory=dict)
+    domain_ids: Mapping[int, int] = field(default_factory=dict)
+
+    def renamed(self, gtid: Gtid) -> Gtid:
+        return _renumbered(gtid, self.server_ids, self.domain_ids)
+
+    def original(self, gtid: Gtid) -> Gtid:
+        return _renumbered(gtid, _turned(self.server_ids), _turned(self.domain_ids))
+
+    def pass_on(self, group: EventGroup) -> EventGroup | None:
+        header, value = decode_event_header(group.gtid_event), decode_gtid_event(group.gtid_event)
+        renamed = replace_head(group, replace(value, gtid=self.renamed(value.gtid)), header)
+        return replace_body(renamed, self._header)
+
+    def _header(self, header: EventHeader) -> EventHeader:
+        return header._replace(server_id=self.server_ids.get(header.server_id, header.server_id))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repetition:
+    """The groups of a recording once more: newer numbers in each domain, and later times.
+
+    `steps` has what is added to the numbers of each domain, `seconds` what is added to times.
+    """
+
+    number: int
+    steps: Mapping[int, int]
+    seconds: int
+
+    def renamed(self, gtid: Gtid) -> Gtid:
+        """The GTID that a GTID of the recording becomes."""
+        return replace(gtid, seq_no=gtid.seq_no + self.steps.get(gtid.domain_id, 0))
+
+    def pass_on(self, group: EventGroup) -> EventGroup:
+        """The group as it comes this time, wherever it lies."""
+        header, value = self._header(decode_event_header(group.gtid_event)), decode_gtid_event(group.gtid_event)
+        renamed = replace_head(group, self._head(value), header)
+        return replace_body(renamed, self._header)
+
+    def _head(self, value: GtidEvent) -> GtidEvent:
+        step = self.steps.get(value.gtid.domain_id, 0)
+        alter = None if value.alter_seq_no is None else value.alter_seq_no + step
+        # Groups of two rounds are never one group commit.
+        commit = None if value.commit_id is None else value.commit_id ^ (self.number & 0xFFFF) << 48
+        return replace(value, gtid=self.renamed(value.gtid), alter_seq_no=alter, commit_id=commit)
+
+    def _header(self, header: EventHeader) -> EventHeader:
+        return header._replace(timestamp=(header.timestamp + self.seconds) & 0xFFFFFFFF)
+
+
+def replace_body(group: EventGroup, change: Callable[[EventHeader], EventHeader]) -> EventGroup:
+    """The group with other headers of the events after its GTID event; sizes stay."""
+    return EventGroup(
+        gtid=group.gtid,
+        gtid_event=group.gtid_event,
+        body=_with_headers(group.body, change),
+        start=group.start,
+        end=group.end,
+    )
+
+
+def _with_headers(body: Iterable[Buffer], change: Callable[[EventHeader], EventHeader]) -> Iterator[Buffer]:
+    events = EventStream(body)
+    while (header := events.next_event()) is not None:
+        pieces = events.pieces()
+        first = b""
+        while len(first) < EVENT_HEADER_SIZE:
+            first += bytes(next(pieces))
+        yield HEADER.pack(*change(header)) + first[EVENT_HEADER_SIZE:]
+        yield from pieces
+
+
+def _renumbered(gtid: Gtid, server_ids: Mapping[int, int], domain_ids: Mapping[int, int]) -> Gtid:
+    return replace(
+        gtid,
+        server_id=server_ids.get(gtid.server_id, gtid.server_id),
+        domain_id=domain_ids.get(gtid.domain_id, gtid.domain_id),
+    )
+
+
+def _turned(numbers: Mapping[int, int]) -> dict[int, int]:
+    return {new: old for old, new in numbers.items()}

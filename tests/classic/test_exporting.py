@@ -1,0 +1,173 @@
+"""Logs as traditional files and back: event by event the same, whatever the sizes of files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import ibbmaster
+from ibbmaster.classic.convert import import_classic
+from ibbmaster.classic.exporting import export_pages, export_traditional
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.dump.profile import PROFILES
+from ibbmaster.errors import EventError, FormatError
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import GtidState
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+CLASSIC = FIXTURES / "classic"
+CAPTURES = sorted(
+    path.parent.relative_to(CLASSIC).as_posix()
+    for path in CLASSIC.glob("*/*/expected.json")
+    if path.parent.name not in ("big", "big-none", "encrypted")  # the first are 222 MB each
+)
+PROFILE = PROFILES["classic-11.8"]
+
+
+def export(source, target, profile=PROFILE, *, stages=None, **options):
+    target.mkdir()
+    disk = RealDisk(target)
+    try:
+        with ibbmaster.open(source) as log:
+            engine = log.through(**stages).engine if stages else log.engine
+            return export_traditional(engine, disk, profile, **options)
+    finally:
+        disk.close()
+
+
+def groups_of(path):
+    with ibbmaster.open(path) as log:
+        return [(str(group.gtid), [event.data for event in group.events()]) for group in log.groups()]
+
+
+def faults_of(path):
+    with ibbmaster.open(path) as log:
+        return [str(fault) for fault in log.verify()]
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_each_capture_comes_back_event_by_event(tmp_path, imported, name):
+    expected = json.loads((CLASSIC / name / "expected.json").read_text())
+    profile = PROFILES[f"classic-{name.partition('/')[0]}"]
+    heard = []
+    report = export(
+        imported(name), tmp_path / "out", profile, max_file_bytes=20_000, progress=lambda *done: heard.append(done)
+    )
+
+    assert groups_of(tmp_path / "out") == groups_of(CLASSIC / name)
+    assert report.group_count == expected["event_groups"]
+    assert set(map(str, report.gtid_state)) == set(expected["gtid_binlog_state_after"].split(","))
+    assert faults_of(tmp_path / "out") == []
+    assert heard[-1][0] == heard[-1][1]
+    (tmp_path / "again").mkdir()
+    import_classic([tmp_path / "out"], RealDisk(tmp_path / "again"), max_file_bytes=64 << 20)
+    assert groups_of(tmp_path / "again") == groups_of(tmp_path / "out")
+
+
+def test_the_same_log_gives_the_same_files(tmp_path):
+    for name in ("one", "two"):
+        export(FIXTURES / "ibb/domains", tmp_path / name, max_file_bytes=10_000)
+    one, two = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("one", "two"))
+    assert one == two
+    assert len(one) == 5 + 2
+
+
+# As binlog_in_engine.convert_engine_binlog_max_size
+def test_a_file_ends_after_the_group_that_fills_it(tmp_path):
+    export(FIXTURES / "ibb/large-groups", tmp_path / "out", max_file_bytes=32 << 10)
+    paths = sorted((tmp_path / "out").glob("binlog.0*"))
+    assert len(paths) == 3
+    for path in paths[:-1]:
+        size, found = path.stat().st_size, events_in(path)
+        assert size - found[-1][1] >= 32 << 10
+        last = max(place for place, _, event_type in found if event_type == EventType.GTID)
+        assert last < 32 << 10  # the last group began before
+
+
+def events_in(path):
+    """Place, size and type of each event."""
+    data, offset, found = path.read_bytes(), 4, []
+    while offset < len(data):
+        size = int.from_bytes(data[offset + 9 : offset + 13], "little")
+        found.append((offset, size, data[offset + 4]))
+        offset += size
+    return found
+
+
+# As binlog_in_engine.convert_engine_binlog_oob_events
+def test_a_group_that_lies_in_two_files_of_the_log_is_in_one(tmp_path, imported):
+    report = export(imported("11.8/large-commit"), tmp_path / "out", max_file_bytes=64 << 10)
+    sizes = sorted(path.stat().st_size for path in (tmp_path / "out").glob("binlog.0*"))
+    assert sizes[-1] > 12_000_000
+    assert report.group_count == len(groups_of(CLASSIC / "11.8/large-commit"))
+
+
+# As binlog_in_engine.convert_engine_binlog_gtid_list_event
+def test_each_head_has_the_state_and_a_start_of_the_server_begins_a_file(tmp_path, imported):
+    with ibbmaster.open(CLASSIC / "10.11/domains") as log:
+        starts = sum(file["server_start"] for file in log.stored.facts())
+        states = {str(group.gtid): None for group in log.groups()}
+    assert starts == 3  # which .ibb files of an import do not have
+    report = export(CLASSIC / "10.11/domains", tmp_path / "out", max_file_bytes=1 << 30)
+    assert (len(report.files), report.restart_count) == (3, 2)
+    with ibbmaster.open(tmp_path / "out") as log:
+        facts = log.stored.facts()
+        assert [file["server_start"] for file in facts] == [True] * 3
+    assert set(states) == {gtid for gtid, _ in groups_of(tmp_path / "out")}
+    assert faults_of(tmp_path / "out") == []
+
+
+def test_a_part_of_a_log_begins_with_the_state_before_it(tmp_path):
+    stages = {"after": "0-1-14", "until": "0-1-18"}
+    report = export(CLASSIC / "11.8/checksum-switch", tmp_path / "out", stages=stages)
+    assert (tmp_path / "out/binlog.state").read_text() == f"{report.gtid_state}\n"
+    with ibbmaster.open(tmp_path / "out") as log:
+        assert log.stored.facts()[0]["begins_after"] == "0-1-14"
+        assert [str(group.gtid) for group in log.groups()][:1] == ["0-1-15"]
+
+
+def test_a_domain_that_was_forgotten_is_in_no_later_head(tmp_path):
+    with ibbmaster.create(tmp_path / "log", state="5-1-7", max_file_bytes="256K", has_background=False) as log:
+        log.append("0-1-1", ["INSERT INTO d.t VALUES (1)"])
+        log.engine.flush(delete_domain_ids=[5])
+        log.append("0-1-2", ["INSERT INTO d.t VALUES (2)"])
+        expected = log.state
+    report = export(tmp_path / "log", tmp_path / "out")
+
+    assert report.gtid_state == expected == GtidState.parse("0-1-2")
+    assert len(report.files) == 2
+    assert faults_of(tmp_path / "out") == ["note: binlog.000002: the server forgot domain 5 here (DELETE_DOMAIN_ID)"]
+
+
+def test_groups_without_an_end_are_refused_by_name(tmp_path):
+    with pytest.raises(EventError, match=r"^group 0-1-1 at binlog-000000\.ibb offset 16389: it has no event that ends"):
+        export(FIXTURES / "ibb-mariadb/two-restarts", tmp_path / "out")
+
+
+def test_a_damaged_log_is_an_error(tmp_path):
+    source = tmp_path / "log"
+    source.mkdir()
+    for path in (FIXTURES / "ibb/domains").iterdir():
+        (source / path.name).write_bytes(path.read_bytes())
+    data = bytearray((source / "binlog-000000.ibb").read_bytes())
+    data[20_000] ^= 1
+    (source / "binlog-000000.ibb").write_bytes(data)
+    with pytest.raises(FormatError, match=r"^binlog-000000\.ibb page 1"):
+        export(source, tmp_path / "out")
+
+
+def test_groups_of_a_part_become_pages_again(tmp_path):
+    (tmp_path / "out").mkdir()
+    with ibbmaster.open(CLASSIC / "10.11/domains") as log:
+        report = export_pages(
+            log.through(domain=[1, 2], drop_empty=True).engine,
+            RealDisk(tmp_path / "out"),
+            max_file_bytes=64 << 10,
+            state_interval_bytes=16 << 10,
+        )
+        expected = [str(group.gtid) for group in log.groups() if group.gtid.domain_id in (1, 2)]
+    assert [gtid for gtid, _ in groups_of(tmp_path / "out")] == expected
+    assert report.group_count == len(expected)
+    assert faults_of(tmp_path / "out") == []

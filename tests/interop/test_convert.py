@@ -1,0 +1,104 @@
+"""Traditional files made of `.ibb` files, judged by real servers and tools of both versions."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lanes.capture import Capture
+from lanes.primary import ibbmaster
+from lanes.printed import parse_printed
+from lanes.raw_events import read_events
+from lanes.replica import Replica
+
+from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+
+RunTool = Callable[..., subprocess.CompletedProcess[str]]
+CONVERT_TIMEOUT_S = 300
+
+
+def convert(source: Path, target: Path, version: str, *options: str) -> list[Path]:
+    """`ibbmaster convert` to the files of a version; returns them in order."""
+    command = ibbmaster("convert", str(source), str(target), "--profile", f"classic-{version}", *options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=CONVERT_TIMEOUT_S, check=False)
+    assert done.returncode == 0, done.stderr
+    return sorted(target.glob("binlog.0*"))
+
+
+# As binlog_in_engine.convert_engine_binlog_replication
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_a_server_starts_on_converted_files_as_on_its_own_and_a_replica_follows(
+    version: str,
+    tmp_path: Path,
+    captures: dict[str, Capture],
+    ibb_directory: Callable[[Capture], Path],
+    template_of: Callable[[str], ServerTemplate],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    watch_log: Callable[[str, Callable[[], str]], None],
+    new_replica: Callable[..., Replica],
+) -> None:
+    capture = captures[f"{version}/domains"]
+    files = convert(ibb_directory(capture), tmp_path / "out", version, "--max-file-size", "8K")
+    server = RealPrimary(template_of(version), servers_directory / f"k{next(server_numbers)}", files)
+    for name in ("binlog.index", "binlog.state"):
+        (server.data / name).write_bytes((tmp_path / "out" / name).read_bytes())
+    watch_log("log of the server", server.log_text)
+    with server:
+        listed = [(str(row["Log_name"]), row["File_size"]) for row in server.query("SHOW BINARY LOGS")]
+        assert listed[: len(files)] == [(path.name, path.stat().st_size) for path in files]
+        assert len(listed) == len(files) + 1  # a server that starts begins a file
+        assert len(files) > 3
+        [(state, position)] = server.sql("SELECT @@GLOBAL.gtid_binlog_state, @@GLOBAL.gtid_binlog_pos")
+        assert set(str(state).split(",")) == set(capture.facts["gtid_binlog_state_after"].split(","))
+        assert set(str(position).split(",")) == set(capture.last_position.split(","))
+        expected = capture.replayed(version)
+        for number, start in enumerate(("gtid", "file")):
+            replica = new_replica(version, server_id=1001 + number)
+            if start == "gtid":
+                replica.follow(server)
+            else:
+                replica.sql(
+                    f"CHANGE MASTER TO MASTER_HOST='{server.host}', MASTER_PORT={server.port}, "
+                    f"MASTER_USER='{server.user}', MASTER_PASSWORD='{server.password}', MASTER_USE_GTID=no, "
+                    f"MASTER_LOG_FILE='{files[0].name}', MASTER_LOG_POS=4, MASTER_SSL=0, "
+                    "MASTER_SSL_VERIFY_SERVER_CERT=0"
+                )
+                replica.sql("START SLAVE")
+            replica.wait_for_gtid(capture.last_position)
+            assert replica.tables(list(expected.tables)) == expected.tables, start
+        server.sql("CREATE DATABASE afterwards")  # it goes on behind what it found
+        [(position,)] = server.sql("SELECT @@GLOBAL.gtid_binlog_pos")
+        assert "0-1-28" in str(position).split(",")
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+@pytest.mark.parametrize("name", ["ddl-trx-xa", "types-full-crc32", "large-commit", "ddl-trx-xa-none-compressed"])
+def test_the_tool_prints_the_same_events_as_from_the_files_of_the_server(
+    version: str,
+    name: str,
+    tmp_path: Path,
+    captures: dict[str, Capture],
+    classic_files: Callable[[Capture], list[Path]],
+    ibb_directory: Callable[[Capture], Path],
+    run_tool: RunTool,
+) -> None:
+    capture = captures.get(f"{version}/{name}")
+    if capture is None:
+        pytest.skip(f"there is no {name} of {version}")
+    checksum = str(capture.facts["options"]["binlog-checksum"]).lower()
+    options = ["--max-file-size", "64K", "--checksum", checksum]
+    files = convert(ibb_directory(capture), tmp_path / "out", version, *options)
+    theirs = classic_files(capture)
+
+    printed = [
+        run_tool(version, "mariadb-binlog", "--verify-binlog-checksum", *map(str, one)) for one in (theirs, files)
+    ]
+    assert [done.returncode for done in printed] == [0, 0], printed[1].stderr
+    assert printed[1].stderr == printed[0].stderr
+    assert parse_printed(printed[1].stdout) == parse_printed(printed[0].stdout)
+    assert [event for path in files for event in read_events(path)] == [
+        event for path in theirs for event in read_events(path)
+    ]

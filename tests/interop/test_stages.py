@@ -1,0 +1,142 @@
+"""What a log has after stages is what a real replica's own filters make of the same log."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lanes.replica import Replica
+
+import ibbmaster
+from ibbmaster.gtid import GtidState
+from ibbmaster.testkit.mariadb_server import RealPrimary
+
+VERSIONS = ["10.11", "11.8"]
+TABLES = ("orders", "items", "log_1")
+ROUNDS = 12
+
+PREPARED = [
+    "SET binlog_format = ROW",
+    "CREATE DATABASE shop",
+    "CREATE DATABASE other",
+    "USE shop",
+    *(f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT, t VARCHAR(40)) ENGINE=InnoDB" for name in TABLES),
+    "CREATE TABLE other.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
+    "ALTER TABLE items ADD w INT DEFAULT 3",
+    "ALTER TABLE orders ADD INDEX (v)",
+    "CREATE TABLE gone (id INT)",
+    "DROP TABLE gone",
+]
+
+
+def round_of(number: int) -> list[str]:
+    """About one table and several, statements whose last rows are of another table, XA, DDL, statement format."""
+    return [
+        f"INSERT INTO orders VALUES ({number}, {number}, 'a'), ({number + 1000}, 1, 'b')",
+        f"INSERT INTO items (id, v, t) VALUES ({number}, {number}, REPEAT('x', 40))",
+        "BEGIN",
+        f"INSERT INTO log_1 (id, v) VALUES ({number}, 1)",
+        f"UPDATE orders SET v = v + 1 WHERE id <= {number}",
+        "SAVEPOINT s",
+        f"INSERT INTO other.t VALUES ({number}, 1)",
+        "COMMIT",
+        f"UPDATE orders, items, log_1 SET orders.t = 'm', items.v = 7, log_1.v = 9 WHERE orders.id = items.id "
+        f"AND log_1.id = orders.id AND orders.id = {number}",
+        f"XA START 'x{number}'",
+        f"INSERT INTO {'log_1' if number % 2 else 'orders'} (id, t) VALUES ({number + 2000}, 'xa')",
+        f"XA END 'x{number}'",
+        f"XA PREPARE 'x{number}'",
+        f"XA COMMIT 'x{number}'",
+        f"ALTER TABLE {'items' if number % 2 else 'log_1'} ADD c{number} INT",
+        f"DELETE FROM orders WHERE id = {number - 3}",
+        "SET binlog_format = STATEMENT",
+        f"INSERT INTO orders VALUES ({number + 3000}, 2, 'shop.orders')",
+        f"INSERT INTO log_1 (id) VALUES ({number + 3000})",
+        "SET binlog_format = ROW",
+    ]
+
+
+@pytest.fixture
+def recorded(version: str, new_server: Callable[..., RealPrimary], tmp_path: Path) -> tuple[RealPrimary, Path, str]:
+    """A primary that has written a log, a copy of the log, and its last position."""
+    server = new_server(version, "--binlog-row-metadata=FULL")
+    for statement in [*PREPARED, *(text for number in range(1, ROUNDS) for text in round_of(number))]:
+        server.sql(statement)
+    position = str(server.sql("SELECT @@gtid_binlog_pos")[0][0])
+    copied = tmp_path / "captured"
+    copied.mkdir()
+    for path in sorted(server.data.glob("binlog.0*")):
+        if path.suffix != ".idx":
+            shutil.copyfile(path, copied / path.name)
+    return server, copied, position
+
+
+FILTERS = {
+    "some tables": (
+        {"only": "shop.orders,other.*"},
+        ["--replicate-do-table=shop.orders", "--replicate-wild-do-table=other.%"],
+    ),
+    "all but some": ({"except_": "shop.log_*"}, ["--replicate-wild-ignore-table=shop.log\\_%"]),
+    "another name": ({"rename": "shop=stage"}, ["--replicate-rewrite-db=shop->stage"]),
+}
+
+#: Databases that a server's own filters do not make: of CREATE DATABASE they leave out all, or its name.
+NOT_CREATED = {"some tables": ("shop", "other"), "another name": ("stage",)}
+
+
+def checksums(server: Replica) -> dict[str, object]:
+    """Of every table, also which there are."""
+    names = server.sql(
+        "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables "
+        "WHERE table_schema IN ('shop', 'stage', 'other')"
+    )
+    return {name: server.sql(f"CHECKSUM TABLE {name} EXTENDED")[0][1] for (name,) in names}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_replica_has_what_its_own_filters_would_leave(version, recorded, new_replica):
+    server, captured, position = recorded
+    for name, (stages, options) in FILTERS.items():
+        filtered, plain = new_replica(version, *options), new_replica(version, "--slave-parallel-threads=4")
+        for database in NOT_CREATED.get(name, ()):
+            filtered.sql(f"CREATE DATABASE {database}")
+        filtered.follow(server)
+        with ibbmaster.serve(captured, password="secret", tls="off", **stages) as primary:
+            plain.follow_at(primary.host, primary.port, user=primary.user, password=primary.password)
+            plain.wait_for_gtid(position)
+            filtered.wait_for_gtid(position)
+            assert checksums(plain) == checksums(filtered), name
+            assert plain.position == filtered.position, name
+        for replica in (filtered, plain):
+            replica.kill()
+
+
+@pytest.mark.parametrize("version", ["11.8"])
+def test_a_log_ends_exactly_at_any_gtid(version, recorded, new_replica, seed):
+    """Cut after cut a replica has the tables of a server that ran so many transactions."""
+    server, captured, _ = recorded
+    replica, judge = new_replica(version), new_replica(version)
+    rng = random.Random(seed)
+    with ibbmaster.open(captured) as log:
+        gtids = [group.gtid for group in log]
+        chosen = sorted(rng.sample(range(len(PREPARED), len(gtids)), 4))
+        begin = ""
+        for cut in chosen:
+            until = str(GtidState(gtids[:cut]).position())
+            part = log.through(after=begin or None, until=until)
+            with ibbmaster.serve(part, password="secret", tls="off") as primary:
+                replica.sql("STOP SLAVE")
+                replica.follow_at(primary.host, primary.port, user=primary.user, password=primary.password)
+                replica.wait_for_gtid(until)
+                judge.sql("STOP SLAVE")
+                judge.follow(server, start=False)
+                judge.sql(f"START SLAVE UNTIL master_gtid_pos = '{until}'")
+                judge.wait_for_gtid(until)
+                judge.wait_until(lambda one: one.status()["Slave_SQL_Running"] == "No")
+                assert checksums(replica) == checksums(judge), until
+                assert replica.position == {until}
+                replica.sql("STOP SLAVE")
+            begin = until

@@ -1,0 +1,152 @@
+"""A recording that is played is at each moment the log that its primary had then."""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+from pathlib import Path
+
+import pytest
+
+import ibbmaster
+from ibbmaster.errors import ConfigurationError, IbbMasterError
+from ibbmaster.gtid import GtidState
+from ibbmaster.player.pace import Pace
+from ibbmaster.player.played_log import PlayedLog
+from tests.stages.test_engine import sent_gtids
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+LOGS = ("ibb/domains", "classic/10.11/domains", "classic/11.8/chained")
+
+
+class Clock:
+    now = 5000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def played(name: str, pace: float, clock: Clock, **options) -> PlayedLog:
+    log = ibbmaster.open(FIXTURES / name)
+    return PlayedLog(log.through(until=str(log.position)).engine, Pace(factor=pace), clock, **options)
+
+
+def times_of(name: str) -> list[tuple[int, object]]:
+    with ibbmaster.open(FIXTURES / name) as log:
+        return [(group.timestamp, group.gtid) for group in log]
+
+
+def read_all(groups) -> list[object]:
+    found = []
+    while (group := groups.next_group()) is not None:
+        if group.gtid is not None:
+            assert sum(len(piece) for piece in group.body) > 0
+            found.append(group.gtid)
+    return found
+
+
+@pytest.mark.parametrize("name", LOGS)
+@pytest.mark.parametrize("pace", [0.5, 1, 10])
+def test_each_group_comes_when_it_is_due(name, pace, dumped):
+    rng = random.Random(random.random())
+    clock, recorded = Clock(), times_of(name)
+    log = played(name, pace, clock)
+    first = recorded[0][0]
+    early, got = log.groups(log.start_of_file()), []
+    while not log.is_over:
+        due = [gtid for time, gtid in recorded if (time - first) / pace <= clock.now - 5000]
+        got += read_all(early)
+        assert got == due
+        assert log.state() == GtidState(due)
+        late, _ = dumped(log, GtidState().position(), waits_at_end=False)
+        assert sent_gtids(late) == due, "who comes late gets what was logged meanwhile"
+        clock.now += rng.choice([0.1, 0.4, 1.3]) / pace
+    assert got + read_all(early) == [gtid for _, gtid in recorded]
+
+
+def test_a_pace_is_kept_within_a_step_of_the_clock():
+    """60 seconds of a recording, played by a clock of 20 ms."""
+    clock, recorded = Clock(), times_of("ibb/domains")
+    log = played("ibb/domains", 10, clock)
+    groups, came = log.groups(log.start_of_file()), {}
+    while not log.is_over:
+        came |= dict.fromkeys(read_all(groups), clock.now - 5000)
+        clock.now += 0.02
+    for time, gtid in recorded[:-1]:
+        if gtid in came:
+            assert abs(came[gtid] - (time - recorded[0][0]) / 10) <= 0.021
+
+
+def test_the_clock_of_a_recording_may_begin_with_its_first_reader():
+    clock = Clock()
+    log = played("ibb/domains", 1, clock, starts_when_read=True)
+    clock.now += 1000
+    assert not log.advance()
+    assert (str(log.state()), log.last_gtid) == ("", None)
+    groups = log.groups(log.start_of_file())
+    recorded = times_of("ibb/domains")
+    assert read_all(groups) == [gtid for time, gtid in recorded if time == recorded[0][0]]
+
+
+def test_step_by_step_each_step_logs_one_group():
+    log = played("ibb/types", 0, Clock())
+    groups, recorded = log.groups(log.start_of_file()), [gtid for _, gtid in times_of("ibb/types")]
+    assert read_all(groups) == []
+    log.step()
+    assert read_all(groups) == recorded[:1]
+    log.step(3)
+    assert read_all(groups) == recorded[1:4]
+    log.step(10**9)
+    assert read_all(groups) == recorded[4:]
+    assert log.is_over
+
+
+def test_a_clock_that_was_set_back_stops_no_recording():
+    """The last group of this log is years older than those before it."""
+    clock, recorded = Clock(), times_of("ibb/types")
+    assert recorded[-1][0] < recorded[0][0]
+    log = played("ibb/types", 1, clock)
+    clock.now += max(time for time, _ in recorded) - recorded[0][0]
+    assert log.is_over
+    assert read_all(log.groups(log.start_of_file())) == [gtid for _, gtid in recorded]
+
+
+def test_who_waits_is_woken_when_the_next_group_is_due():
+    log = played("ibb/types", 0, Clock())
+    assert not log.wait_for_growth(0.0)
+    timer = threading.Timer(0.05, log.step)
+    timer.start()
+    assert log.wait_for_growth(30.0)
+    timer.join()
+    assert log.count >= 1
+
+
+def test_a_recording_that_cannot_be_read_on_is_an_error_where_that_is(tmp_path):
+    for path in (FIXTURES / "classic/10.11/domains").glob("binlog.0*"):
+        data = bytearray(path.read_bytes())
+        if path.name == "binlog.000002":
+            data[len(data) // 2] ^= 1
+        (tmp_path / path.name).write_bytes(data)
+    with ibbmaster.open(tmp_path) as whole:
+        log = PlayedLog(whole.through(until=str(whole.position)).engine, Pace(factor=math.inf), Clock())
+        groups = log.groups(log.start_of_file())
+        with pytest.raises(IbbMasterError):
+            read_all(groups)
+
+
+def test_what_is_appended_later_is_no_part_of_the_recording(tmp_path):
+    with ibbmaster.create(tmp_path / "log") as log:
+        log.append("0-1-1", ["INSERT INTO t VALUES (1)"])
+        recording = log.played("max")
+        log.append("0-1-2", ["INSERT INTO t VALUES (2)"])
+        assert [str(group.gtid) for group in recording] == ["0-1-1"]
+        assert recording.player.is_over
+
+
+@pytest.mark.parametrize(("options", "text"), [({"pace": "slow"}, "pace 'slow'"), ({"rounds": 0}, "0 rounds")])
+def test_what_cannot_be_played_is_refused(options, text, tmp_path):
+    with ibbmaster.open(FIXTURES / "ibb/types") as log, pytest.raises(ConfigurationError, match=text):
+        log.played(**options)
+    with ibbmaster.open(tmp_path) as empty, pytest.raises(ConfigurationError, match="no transaction to play"):
+        empty.played()

@@ -1,0 +1,107 @@
+"""A recording again and again is one log, in which a position says where a replica is."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import ibbmaster
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.gtid import GtidState
+from ibbmaster.player.repeated_log import RepeatedLog
+from tests.stages.test_engine import check_group, sent_gtids
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+LOGS = ("ibb/domains", "ibb/types", "ibb/xa-and-ddl", "classic/10.11/domains", "classic/11.8/alter-two-phase")
+ROUNDS = 3
+
+
+def repeated(name: str, rounds: int = ROUNDS, **part) -> RepeatedLog:
+    log = ibbmaster.open(FIXTURES / name)
+    return RepeatedLog(log.through(**{"until": str(log.position), **part}).engine, rounds)
+
+
+def groups_of(log: RepeatedLog, count: int = 1 << 30):
+    with closing(log.groups(log.start_of_file())) as groups:
+        while count and (group := groups.next_group()) is not None:
+            if group.gtid is not None:
+                count -= 1
+                yield group
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_each_round_has_newer_numbers_later_times_and_later_places(name):
+    log = repeated(name)
+    groups = list(groups_of(log))
+    size = len(groups) // ROUNDS
+    gtids = [group.gtid for group in groups]
+
+    assert size == log.round_count
+    assert len(set(gtids)) == ROUNDS * size
+    assert all(one.end <= other.start for one, other in itertools.pairwise(groups))
+    assert log.state() == GtidState(gtids)
+    for number in range(1, ROUNDS):
+        for first, again in zip(groups[:size], groups[number * size :], strict=False):
+            domain = first.gtid.domain_id
+            assert again.gtid.domain_id == domain
+            assert again.gtid.server_id == first.gtid.server_id
+            last = max(gtid.seq_no for gtid in gtids[: number * size] if gtid.domain_id == domain)
+            assert again.gtid.seq_no > last
+    times = [decode_event_header(group.gtid_event).timestamp for group in groups]
+    assert max(times[:size]) < max(times[size : 2 * size]) < max(times[2 * size :])
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_replica_goes_on_in_the_round_where_it_is(name, dumped):
+    log = repeated(name)
+    gtids = [group.gtid for group in groups_of(log)]
+    for cut in random.sample(range(1, len(gtids)), 12):
+        events, error = dumped(log, GtidState(gtids[:cut]).position(), waits_at_end=False)
+        assert error is None, cut
+        assert sent_gtids(events) == gtids[cut:], cut
+
+
+def test_a_part_of_a_log_is_repeated_after_what_is_before_it(dumped):
+    log = repeated("ibb/types", after="0-1-40", until="0-1-50")
+    gtids = [group.gtid.seq_no for group in groups_of(log)]
+    assert gtids == [*range(41, 51), *range(91, 101), *range(141, 151)]
+    for cut in (45, 50, 93, 100):
+        position = GtidState.parse(f"0-1-{cut}").position()
+        assert [gtid.seq_no for gtid in sent_gtids(dumped(log, position, waits_at_end=False)[0])] == [
+            number for number in gtids if number > cut
+        ]
+
+
+def test_without_an_end_it_goes_on_as_far_as_it_is_read():
+    log = repeated("ibb/types", 1 << 40)
+    size = log.round_count
+    assert sum(1 for _ in groups_of(log, 5 * size + 1)) == 5 * size + 1
+    assert not log.is_over
+    assert log.state().highest_seq_no(0) == 6 * 151
+    names = [file.name for file in log.files()]
+    assert len(set(names)) == len(names)
+
+
+def test_groups_of_each_round_are_valid_by_every_way_to_read_them():
+    log = repeated("classic/11.8/alter-two-phase", 2)
+    by_reader = [(group.gtid, b"".join(map(bytes, group.body))) for group in groups_of(log)]
+    by_range = [
+        (group.gtid, b"".join(map(bytes, group.body)))
+        for one in log.ranges(log.start_of_file().position, log.end(), size=1)
+        for group in log.groups_in(one)
+        if group.gtid is not None
+    ]
+    assert by_range == by_reader
+    with ibbmaster.open(FIXTURES / "classic/11.8/alter-two-phase") as opened:
+        for group in opened.played("max", rounds=2):
+            check_group(group)
+
+
+def test_nothing_is_not_repeated(tmp_path):
+    with ibbmaster.open(tmp_path) as empty, pytest.raises(ConfigurationError, match="no transaction to repeat"):
+        RepeatedLog(empty.engine)

@@ -1,0 +1,181 @@
+"""Other names in row events and statements; what may be something else is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ibbmaster
+from ibbmaster.errors import ConfigurationError, EventError, StageError
+from ibbmaster.event.query import Query, decode_query, encode_query
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.event.table_map import decode_table_map
+from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.name_case import NameCase
+from ibbmaster.stages.name_map import NameMap
+from ibbmaster.stages.renaming import NameChange
+from tests.stages.test_engine import check_group, gtids_of
+from tests.stages.test_filtering import XID, group_of, query, rows, table_map, through
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def names(*pairs: str, case: NameCase = NameCase.EXACT) -> NameMap:
+    return NameMap([tuple(pair.split("=")) for pair in pairs], lambda: case)
+
+
+SHOP = names("shop=stage")
+ORDERS = names("shop.orders=stage.sales")
+WITHIN = names("shop.orders=shop.sales")
+REFUSED = None
+
+DATABASES = {  # text, in database shop: what becomes of it
+    "INSERT INTO orders VALUES (1)": "INSERT INTO orders VALUES (1)",
+    "INSERT INTO shop.orders VALUES ('shop', 1)": "INSERT INTO `stage`.orders VALUES ('shop', 1)",
+    "INSERT INTO `shop`.`o` SELECT shop.o.id FROM other.o": "INSERT INTO `stage`.`o` SELECT `stage`.o.id FROM other.o",
+    "UPDATE orders SET shop = 1": "UPDATE orders SET shop = 1",
+    "UPDATE shop.orders SET shop = 1": REFUSED,  # a column, or a table of that name?
+    "UPDATE shop, t SET shop.a = t.a": REFUSED,
+    "DELETE shop FROM shop.orders AS shop": REFUSED,
+    "CREATE DATABASE shop": "CREATE DATABASE `stage`",
+    "DROP DATABASE IF EXISTS `shop`": "DROP DATABASE IF EXISTS `stage`",
+    "CREATE TABLE shop.t (shop INT, b INT REFERENCES shop.u (a))": (
+        "CREATE TABLE `stage`.t (shop INT, b INT REFERENCES `stage`.u (a))"
+    ),
+    "ALTER TABLE shop.t RENAME TO shop.u": "ALTER TABLE `stage`.t RENAME TO `stage`.u",
+    "RENAME TABLE shop.a TO other.a": "RENAME TABLE `stage`.a TO other.a",
+    "DROP TABLE IF EXISTS shop.a, shop.b /* shop.c */": "DROP TABLE IF EXISTS `stage`.a, `stage`.b /* shop.c */",
+    "GRANT SELECT ON shop.* TO u": "GRANT SELECT ON `stage`.* TO u",
+    "CREATE PROCEDURE p() DELETE FROM shop.t": "CREATE PROCEDURE p() DELETE FROM `stage`.t",
+    "CREATE PROCEDURE p() EXECUTE IMMEDIATE 'DELETE FROM shop.t'": REFUSED,
+    "CREATE VIEW v AS SELECT * FROM shop.t": "CREATE VIEW v AS SELECT * FROM `stage`.t",
+    "COMMIT": "COMMIT",
+    "INSERT INTO stage.t VALUES (1)": REFUSED,  # that is another one
+}
+TABLES = {
+    "INSERT INTO orders VALUES (1)": "INSERT INTO `stage`.`sales` VALUES (1)",
+    "INSERT INTO orders (id) SELECT id FROM items": "INSERT INTO `stage`.`sales` (id) SELECT id FROM items",
+    "UPDATE shop.orders SET shop.orders.a = orders.b": "UPDATE `stage`.`sales` SET `stage`.`sales`.a = `sales`.b",
+    "DELETE FROM other.orders": "DELETE FROM other.orders",
+    "DELETE FROM items WHERE orders = 2": REFUSED,
+    "SELECT f(t.orders)": "SELECT f(t.orders)",
+    "UPDATE items orders SET a = 1": REFUSED,
+    "DROP TABLE `items`,`orders`": "DROP TABLE `items`,`stage`.`sales`",
+    "UPDATE items, orders SET items.a = 1": REFUSED,
+    "CREATE INDEX i ON orders (a)": "CREATE INDEX i ON `stage`.`sales` (a)",
+    "CREATE TABLE orders (orders_id INT)": "CREATE TABLE `stage`.`sales` (orders_id INT)",
+    "ALTER TABLE orders ADD orders INT": REFUSED,
+    "TRUNCATE orders": "TRUNCATE `stage`.`sales`",
+    "INSERT INTO a VALUES ('orders')": "INSERT INTO a VALUES ('orders')",
+}
+
+
+@pytest.mark.parametrize(
+    ("known", "text", "expected"),
+    [(SHOP, *pair) for pair in DATABASES.items()] + [(ORDERS, *pair) for pair in TABLES.items()],
+)
+def test_names_in_a_statement_are_changed_or_it_is_refused(known, text, expected):
+    group = group_of(query(text), XID)
+    if expected is REFUSED:
+        with pytest.raises(StageError, match="group 3-1-7 cannot be renamed: "):
+            through(NameChange(known), group)
+        return
+    found = decode_query(through(NameChange(known), group)[1])
+    assert found.text.decode() == expected
+    assert found.database == (b"stage" if known is SHOP else b"shop")
+
+
+def test_a_table_that_stays_in_its_database_is_named_without_it():
+    statement = LoggedStatement("INSERT INTO orders VALUES (1)", "shop", 0, 0, True)
+    assert WITHIN.text(statement) == "INSERT INTO `sales` VALUES (1)"
+    assert WITHIN.text(statement._replace(database="other")) == statement.text
+
+
+@pytest.mark.parametrize(
+    ("known", "old", "new"),
+    [(SHOP, "shop.items", "stage.items"), (ORDERS, "shop.orders", "stage.sales"), (ORDERS, "shop.items", "shop.items")],
+)
+def test_a_table_map_has_the_new_names_and_its_own_columns(known, old, new):
+    group = group_of(table_map(1, old), rows(1, ends=True), XID)
+    _, found, *rest = through(NameChange(known), group)
+    after, before = decode_table_map(found), decode_table_map(table_map(1, old))
+    assert f"{after.database.decode()}.{after.table.decode()}" == new
+    assert (after.table_id, after.column_types) == (before.table_id, before.column_types)
+    assert found[-4:] == table_map(1, old)[-4:]
+    assert rest == [rows(1, ends=True), XID]
+
+
+def test_a_name_that_is_taken_is_refused():
+    with pytest.raises(StageError, match="database stage is in the log, and another one is to be called so"):
+        through(NameChange(SHOP), group_of(table_map(1, "stage.orders"), XID))
+    with pytest.raises(NotUnderstoodError, match=r"table stage\.sales is in the log"):
+        ORDERS.table(FullName("stage", "sales"))
+
+
+def test_two_may_change_their_names():
+    swap = names("a=b", "b=a")
+    assert swap.table(FullName("a", "t")) == FullName("b", "t")
+    assert swap.table(FullName("b", "t")) == FullName("a", "t")
+    assert swap.text(LoggedStatement("INSERT INTO a.t SELECT * FROM b.t", "", 0, 0, True)) == (
+        "INSERT INTO `b`.t SELECT * FROM `a`.t"
+    )
+
+
+def test_names_compare_as_the_server_of_the_log_compares_them():
+    statement = LoggedStatement("INSERT INTO SHOP.Orders VALUES (1)", "", 0, 0, True)
+    assert SHOP.text(statement) == statement.text
+    assert names("shop=stage", case=NameCase.LOWER).text(statement) == "INSERT INTO `stage`.Orders VALUES (1)"
+
+
+def test_a_text_in_another_character_set_keeps_it():
+    status = b"\x04" + bytes([8, 0, 8, 0, 8, 0])  # latin1
+    value = Query(
+        thread_id=1,
+        seconds=0,
+        error_code=0,
+        status=status,
+        database=b"",
+        text="INSERT INTO shop.t VALUES ('é')".encode("latin1"),
+    )
+    found = decode_query(through(NameChange(SHOP), group_of(encode_query(value, server_id=1), XID))[1])
+    assert found.text == "INSERT INTO `stage`.t VALUES ('é')".encode("latin1")
+    assert found.status == status
+
+
+def test_a_name_that_is_too_long_is_an_error():
+    with pytest.raises(EventError, match="a name of 300 bytes"):
+        through(NameChange(names(f"shop={'x' * 300}")), group_of(table_map(1, "shop.orders"), XID))
+
+
+@pytest.mark.parametrize(
+    ("rename", "text"),
+    [
+        ("shop", "--rename 'shop': expected OLD=NEW"),
+        ("a=b=c", "--rename 'a=b=c': expected OLD=NEW"),
+        ("shop=stage.t", "give two databases, or two tables"),
+        ("a=c,b=c", "two would be called c"),
+        ("shop.=x.y", "'shop.' is not the name"),
+    ],
+)
+def test_a_rename_that_means_nothing_is_refused(rename, text):
+    with ibbmaster.open(FIXTURES / "ibb/types") as log, pytest.raises(ConfigurationError, match=text):
+        log.through(rename=rename)
+
+
+@pytest.mark.parametrize("name", ["ibb/domains", "ibb/xa-and-ddl", "classic/10.11/domains", "classic/11.8/ddl-trx-xa"])
+def test_a_renamed_capture_has_the_rows_of_before_under_the_new_names(name):
+    with ibbmaster.open(FIXTURES / name) as log:
+        databases = sorted({table.database for group in log for table, _ in group.rows()})
+        new = {database: f"{database}_new" for database in databases}
+        renamed = log.through(rename=[f"{old}={new[old]}" for old in databases])
+        before = [(table.name, change) for group in log for table, change in group.rows()]
+        after = []
+        for group in renamed.groups():
+            check_group(group)
+            after += [(table.name, change) for table, change in group.rows()]
+        assert [change for _, change in after] == [change for _, change in before]
+        assert [table for table, _ in after] == [
+            f"{new[table.partition('.')[0]]}.{table.partition('.')[2]}" for table, _ in before
+        ]
+        assert tuple(group.gtid for group in renamed.groups()) == gtids_of(name)

@@ -1,0 +1,68 @@
+"""Other numbers for servers and domains: in every event, in the state, and in the positions of replicas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import ibbmaster
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.gtid import GtidState
+from tests.stages.test_engine import FIXTURES, check_group, gtids_of, sent_gtids
+
+DOMAINS = "ibb/domains"
+
+
+def mapped(gtid, servers, domains):
+    return type(gtid)(
+        domain_id=domains.get(gtid.domain_id, gtid.domain_id),
+        server_id=servers.get(gtid.server_id, gtid.server_id),
+        seq_no=gtid.seq_no,
+    )
+
+
+@pytest.mark.parametrize(
+    ("servers", "domains"), [({1: 700, 2: 1}, {}), ({}, {0: 9, 7: 0}), ({77: 5}, {1: 2, 2: 1, 4294967295: 3})]
+)
+@pytest.mark.parametrize("name", [DOMAINS, "classic/10.11/domains"])
+def test_a_replica_of_other_numbers_follows_from_any_position(name, servers, domains, dumped):
+    expected = [mapped(gtid, servers, domains) for gtid in gtids_of(name)]
+    with ibbmaster.open(FIXTURES / name) as log:
+        part = log.through(
+            map_server_id=[f"{old}={new}" for old, new in servers.items()] or None,
+            map_domain=",".join(f"{old}={new}" for old, new in domains.items()) or None,
+        )
+        assert part.state == GtidState(expected)
+        for cut in range(0, len(expected), 13):
+            events, error = dumped(part.engine, GtidState(expected[:cut]).position(), waits_at_end=False)
+            assert error is None
+            assert sent_gtids(events) == expected[cut:]
+
+
+def test_each_event_has_the_new_server_id_and_nothing_else_is_changed():
+    with ibbmaster.open(FIXTURES / DOMAINS) as log:
+        part = log.through(map_server_id="1=700")
+        for one, other in zip(log.groups(), part.groups(), strict=True):
+            check_group(other)
+            for before, after in zip(list(one.events())[1:], list(other.events())[1:], strict=True):
+                header = decode_event_header(before.data)
+                server_id = 700 if header.server_id == 1 else header.server_id
+                assert decode_event_header(after.data) == header._replace(server_id=server_id)
+                assert after.data[19:] == before.data[19:]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"map_server_id": "1"}, "--map-server-id '1': expected OLD=NEW"),
+        ({"map_server_id": "1=0"}, "a server id is not 0"),
+        ({"map_server_id": "1=2"}, "two numbers of this log would be 2"),
+        ({"map_server_id": "1=5,1=6"}, "1 is given twice"),
+        ({"map_domain": "8=9"}, "--map-domain 8: this log has nothing of it, but of 0, 1, 2"),
+    ],
+)
+def test_what_would_make_two_of_one_is_refused(options, text):
+    with ibbmaster.open(Path(FIXTURES / DOMAINS)) as log, pytest.raises(ConfigurationError, match=text):
+        log.through(**options)
