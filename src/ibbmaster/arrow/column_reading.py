@@ -31,7 +31,9 @@ class Reading:
     op: RowOp
     first: int
     second: int
-    what: str  # number, text, bytes; shown: bytes that `text_op` says; code: a number that encodes a value; value: bytes
+    what: (
+        str  # number, text, bytes; shown: as `text_op` says; code: a number that encodes a value; value: bytes that do
+    )
 
 
 def reading_of(column: Column, spark_type: str) -> Reading:
