@@ -83,7 +83,7 @@ class GroupBatches:
         self._range = log_range
         self._kernels = kernels
         self._data = np.empty(DATA_BYTES, dtype=np.uint8)
-        self._collected = read_only(memoryview(self._data))
+        self._collected = read_only(self._data)
         self._groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
         self._events = np.empty((DATA_BYTES // EVENT_BYTES_MIN, EventColumn.COLUMNS), dtype=np.int64)
         self._state = np.zeros(Field.SIZE, dtype=np.int64)

@@ -26,14 +26,17 @@ SHOWN = {  # values that the kernel writes as text, and how many bytes they have
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a column is read: the kernel's step, and what its numbers are."""
+    """How a column is read: the kernel's step, and what its numbers are.
+
+    Attributes:
+        what: number, text, or bytes; shown: bytes of which the kernel makes what `text_op` says; code: a number
+            that encodes a value; value: bytes that do.
+    """
 
     op: RowOp
     first: int
     second: int
-    what: (
-        str  # number, text, bytes; shown: as `text_op` says; code: a number that encodes a value; value: bytes that do
-    )
+    what: str
 
 
 def reading_of(column: Column, spark_type: str) -> Reading:

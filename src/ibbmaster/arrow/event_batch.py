@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.ibb.file_name import format_file_name
@@ -129,7 +128,7 @@ def _place_text(gtid: str, file_name: str, offset: int) -> str:
     return f"group {gtid} at {file_name} offset {offset}" if file_name else f"group {gtid}"
 
 
-def read_only(data: Buffer) -> Any:
+def read_only(data: Any) -> Any:
     """Bytes as the array that kernels take: they are compiled for one that is not writable, as that of a long event."""
     array = np.frombuffer(data, dtype=np.uint8)
     array.flags.writeable = False
