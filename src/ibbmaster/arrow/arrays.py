@@ -167,7 +167,7 @@ def shown_array(
     count = len(starts)
     offsets = np.empty(count + 1, dtype=np.int32)
     text = np.empty(count * TEXT_SIZES[op], dtype=np.uint8)
-    used = kernels.write_texts(data, starts, sizes, valid, count, op, argument, offsets, text)
+    used = kernels.write_texts(data, starts, sizes, valid, count, int(op), argument, offsets, text)
     if used < 0:
         return None
     return pa.Array.from_buffers(pa.string(), count, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(text[:used])])

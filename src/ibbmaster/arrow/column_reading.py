@@ -75,7 +75,7 @@ def reading_of(column: Column, spark_type: str) -> Reading:
 
 
 def text_op(column: Column) -> tuple[TextOp, int]:
-    """How the kernel shows values as text: with so many digits of a second, or of so many bytes at most."""
+    """How the kernel shows values as text: with these digits of a second, or of these bytes at most."""
     return SHOWN.get(column.kind) or (TextOp.TIME, column.scale)
 
 

@@ -15,7 +15,7 @@ PAIRS = np.frombuffer(b"".join(b"%02d" % number for number in range(100)), dtype
 
 @inlined
 def put_two(out, at, value):
-    """Write two digits; returns the offset behind them."""
+    """Write two digits; returns the offset after them."""
     pair = uint64(2) * uint64(value)
     out[at], out[at + 1] = PAIRS[pair], PAIRS[pair + uint64(1)]
     return at + 2
@@ -23,7 +23,7 @@ def put_two(out, at, value):
 
 @jit
 def put_digits(out, at, value, count):
-    """Write the last `count` digits of a number; returns the offset behind them."""
+    """Write the last `count` digits of a number; returns the offset after them."""
     place = at + count - 1
     while place > at:
         rest = value // uint64(100)
@@ -38,7 +38,7 @@ def put_digits(out, at, value, count):
 
 @jit
 def put_number(out, at, value, width):
-    """Write a number with zeros in front up to a width; returns the offset behind it."""
+    """Write a number with zeros in front up to a width; returns the offset after it."""
     count = 1
     while count < 20 and value >= LIMITS[uint64(count)]:
         count += 1
@@ -47,7 +47,7 @@ def put_number(out, at, value, width):
 
 @jit
 def put_date(out, at, year, month, day):
-    """Write a date; returns the offset behind it."""
+    """Write a date; returns the offset after it."""
     at = put_digits(out, at, uint64(year), 4)
     out[at] = MINUS
     at = put_two(out, at + 1, month)
@@ -57,7 +57,7 @@ def put_date(out, at, year, month, day):
 
 @jit
 def put_clock(out, at, hour, minute, second, microsecond, digits):
-    """Write hours, minutes, seconds and so many digits of a second; returns the offset behind them."""
+    """Write hours, minutes, seconds and some digits of a second; returns the offset after them."""
     at = put_number(out, at, uint64(hour), 2)
     out[at] = COLON
     at = put_two(out, at + 1, minute)

@@ -386,7 +386,7 @@ class RowOp(IntEnum):
 
 
 class TextOp(IntEnum):
-    """How a value is shown as text, of which one has at most so many bytes: TEXT_SIZES."""
+    """How a value is shown as text, of at most TEXT_SIZES bytes."""
 
     UUID = 0
     INET4 = 1

@@ -33,7 +33,7 @@ def byte_of(data, start, size, index):
 
 @inlined
 def put_uuid(out, at, data, start, size):
-    """Write a UUID; returns the offset behind it."""
+    """Write a UUID; returns the offset after it."""
     is_reordered = (
         byte_of(data, start, size, REORDERED_VARIANT_BYTE) & UUID_VARIANT_BIT != 0
         and 0 < byte_of(data, start, size, REORDERED_VERSION_BYTE) < REORDERED_VERSION_END
@@ -50,7 +50,7 @@ def put_uuid(out, at, data, start, size):
 
 @jit
 def put_inet4(out, at, data, start, size, first):
-    """Write four bytes from number `first` on as dotted decimals; returns the offset behind them."""
+    """Write four bytes from number `first` on as dotted decimals; returns the offset after them."""
     for index in range(first, first + 4):
         if index > first:
             out[at] = POINT
@@ -67,7 +67,7 @@ def word_of(data, start, size, index):
 
 @inlined
 def put_word(out, at, word):
-    """Write a word in hexadecimal digits without zeros in front; returns the offset behind it."""
+    """Write a word in hexadecimal digits without zeros in front; returns the offset after it."""
     shift = 12
     while shift and not word >> shift:
         shift -= 4
@@ -81,7 +81,7 @@ def put_word(out, at, word):
 
 @jit
 def put_inet6(out, at, data, start, size):
-    """Write an INET6; returns the offset behind it."""
+    """Write an INET6; returns the offset after it."""
     gap, gap_size, begin = 0, 0, 0
     for index in range(WORDS + 1):
         if index == WORDS or word_of(data, start, size, index):
@@ -113,7 +113,7 @@ def put_inet6(out, at, data, start, size):
 
 @jit
 def put_time(out, at, data, start, digits):
-    """Write a TIME with so many digits of a second; returns the offset behind it, -1 if it is none."""
+    """Write a TIME with some digits of a second; returns the offset after it, -1 if it is none."""
     part_size = (digits + 1) // 2
     packed = int64(big(data, start, 3 + part_size)) - (int64(0x800000) << 8 * part_size)
     if packed < 0:
@@ -132,7 +132,7 @@ def put_time(out, at, data, start, digits):
 def write_texts(data, starts, sizes, valid, count, op, argument, offsets, out):
     """Write values as texts side by side; absent ones are empty. `out` has room for the longest ones.
 
-    `argument` is how many digits of a second a TIME has, or how many bytes the others have at most.
+    `argument` is the digits of a second of a TIME, and the most bytes of the others.
     Returns how many bytes they take, -1 if one of them is for the reference.
     """
     at = int64(0)
