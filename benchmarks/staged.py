@@ -1,17 +1,19 @@
 """A log served through stages: `python -m benchmarks.staged DIR STAGE` prints its port, and serves until it is killed.
 
-STAGE is one of `STAGES`.
+STAGE is one of `STAGES` or `GROUP_STAGES`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import threading
 from pathlib import Path
 
 import ibbmaster
 from benchmarks.replica import Account
+from ibbmaster.api.log import Log
 from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load
@@ -28,6 +30,23 @@ STAGES = {
     "all": "stages that count, before and behind the faults",
     "witness": "a primary of tests, which notes every event",
 }
+GROUP_STAGES = {  # each is about every group
+    "range": "a range with an end",
+    "tables": "a filter that leaves every table",
+    "rename": "other names for tables that do not come",
+    "numbers": "another server id",
+    "played": "a recording at the pace max",
+}
+
+
+def part(log: Log, stage: str) -> Log:
+    """The log with the stage of groups of this name."""
+    if stage == "range":
+        return log.through(until=str(log.position))
+    if stage == "played":
+        return log.played("max")
+    options = {"tables": {"only": "*.*"}, "rename": {"rename": "no=such"}, "numbers": {"map_server_id": "1=7"}}
+    return log.through(**options[stage])  # type: ignore[arg-type]
 
 
 def staged(options: PrimaryOptions, stage: str) -> PrimaryOptions:
@@ -50,13 +69,16 @@ def main() -> None:
     """Serve."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.staged", description=main.__doc__)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("stage", choices=STAGES)
+    parser.add_argument("stage", choices=[*STAGES, *GROUP_STAGES])
     args = parser.parse_args()
     load(KernelSet.SERVE)
     account = Account(port=0)
     checked = check_options(tls="off", user=account.user, password=account.password)
-    checked = dataclasses.replace(checked, primary=staged(checked.primary, args.stage))
-    with ibbmaster.open(args.directory) as log, serve_checked(log, checked) as primary:
+    if args.stage in STAGES:
+        checked = dataclasses.replace(checked, primary=staged(checked.primary, args.stage))
+    with ibbmaster.open(args.directory) as opened, contextlib.ExitStack() as stack:
+        log = opened if args.stage in STAGES else part(opened, args.stage)
+        primary = stack.enter_context(serve_checked(log, checked))
         print(primary.port, flush=True)
         threading.Event().wait()
 

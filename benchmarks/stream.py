@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from benchmarks.figures import Bench, Figure, Target, rows, spread
 from benchmarks.servers import Contender, ibbmaster, mariadb, plain_server, staged
-from benchmarks.staged import STAGES
+from benchmarks.staged import GROUP_STAGES, STAGES
 from benchmarks.workloads import WORKLOADS, prepare
 
 CONSUMER_TIMEOUT_S = 900
@@ -144,6 +144,27 @@ def through_a_stage(bench: Bench) -> Iterator[Figure]:
             limit_name="no stage",
             target=None if name == "witness" else Target(value=1.15, of="limit", is_ceiling=True),
             note=f"{speed[name]:,.0f} MB/s, without {speed[bare.name]:,.0f}",
+        )
+
+
+@rows("group-stage", is_further=True)
+def through_a_group_stage(bench: Bench) -> Iterator[Figure]:
+    """W1 through each stage of groups alone, which takes the reference way, beside a primary without one."""
+    _, directory = prepare(WORKLOADS["W1"], bench.peer, bench.base, bench.pick(*WORKLOADS["W1"].scales))
+    with contextlib.ExitStack() as stack:
+        bare = stack.enter_context(ibbmaster(directory))
+        others = [stack.enter_context(staged(directory, name)) for name in GROUP_STAGES]
+        work = {one.name: lambda one=one: one_run(one, 1, seconds=bench.pick(*SLOW_S)) for one in (bare, *others)}
+        found = bench.rounds(work)
+    speed = {name: statistics.median(run.mb_per_s for run in runs) for name, runs in found.items()}
+    for name, what in GROUP_STAGES.items():
+        yield Figure(
+            name=f".ibb W1, 1 consumer, {what}",
+            unit="MB/s",
+            ours=speed[name],
+            spread=spread([run.mb_per_s for run in found[name]]),
+            limit=speed[bare.name],
+            limit_name="no stage",
         )
 
 

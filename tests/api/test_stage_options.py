@@ -58,3 +58,9 @@ def test_a_pattern_about_no_table_is_refused_with_the_tables_there_are(capsys):
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
     assert said.err.startswith("ibbmaster: no table of this log matches x.*: it has ")
+
+
+def test_a_day_that_reads_as_a_gtid_is_named() -> None:
+    with ibbmaster.open(TYPES) as log, pytest.raises(ConfigurationError) as refused:
+        log.through(until="2030-01-01")
+    assert str(refused.value).endswith("to name a day, write --until '2030-01-01 00:00'")

@@ -75,7 +75,7 @@ def test_each_line_of_input_is_a_step():
 
 REFUSED = {
     "a pace that is none": (["--pace", "fast"], "pace 'fast': expected original, max, step"),
-    "no round": (["--loop", "-1"], "--loop -1: expected at least 1"),
+    "no round": (["--loop", "-1"], "-1 rounds: expected at least 1"),
     "a range that ends before it begins": (["--after", "0-1-9", "--until", "0-1-3"], "nothing is in this range"),
     "a time before the log": (["--after", "2020-01-01 00:00Z"], "is before this log, which begins at 2026-11-20"),
     "a table that is not there": (["--only", "no.table"], "no table of this log matches no.table: it has "),

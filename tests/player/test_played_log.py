@@ -12,6 +12,7 @@ import pytest
 import ibbmaster
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.gtid import GtidState
+from ibbmaster.player import played_log
 from ibbmaster.player.pace import Pace
 from ibbmaster.player.played_log import PlayedLog
 from tests.stages.test_engine import sent_gtids
@@ -35,6 +36,22 @@ def played(name: str, pace: float, clock: Clock, **options) -> PlayedLog:
 def times_of(name: str) -> list[tuple[int, object]]:
     with ibbmaster.open(FIXTURES / name) as log:
         return [(group.timestamp, group.gtid) for group in log]
+
+
+def test_a_recording_without_end_goes_as_far_as_it_is_read_and_a_round_more(monkeypatch):
+    monkeypatch.setattr(played_log, "ADVANCE_MAX", 7)
+    with ibbmaster.open(FIXTURES / "ibb/types") as opened:
+        log = opened.played("max", rounds=None).player
+        size = len(times_of("ibb/types"))
+        for round_no in range(4):
+            for _ in range(size):
+                log.advance()
+            assert log.count == size * max(1, round_no)
+            groups = log.groups(log.start_of_file())
+            seen = [groups.next_group() for _ in range(size * round_no + 1)]
+            assert None not in seen
+            groups.close()
+        assert not log.is_over
 
 
 def read_all(groups) -> list[object]:
@@ -133,6 +150,24 @@ def test_a_recording_that_cannot_be_read_on_is_an_error_where_that_is(tmp_path):
         groups = log.groups(log.start_of_file())
         with pytest.raises(IbbMasterError):
             read_all(groups)
+
+
+def test_tables_are_those_of_the_moment_also_where_the_recording_begins_later():
+    """Of what comes before the part all is known, of what comes in it what is logged by now."""
+    with ibbmaster.open(FIXTURES / "ibb/xa-and-ddl") as log:
+        recording = log.through(after="0-1-20", until="0-1-60").played("step")
+        recording.player.start()
+        recording.player.step(5)
+        past = recording.player.with_past
+        found = [
+            group.gtid.seq_no
+            for one in past.ranges(past.start_of_file().position, past.end(), size=1)
+            for group in past.groups_in(one)
+        ]
+        assert found == list(range(1, 26))
+        assert read_all(past.groups(past.start_of_file()))[-1].seq_no == 25
+        assert past.state() == recording.state
+        assert [file.name for file in past.files()] == [file.name for file in log.files][:1]
 
 
 def test_what_is_appended_later_is_no_part_of_the_recording(tmp_path):

@@ -21,7 +21,7 @@ LOGS = ("ibb/domains", "ibb/types", "ibb/xa-and-ddl", "classic/10.11/domains", "
 ROUNDS = 3
 
 
-def repeated(name: str, rounds: int = ROUNDS, **part) -> RepeatedLog:
+def repeated(name: str, rounds: int | None = ROUNDS, **part) -> RepeatedLog:
     log = ibbmaster.open(FIXTURES / name)
     return RepeatedLog(log.through(**{"until": str(log.position), **part}).engine, rounds)
 
@@ -78,13 +78,24 @@ def test_a_part_of_a_log_is_repeated_after_what_is_before_it(dumped):
 
 
 def test_without_an_end_it_goes_on_as_far_as_it_is_read():
-    log = repeated("ibb/types", 1 << 40)
+    log = repeated("ibb/types", None)
     size = log.round_count
     assert sum(1 for _ in groups_of(log, 5 * size + 1)) == 5 * size + 1
     assert not log.is_over
     assert log.state().highest_seq_no(0) == 6 * 151
     names = [file.name for file in log.files()]
     assert len(set(names)) == len(names)
+
+
+def test_it_ends_where_the_numbers_of_a_domain_end():
+    with pytest.raises(
+        ConfigurationError, match=r"^the numbers of domain 1 end after 3 rounds, as a round takes 46116860"
+    ):
+        repeated("classic/11.8/domains", 4)
+    log = repeated("classic/11.8/domains", None)
+    found = list(groups_of(log))
+    assert len(found) == 3 * log.round_count
+    assert log.is_over
 
 
 def test_groups_of_each_round_are_valid_by_every_way_to_read_them():

@@ -53,6 +53,30 @@ seconds = 60
 """
 
 
+LATE = """
+clock = "connection"
+[tables]
+"shop.t" = {id = "int primary key"}
+[[group]]
+at = 0.0
+changes = [{insert = "shop.t", values = {id = 1}}]
+"""
+
+
+def test_the_clock_of_a_scenario_may_begin_with_the_first_connection():
+    """A consumer that comes late sees what is recorded at its time, and not all of it at once."""
+    with parse_scenario(LATE).serving() as primary:
+        before = str(primary.log.position)
+        assert not primary.witness.wait(lambda: str(primary.log.position) != before, 0.2)
+        assert listen_in(primary.port).packets
+        assert primary.witness.wait(lambda: str(primary.log.position) != before, 60)
+
+
+def test_a_clock_that_is_none_is_refused():
+    with pytest.raises(ConfigurationError, match="clock: 'noon': expected serving or connection"):
+        parse_scenario('clock = "noon"')
+
+
 def test_a_scenario_writes_its_log_and_does_its_faults():
     with parse_scenario(SHOP).serving() as primary:
         assert [(row["id"], str(row["total"]), row["note"]) for row in primary.table("shop.orders").rows] == [
@@ -106,7 +130,7 @@ WRONG = {
     "no TOML": ("a = ", "no TOML: "),
     "a key twice": ("seed = 1\nseed = 2", "no TOML: "),
     "too deep": ("a = " + "[" * 100_000, "no TOML"),
-    "a strange key": ("faults = []", "'faults' means nothing here; expected seed, primary"),
+    "a strange key": ("faults = []", "'faults' means nothing here; expected seed, clock, primary"),
     "a strange key of the primary": ("[primary]\nport = 5", "primary: 'port' means nothing here"),
     "another type": ('seed = "1"', "seed '1': expected a whole number"),
     "a truth for a number": ("[primary]\nserver_id = true", "primary.server_id True: expected a whole number"),

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NoReturn, Self, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from ibbmaster.api.given_time import parse_time
 from ibbmaster.api.group import Group, RowShapes
@@ -39,7 +39,7 @@ from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.player.pace import Pace
 from ibbmaster.player.played_log import PlayedLog
-from ibbmaster.player.repeated_log import ENDLESS, RepeatedLog
+from ibbmaster.player.repeated_log import RepeatedLog
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.history import SchemaHistory
@@ -52,6 +52,7 @@ from ibbmaster.store.redo_check import RedoReport
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from ibbmaster.arrow.read_options import ReadOptions
     from ibbmaster.stages.engine import StagedLog
 
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
@@ -326,7 +327,8 @@ class Log:
         the log later is not part of the recording.
 
         Raises:
-            ConfigurationError: `pace` is none of these, or there is nothing to play.
+            ConfigurationError: `pace` is none of these, there is nothing to play, or the numbers of a domain end
+                in these rounds.
             FormatError, ClassicFormatError, StoreError: the log cannot be read.
         """
         speed = Pace.parse(pace)
@@ -336,7 +338,7 @@ class Log:
             raise ConfigurationError(f"{self.path}: there is no transaction to play")
         engine: LogEngine = self._engine if self._engine.is_over else self.through(until=str(self.position)).engine
         if rounds != 1:
-            engine = RepeatedLog(engine, ENDLESS if rounds is None else rounds)
+            engine = RepeatedLog(engine, rounds)
         return PlayedView(self, PlayedLog(engine, speed, time.monotonic, starts_when_read=starts_when_read))
 
     def find_name_case(self) -> NameCase:
@@ -413,7 +415,7 @@ class Log:
             import pyarrow as pa
 
         from ibbmaster.arrow.plan import find_fields, plan_tasks
-        from ibbmaster.arrow.read_options import ReadOptions, with_keys
+        from ibbmaster.arrow.read_options import with_keys
         from ibbmaster.arrow.reading import read_task
         from ibbmaster.arrow.shape import arrow_schema
         from ibbmaster.kernel.cache import KernelSet
@@ -422,26 +424,34 @@ class Log:
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
         self.bring_to_files()
         self.stored.expect_whole()
-        options = ReadOptions(
-            path=str(self.path.absolute()),
-            is_classic=self.stored.is_classic,
+        options = self.read_options(
             table=table,
             tables=() if table is None else (table,),
             starting_gtid=None if after is None else str(as_position(after)),
             ending_gtid=None if until is None else str(as_position(until)),
             columns=tuple(columns),
-            declarations={name: dict(declared) for name, declared in self._schema.items()},
             schema_mode=mode,
             schema_at=schema_at,
             completes_keys=complete_keys,
             uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
-            name_case=self.name_case,
-            row_event_max=self.row_event_max,
         )
         options = with_keys(options)
         fields = find_fields(options)
         batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
         return pa.Table.from_batches(batches, schema=arrow_schema(fields))
+
+    def read_options(self, **given: Any) -> ReadOptions:
+        """The options with which record batches of this log are read; `given` are more of their fields."""
+        from ibbmaster.arrow.read_options import ReadOptions
+
+        return ReadOptions(
+            path=str(self.path.absolute()),
+            is_classic=self.stored.is_classic,
+            declarations={name: dict(declared) for name, declared in self._schema.items()},
+            name_case=self.name_case,
+            row_event_max=self.row_event_max,
+            **given,
+        )
 
     @property
     def stored_bytes(self) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from ibbmaster.api.given_time import GivenTime, is_time, parse_time, shown_time
+from ibbmaster.api.given_time import GivenTime, is_date, is_time, parse_time, shown_time
 from ibbmaster.api.option import NamedOption, Option, flag_of, named_options
-from ibbmaster.errors import ConfigurationError
+from ibbmaster.errors import ConfigurationError, PositionError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.schema.name_case import NameCase
 
@@ -147,7 +147,14 @@ def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCa
     check_stages(options)
     notes: list[str] = []
     after, until = _place(log, options, "after", notes), _place(log, options, "until", notes)
-    span = None if after is None and until is None else span_of(log, after, until)
+    try:
+        span = None if after is None and until is None else span_of(log, after, until)
+    except PositionError as error:
+        days = [name for name in ("after", "until") if is_date(str(options.get(name)))]
+        if not days:
+            raise
+        day = f"{flag_of(days[0])} '{options.get(days[0])} 00:00'"
+        raise ConfigurationError(f"{error}; to name a day, write {day}") from None
     stages = list(_stages(log.state(), options, find_case))
     return StagedLog(log, stages, span, notes=notes)
 

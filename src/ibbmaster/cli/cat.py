@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import ibbmaster
+    from ibbmaster.position import LogPosition
     from ibbmaster.printing.content import Printer
+    from ibbmaster.printing.output import GroupOutput
 
 FORMATS = ("json", "mariadb-binlog", "sql", "csv")
 EXAMPLES = """examples:
@@ -90,8 +92,11 @@ def run(args: argparse.Namespace) -> int:
         with opened_output(args.output) as target, progress(is_wanted=args.output is not None) as bar:
             output = GroupOutput(target)
             output.write([printer.begin()])
+            begin = _print_fast(log, args, output)
             advance = _advancing(log, bar.reach)
-            for group in groups:
+            for group in () if begin is None else groups:
+                if begin is not None and group.start < begin:
+                    continue
                 with placed(group):
                     output.write(printer.group(group))
                 advance(group)
@@ -121,6 +126,35 @@ def _schema_text(path: Path | None) -> str:
     except (OSError, UnicodeDecodeError) as error:
         problem = error.strerror if isinstance(error, OSError) else "is not text in UTF-8"
         raise ConfigurationError(f"--schema: {path}: {problem}") from None
+
+
+def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutput) -> LogPosition | None:
+    """Print what kernels print; where the rest begins, None if that was all.
+
+    What is damaged is left to the reference, which says what it is.
+    """
+    from ibbmaster.errors import IbbMasterError
+    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.loading import do_pay, load
+    from ibbmaster.position import LOG_START
+
+    is_fast = args.format == "json" and args.on_undecodable == "fail" and not hasattr(log, "staged")
+    if not is_fast or not do_pay(KernelSet.READ, log.stored_bytes):
+        return LOG_START
+    try:
+        from ibbmaster.printing.fast_lines import FastLines
+    except ModuleNotFoundError:  # Arrow is an extra
+        return LOG_START
+    kernels = load(KernelSet.READ)
+    if kernels is None:
+        return LOG_START
+    fast = FastLines(log, kernels)
+    try:
+        for run in fast.runs():
+            output.write(run)
+    except IbbMasterError:
+        return fast.position
+    return None
 
 
 def _printer(args: argparse.Namespace, log: ibbmaster.Log) -> Printer:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.api.stage_options import expect_tables, given_stages
 from ibbmaster.cli import credentials, serve
 from ibbmaster.cli.arguments import add_log
-from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
     import trio
@@ -28,7 +27,6 @@ EXAMPLES = """examples:
   ibbmaster replay captured --pace max --loop --kinds rows   load without end
 """
 PROGRESS_S = 0.5
-ENDLESS = 0
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,7 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--loop",
         type=int,
         nargs="?",
-        const=ENDLESS,
+        const=None,
         default=1,
         metavar="N",
         help="play it N times, or without end, each time with newer GTIDs and later times",
@@ -82,8 +80,6 @@ def run(args: argparse.Namespace) -> int:
     import ibbmaster
     from ibbmaster.api.serving import check_options
 
-    if args.loop < 0:
-        raise ConfigurationError(f"--loop {args.loop}: expected at least 1")
     options: Any = serve.serving_options(args)
     stages: Any = given_stages(options)
     checked = check_options(**{name: value for name, value in options.items() if name not in stages})
@@ -97,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
                 log.info("%s", note)
             expect_tables(part.staged)
             chosen = part
-        played = chosen.played(args.pace, rounds=args.loop or None, starts_when_read=args.start_when_connected)
+        played = chosen.played(args.pace, rounds=args.loop, starts_when_read=args.start_when_connected)
         trio.run(functools.partial(_play, played, checked, args))
     return 0
 

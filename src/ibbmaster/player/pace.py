@@ -36,6 +36,10 @@ class Pace:
     def is_stepped(self) -> bool:
         return self.factor == 0
 
+    @property
+    def is_unlimited(self) -> bool:
+        return math.isinf(self.factor)
+
     def due(self, begun_at: float, first_time: float, time: float) -> float:
         """When a group of a time is due in a recording whose first group is of another, played from a moment on."""
         if self.is_stepped:

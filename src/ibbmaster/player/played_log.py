@@ -17,11 +17,16 @@ from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.player.pace import Pace
+from ibbmaster.player.repeated_log import RepeatedLog
 from ibbmaster.position import LogPosition
+
+ADVANCE_MAX = 10_000  # groups that are logged at once: no call takes long, however fast a recording is played
 
 
 class PlayedLog(LogEngine):
     """A part of a log that is over, played. Thread-safe.
+
+    As fast as can be and without end, each round is there once a reader has come to the end of the one before.
 
     Attributes:
         last_gtid, last_time: of the newest group that is logged so far, seconds since 1970 in the recording.
@@ -47,8 +52,10 @@ class PlayedLog(LogEngine):
         self._first_time: int | None = None
         self._state = plan.state.copy()
         self._end = plan.position
+        self._asked = plan.position  # the furthest place that a reader has come to
         self._failure: IbbMasterError | None = None
         self._begun_at = None if starts_when_read else clock()
+        self._goes_by_readers = pace.is_unlimited and isinstance(log, RepeatedLog) and log.is_endless
         self._steps = 0  # that were asked for and not taken
         self._seen = 0  # groups, by who waits
         self.count = 0
@@ -77,10 +84,10 @@ class PlayedLog(LogEngine):
                 self._first_time = time
 
     def advance(self) -> bool:
-        """Log what is due now; whether that is anything."""
+        """Log what is due now, or much of it; whether that is anything."""
         with self._lock:
             before = self.count
-            while self._next is not None and self._is_due():
+            while self._next is not None and self.count - before < ADVANCE_MAX and self._is_due():
                 group = self._next
                 self._end = group.end
                 self.count += 1
@@ -97,6 +104,9 @@ class PlayedLog(LogEngine):
         assert self._next is not None
         if self._next.gtid is None:
             return True
+        if self._goes_by_readers:
+            assert isinstance(self._log, RepeatedLog)
+            return self._next.start < self._log.end_of_round(self._asked)
         return self._steps > 0 if self._pace.is_stepped else self._clock() >= self._due()
 
     def _due(self) -> float:
@@ -165,7 +175,8 @@ class PlayedLog(LogEngine):
 
     @property
     def with_past(self) -> LogEngine:
-        return self
+        past = self._log.with_past
+        return self if past is self._log else PlayedPast(self, past)
 
     @property
     def checksum_algorithm(self) -> ChecksumAlgorithm | None:
@@ -178,8 +189,11 @@ class PlayedLog(LogEngine):
         Raises:
             IbbMasterError: the recording cannot be read on.
         """
-        if group.start >= self._end:
-            self.advance()
+        while group.start >= self._end:
+            with self._lock:
+                self._asked = max(self._asked, group.start)
+            if not self.advance():
+                break
         if group.start >= self._end and self._failure is not None:
             raise self._failure
         return group.start < self._end
@@ -194,6 +208,50 @@ class PlayedLog(LogEngine):
             self.advance()
         has_grown, self._seen = self.count != self._seen, self.count
         return has_grown
+
+
+class PlayedPast(LogEngine):
+    """A recording as it is played, with what was logged before it."""
+
+    def __init__(self, played: PlayedLog, log: LogEngine) -> None:
+        self._played = played
+        self._log = log
+
+    def close(self) -> None:
+        """It is the recording that is closed."""
+
+    def file_name(self, file_no: int) -> str:
+        return self._log.file_name(file_no)
+
+    def files(self) -> list[LogFile]:
+        return [file for file in self._log.files() if file.file_no <= self.end().file_no]
+
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        return self._played.end()
+
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        return self._played.state()
+
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
+        return self._log.seek(position, only_cached=only_cached)
+
+    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
+        return self._log.start_of_file(file_no)
+
+    def groups(self, plan: ReadPlan) -> PlayedGroups:
+        return PlayedGroups(self._played, self._log.groups(plan))
+
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        for group in self._log.groups_in(log_range, on_fault=on_fault):
+            if not self._played.has(group):
+                return
+            yield group
+
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        return self._log.ranges(start, min(end, self.end()), size=size)
+
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        return self._played.wait_for_growth(timeout_s)
 
 
 class PlayedGroups(EventGroups):

@@ -16,14 +16,13 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
-from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.gtid import SEQ_NO_MAX, Gtid, GtidPosition, GtidState
 from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
 from ibbmaster.stages.renumbering import Repetition
 
 _NUMBER = re.compile(r"\d+(?=\D*$)", re.ASCII)
-ENDLESS = 1 << 40  # rounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +36,14 @@ class RoundPlan(ReadPlan):
 class RepeatedLog(LogEngine):
     """A part of a log that is over, `rounds` times. Thread-safe as that is."""
 
-    def __init__(self, log: LogEngine, rounds: int = ENDLESS) -> None:
-        """Reads the recording once: its numbers and times.
+    def __init__(self, log: LogEngine, rounds: int | None = None) -> None:
+        """Reads the recording once: its numbers and times. Without `rounds` it ends where the numbers of a domain do.
 
         Raises:
-            ConfigurationError: there is nothing to repeat.
+            ConfigurationError: there is nothing to repeat, or so often.
             IbbMasterError: the recording cannot be read.
         """
         self._log = log
-        self._rounds = rounds
         self._begin = log.start_of_file()
         self._finish = log.state()
         self._files = [
@@ -62,6 +60,15 @@ class RepeatedLog(LogEngine):
         if not times:
             raise ConfigurationError("there is no transaction to repeat")
         self._steps = highest
+        domain_id = max(highest, key=lambda one: highest[one])
+        possible = SEQ_NO_MAX // highest[domain_id]
+        if rounds is not None and rounds > possible:
+            raise ConfigurationError(
+                f"the numbers of domain {domain_id} end after {possible} rounds, as a round takes {highest[domain_id]} "
+                "of them: play fewer, or without that domain"
+            )
+        self._rounds = possible if rounds is None else rounds
+        self.is_endless = rounds is None
         self._seconds = max(times) - min(times) + 1
         self._known = 0  # the last round that a reader has come to
         self.round_count = len(times)  # groups of a round
@@ -87,6 +94,10 @@ class RepeatedLog(LogEngine):
         """The round of a file, and the number of that file in the recording."""
         round_no, index = divmod(file_no - self._first_no(), self._shift())
         return round_no, self._first_no() + index
+
+    def end_of_round(self, position: LogPosition) -> LogPosition:
+        """Where the round of a place ends."""
+        return self.place(self._log.end(), self._round_of(position.file_no)[0])
 
     def place(self, position: LogPosition, round_no: int) -> LogPosition:
         """A place of the recording in a round."""

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 from ibbmaster.api.group import Change, Event, Group, UndecodableValue
 from ibbmaster.errors import EventError
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event
+from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
 from ibbmaster.event.types import EventType
@@ -88,20 +89,29 @@ class GroupContent:
 
     def _statement(self, event: Event) -> LoggedStatement | None:
         """The statement of an event, if it has one that took effect."""
-        event_type = event.header.event_type
-        if event_type == EventType.XA_PREPARE:
-            return _made(f"XA PREPARE {self.head.xid}")
-        if event_type not in STATEMENT_TYPES:
-            return None
         try:
-            statement = decode_statement(event.data)
+            return statement_of(event.data, self.head)
         except EventError as error:
             raise self._here(error) from None
-        is_frame = statement.text[:FRAME_SIZE].upper().startswith(FRAME)
-        return None if is_frame or not statement.has_effect else statement
 
     def _here(self, error: EventError) -> EventError:
         return EventError(f"group {self._group.gtid}: {error}")
+
+
+def statement_of(event: bytes, head: GtidEvent) -> LoggedStatement | None:
+    """The statement of an event of a group, if it has one that took effect and says more than that the group ends.
+
+    Raises:
+        EventError: the event is damaged.
+    """
+    event_type = event[TYPE_OFFSET]
+    if event_type == EventType.XA_PREPARE:
+        return _made(f"XA PREPARE {head.xid}")
+    if event_type not in STATEMENT_TYPES:
+        return None
+    statement = decode_statement(event)
+    is_frame = statement.text[:FRAME_SIZE].upper().startswith(FRAME)
+    return None if is_frame or not statement.has_effect else statement
 
 
 def _made(text: str) -> LoggedStatement:

@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from ibbmaster.api.group import Group, Row, UndecodableValue
+from ibbmaster.event.gtid_event import GtidEvent
+from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.printing.content import GroupContent, RowItem, StatementItem
 
 # What a terminal obeys, breaks lines or turns their direction, and JSON takes as it is; and halves of letters.
@@ -62,32 +65,40 @@ class JsonLines:
             EventError: an event is damaged, or a value cannot be read.
         """
         content = GroupContent(group, keeps_bytes=self._keeps_bytes)
-        head = content.head
-        fields: dict[str, object] = {
-            "gtid": str(head.gtid),
-            "time": time_text(content.timestamp),
-            "domain": head.gtid.domain_id,
-            "server_id": head.gtid.server_id,
-        }
-        if head.commit_id is not None:
-            fields["commit_id"] = head.commit_id
-        if head.xid is not None:
-            fields["xid"] = str(head.xid)
-        begin = json_text(fields)[:-1]
+        begin = head_text(content.head, content.timestamp)
         for number, item in enumerate(content.items()):
-            yield f'{begin},"number":{number},{json_text(_fields(item))[1:]}\n'.encode()
+            yield f'{begin},"number":{number},{_item_text(item)}\n'.encode()
 
 
-def _fields(item: RowItem | StatementItem) -> dict[str, object]:
-    if isinstance(item, StatementItem):
-        kind = "ddl" if item.is_ddl else "statement"
-        return {"kind": kind, "database": item.statement.database, "statement": item.statement.text}
-    table, change = item
-    return {
-        "kind": change.kind,
+def head_text(head: GtidEvent, timestamp: int) -> str:
+    """How the lines of a group begin."""
+    gtid = head.gtid
+    text = f'{{"gtid":"{gtid}","time":"{time_text(timestamp)}","domain":{gtid.domain_id},"server_id":{gtid.server_id}'
+    if head.commit_id is not None:
+        text += f',"commit_id":{head.commit_id}'
+    return text if head.xid is None else f'{text},"xid":"{head.xid}"'
+
+
+def statement_text(statement: LoggedStatement, *, is_ddl: bool) -> str:
+    """What a line says of a statement."""
+    kind = "ddl" if is_ddl else "statement"
+    return json_text({"kind": kind, "database": statement.database, "statement": statement.text})[1:]
+
+
+def change_begin(table: TableSchema, kind: str) -> str:
+    """What a line says in front of the images of a row."""
+    fields = {
+        "kind": kind,
         "database": table.database,
         "table": table.table,
         "primary_key": [table.columns[number].name for number in table.primary_key],
-        "before": json_row(change.before),
-        "after": json_row(change.after),
     }
+    return json_text(fields)[1:-1]
+
+
+def _item_text(item: RowItem | StatementItem) -> str:
+    if isinstance(item, StatementItem):
+        return statement_text(item.statement, is_ddl=item.is_ddl)
+    table, change = item
+    before, after = json_text(json_row(change.before)), json_text(json_row(change.after))
+    return f'{change_begin(table, change.kind)},"before":{before},"after":{after}}}'

@@ -354,10 +354,9 @@ class Recording:
         day = time.strftime("%Y-%m-%d %H:%M:%S", self._wall)
         yield f"# Recorded by ibbmaster {ibbmaster.__version__} from {self._source}, {day} UTC"
         yield f"# {self.group_count} groups, {self.fault_count} faults, {self.connection_count} connections"
-        yield "# Times are seconds from the first connection on."
         yield "# No password was recorded: ibbmaster serve --scenario takes one by --password-file."
         yield from (_comment(note) for note in self._notes)
-        yield from ("", "seed = 0", "", "[primary]")
+        yield from ("", "seed = 0", 'clock = "connection"  # times are seconds from the first one on', "", "[primary]")
         yield f"profile = {toml_value(profile_of_stream(self._version, self._shape))}"
         if self._version:
             yield f"server_version = {toml_value(self._version)}"

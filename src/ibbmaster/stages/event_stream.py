@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, decode_event_header
+from ibbmaster.event.table_map import TABLE_ID_SIZE
+from ibbmaster.schema.clause import FullName
 
+NAMES_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE + 2  # of a TABLE_MAP, after its flags
 HEAD_SIZE = 80  # bytes: header, table and flags of a row event, also of one in its first fragment
 
 
@@ -29,17 +33,24 @@ class EventStream:
         Raises:
             EventError: the body ends inside an event.
         """
-        for _ in self.pieces():
-            pass
-        self._hold(EVENT_HEADER_SIZE)
-        if not len(self._data):
-            return None
-        header = decode_event_header(self._data)
-        self._hold(min(header.size, HEAD_SIZE))
-        self.head = bytes(self._data[: min(header.size, HEAD_SIZE)])
-        self._left = header.size
-        if len(self.head) < min(header.size, HEAD_SIZE):
-            raise self._cut()
+        if self._left:
+            for _ in self.pieces():
+                pass
+        data = self._data
+        if len(data) < EVENT_HEADER_SIZE:
+            self._hold(EVENT_HEADER_SIZE)
+            data = self._data
+            if not len(data):
+                return None
+        header = decode_event_header(data)
+        size = self._left = header.size
+        wanted = min(size, HEAD_SIZE)
+        if len(data) < wanted:
+            self._hold(wanted)
+            data = self._data
+            if len(data) < wanted:
+                raise self._cut()
+        self.head = bytes(data[:wanted])
         return header
 
     def pieces(self) -> Iterator[memoryview]:
@@ -56,7 +67,11 @@ class EventStream:
 
     def whole(self) -> bytes:
         """All of the event."""
-        return b"".join(self.pieces())
+        left, data = self._left, self._data
+        if len(data) < left:
+            return b"".join(self.pieces())
+        self._left, self._data = 0, data[left:]  # the usual case, without a generator
+        return bytes(data[:left])
 
     def _hold(self, size: int) -> None:
         """Have this number of bytes at hand, if there are as many."""
@@ -68,3 +83,25 @@ class EventStream:
 
     def _cut(self) -> EventError:
         return EventError(f"the group ends inside an event, {self._left - len(self._data)} bytes early")
+
+
+def mapped_table(event: bytes) -> FullName:
+    """The table of a TABLE_MAP event, of which nothing else is read.
+
+    Raises:
+        EventError: it ends inside its names.
+    """
+    at = NAMES_OFFSET
+    if len(event) > at:
+        database = event[at + 1 : at + 1 + event[at]]
+        at += len(database) + 2
+        if len(event) > at:
+            table = event[at + 1 : at + 1 + event[at]]
+            if len(event) > at + 1 + len(table) and event[at] == len(table):
+                return _full_name(database, table)
+    raise EventError(f"TABLE_MAP of {len(event)} bytes ends inside its names")
+
+
+@functools.lru_cache(maxsize=4096)
+def _full_name(database: bytes, table: bytes) -> FullName:
+    return FullName(database.decode("utf-8", "replace"), table.decode("utf-8", "replace"))

@@ -25,11 +25,11 @@ from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
 from ibbmaster.event.rows.partial import FIXED as FRAGMENT
 from ibbmaster.event.rows.partial import FLAG_WHOLE_SIZE, WHOLE_SIZE
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
-from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
+from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.rows.walk import unmapped
-from ibbmaster.schema.clause import FullName, NotUnderstoodError
-from ibbmaster.stages.event_stream import EventStream
+from ibbmaster.schema.clause import NotUnderstoodError
+from ibbmaster.stages.event_stream import EventStream, mapped_table
 from ibbmaster.stages.stage import GroupTransform, emptied
 from ibbmaster.stages.statement_tables import StatementKind, Touched, touched_by
 from ibbmaster.stages.table_pattern import TableChoice
@@ -161,9 +161,7 @@ class _Content:
     # Rows -----------------------------------------------------------------------------------
 
     def _table_map(self, event: bytes) -> Iterator[bytes]:
-        found = decode_table_map(event)
-        name = FullName(found.database.decode("utf-8", "replace"), found.table.decode("utf-8", "replace"))
-        is_left = "rows" in self._kinds and (self._choice is None or self._choice.has_table(name))
+        is_left = "rows" in self._kinds and (self._choice is None or self._choice.has_table(mapped_table(event)))
         self._tables[_table_id(event)] = is_left
         if not is_left:
             self._rows.has_dropped = self._has_dropped = True

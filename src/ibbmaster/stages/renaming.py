@@ -11,14 +11,12 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
 from ibbmaster.event.query import decode_query, encode_query, status_variables
 from ibbmaster.event.statement.logged import STATUS_CHARSET, decode_statement, text_codec
-from ibbmaster.event.table_map import NAME_SIZE_MAX, TABLE_ID_SIZE, decode_table_map
+from ibbmaster.event.table_map import NAME_SIZE_MAX, decode_table_map
 from ibbmaster.event.types import EventType
 from ibbmaster.schema.clause import FullName, NotUnderstoodError
-from ibbmaster.stages.event_stream import EventStream
+from ibbmaster.stages.event_stream import NAMES_OFFSET, EventStream, mapped_table
 from ibbmaster.stages.name_map import NameMap
 from ibbmaster.stages.stage import GroupTransform
-
-_NAMES_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE + 2  # of a TABLE_MAP
 
 
 class NameChange(GroupTransform):
@@ -26,6 +24,7 @@ class NameChange(GroupTransform):
 
     def __init__(self, names: NameMap) -> None:
         self._names = names
+        self._known: dict[FullName, FullName] = {}  # as many as a log has tables
 
     def pass_on(self, group: EventGroup) -> EventGroup | None:
         return EventGroup(
@@ -51,16 +50,18 @@ class NameChange(GroupTransform):
                 raise StageError(f"group {group.gtid} cannot be renamed: {error}") from None
 
     def _table_map(self, header: EventHeader, event: bytes) -> bytes:
-        found = decode_table_map(event)
-        old = FullName(found.database.decode("utf-8", "replace"), found.table.decode("utf-8", "replace"))
-        new = self._names.table(old)
+        old = mapped_table(event)
+        new = self._known.get(old)
+        if new is None:
+            new = self._known[old] = self._names.table(old)
         if new == old:
             return event
-        rest = event[_NAMES_OFFSET + len(found.database) + len(found.table) + 4 :]
+        found = decode_table_map(event)
+        rest = event[NAMES_OFFSET + len(found.database) + len(found.table) + 4 :]
         names = b"".join(_sized(name) for name in (new.database, new.name))
         return encode_event(
             event_type=header.event_type,
-            body=event[EVENT_HEADER_SIZE:_NAMES_OFFSET] + names + rest,
+            body=event[EVENT_HEADER_SIZE:NAMES_OFFSET] + names + rest,
             server_id=header.server_id,
             timestamp=header.timestamp,
             log_pos=header.log_pos,

@@ -30,7 +30,7 @@ class OriginMap(GtidTransform):
     def pass_on(self, group: EventGroup) -> EventGroup | None:
         header, value = decode_event_header(group.gtid_event), decode_gtid_event(group.gtid_event)
         renamed = replace_head(group, replace(value, gtid=self.renamed(value.gtid)), header)
-        return replace_body(renamed, self._header)
+        return replace_body(renamed, self._header) if self.server_ids else renamed
 
     def _header(self, header: EventHeader) -> EventHeader:
         return header._replace(server_id=self.server_ids.get(header.server_id, header.server_id))

@@ -31,13 +31,15 @@ log = logging.getLogger(__name__)
 
 SCENARIO_SIZE_MAX = 16 << 20  # bytes
 _KEYS = {
-    "": ("seed", "primary", "log", "tables", "group", "fault"),
+    "": ("seed", "clock", "primary", "log", "tables", "group", "fault"),
     "primary": (
         *("profile", "server_version", "server_id", "domain", "image", "metadata", "compressed", "fragments"),
         *("user", "password", "tls"),
     ),
     "log": ("directory",),
 }
+
+POLL_S = 0.005  # between two looks whether the first connection has come
 
 Value = TypeVar("Value")
 
@@ -51,6 +53,7 @@ class Scenario:
         directory: a log to begin with; None: an empty one.
         tables: columns of each table that is created first.
         groups: what is logged then; one with a time is logged when that has come.
+        starts_when_connected: times count from the first connection on, and not from the start of serving.
     """
 
     seed: int = 0
@@ -59,6 +62,7 @@ class Scenario:
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     groups: tuple[WrittenGroup, ...] = ()
     faults: tuple[PlannedFault, ...] = ()
+    starts_when_connected: bool = False
 
     @contextlib.contextmanager
     def serving(self, **serving: Unpack[ServingOptions]) -> Iterator[FixturePrimary]:
@@ -125,9 +129,13 @@ class Scenario:
         return sorted(named, key=_moment)[-1].what if named else None
 
     def _follow_clock(self, primary: FixturePrimary, recorded: GroupCopier | None, over: threading.Event) -> None:
-        """Do what has a time, from the moment of serving on; what cannot be logged is said in our own log."""
+        """Do what has a time; what cannot be logged is said in our own log."""
         steps: list[WrittenGroup | PlannedFault] = [*self.groups, *self.faults]
         timed = [(step.at, number, step) for number, step in enumerate(steps) if step.at is not None]
+        if self.starts_when_connected:
+            while not primary.connections:
+                if over.wait(POLL_S):
+                    return
         begun = time.monotonic()
         for at, _, step in sorted(timed, key=lambda entry: entry[:2]):
             if over.wait(max(0.0, begun + at - time.monotonic())):
@@ -182,6 +190,7 @@ def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
     directory = expect("log.directory", str, log["directory"]) if "directory" in log else None
     return Scenario(
         seed=expect("seed", int, given.get("seed", 0)),
+        starts_when_connected=_clock(given) == "connection",
         primary=_primary(expect_table("primary", given.get("primary", {}))),
         directory=None if directory is None else (base or Path()) / directory,
         tables={
@@ -191,6 +200,13 @@ def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
         groups=tuple(_each("group", given, WrittenGroup.of)),
         faults=tuple(_each("fault", given, PlannedFault.of)),
     )
+
+
+def _clock(given: Mapping[str, Any]) -> str:
+    found: str = expect("clock", str, given.get("clock", "serving"))
+    if found not in ("serving", "connection"):
+        raise ConfigurationError(f"clock: {found[:60]!r}: expected serving or connection")
+    return found
 
 
 def _primary(given: Mapping[str, Any]) -> dict[str, Any]:
