@@ -13,8 +13,10 @@ from ibbmaster.classic.exporting import export_pages, export_traditional
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import EventError, FormatError
+from ibbmaster.event.format_description import describe_format, encode_format_description
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidState
+from ibbmaster.info import log_info
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSIC = FIXTURES / "classic"
@@ -74,7 +76,7 @@ def test_the_same_log_gives_the_same_files(tmp_path):
     assert len(one) == 5 + 2
 
 
-# As binlog_in_engine.convert_engine_binlog_max_size
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_max_size.test
 def test_a_file_ends_after_the_group_that_fills_it(tmp_path):
     export(FIXTURES / "ibb/large-groups", tmp_path / "out", max_file_bytes=32 << 10)
     paths = sorted((tmp_path / "out").glob("binlog.0*"))
@@ -96,7 +98,7 @@ def events_in(path):
     return found
 
 
-# As binlog_in_engine.convert_engine_binlog_oob_events
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_oob_events.test
 def test_a_group_that_lies_in_two_files_of_the_log_is_in_one(tmp_path, imported):
     report = export(imported("11.8/large-commit"), tmp_path / "out", max_file_bytes=64 << 10)
     sizes = sorted(path.stat().st_size for path in (tmp_path / "out").glob("binlog.0*"))
@@ -104,7 +106,7 @@ def test_a_group_that_lies_in_two_files_of_the_log_is_in_one(tmp_path, imported)
     assert report.group_count == len(groups_of(CLASSIC / "11.8/large-commit"))
 
 
-# As binlog_in_engine.convert_engine_binlog_gtid_list_event
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_gtid_list_event.test
 def test_each_head_has_the_state_and_a_start_of_the_server_begins_a_file(tmp_path, imported):
     with ibbmaster.open(CLASSIC / "10.11/domains") as log:
         starts = sum(file["server_start"] for file in log.stored.facts())
@@ -117,6 +119,53 @@ def test_each_head_has_the_state_and_a_start_of_the_server_begins_a_file(tmp_pat
         assert [file["server_start"] for file in facts] == [True] * 3
     assert set(states) == {gtid for gtid, _ in groups_of(tmp_path / "out")}
     assert faults_of(tmp_path / "out") == []
+
+
+@pytest.fixture
+def restarted(tmp_path):
+    """A log in which a server says that it was started: at first, and before its third group."""
+    started = encode_format_description(describe_format("12.3.2-MariaDB-log", type_count=172), server_id=1)
+    with ibbmaster.create(tmp_path / "log", max_file_bytes="256K", has_background=False) as log:
+        log.engine.write_direct(None, started, ())
+        log.append("0-1-1", ["CREATE DATABASE d"])
+        log.append("0-1-2", ["CREATE DATABASE e"])
+        log.engine.write_direct(None, started, ())
+        log.append("0-1-3", ["CREATE DATABASE f"])
+    return tmp_path / "log"
+
+
+def test_a_start_that_a_log_of_pages_holds_begins_a_file(tmp_path, restarted):
+    report = export(restarted, tmp_path / "out")
+    assert (report.files, report.restart_count) == (("binlog.000001", "binlog.000002"), 1)
+    with ibbmaster.open(tmp_path / "out") as log:
+        assert [file["server_start"] for file in log.stored.facts()] == [True, True]
+        assert [file["begins_after"] for file in log.stored.facts()] == ["", "0-1-2"]
+
+
+@pytest.mark.parametrize("by_kernels", [False, True])
+def test_starts_in_a_log_of_pages_are_counted(monkeypatch, restarted, by_kernels):
+    monkeypatch.setattr(log_info, "do_pay", lambda kernel_set, size: by_kernels)
+    with ibbmaster.open(restarted) as log:
+        assert log_info.log_info(log)["servers"] == [{"version": "12.3.2-MariaDB-log", "starts": 2}]
+
+
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_basic.test
+def test_heads_have_time_and_server_of_the_first_group_and_the_last_file_no_rotate(tmp_path):
+    export(FIXTURES / "ibb/domains", tmp_path / "out", max_file_bytes=10_000)
+    paths = sorted((tmp_path / "out").glob("binlog.0*"))
+    for path in paths:
+        data, found = path.read_bytes(), events_in(path)
+        head, ending = found[:3], found[-1]
+        assert [event_type for _, _, event_type in head] == [
+            EventType.FORMAT_DESCRIPTION,
+            EventType.GTID_LIST,
+            EventType.BINLOG_CHECKPOINT,
+        ]
+        first = data[found[3][0] :][:9]
+        assert found[3][2] == EventType.GTID
+        for place, _, _ in head:
+            assert data[place : place + 4] + data[place + 5 : place + 9] == first[:4] + first[5:]  # time, server
+        assert ending[2] == (EventType.STOP if path == paths[-1] else EventType.ROTATE)
 
 
 def test_a_part_of_a_log_begins_with_the_state_before_it(tmp_path):

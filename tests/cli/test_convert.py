@@ -76,11 +76,18 @@ REFUSED = {
     "a name with a path in it": ([DOMAINS, "out", "--name", "../x"], "'../x' cannot be the name of binlog files"),
     "no version": ([DOMAINS, "out", "--server-version", "eleven"], "server version 'eleven': expected three numbers"),
     "a range that is not there": ([DOMAINS, "out", "--until", "0-1-999"], "GTID 0-1-999 is not in this log"),
+    "a table nobody knows": ([DOMAINS, "out", "--only", "x.y"], "no table of this log matches x.y: it has dom_0.t"),
+    "a domain without groups": ([DOMAINS, "out", "--domain", "9"], "--domain 9: this log has nothing of it, but of 0"),
+    "a part without groups": (
+        [DOMAINS, "out", "--after", "0-2-27", "--domain", "0", "--drop-empty"],
+        "is in the part that was chosen",
+    ),
     "an appended part": ([DOMAINS, "out", "--append"], "--append goes on with .ibb files made of whole"),
     "groups without an end": ([FIXTURES / "ibb-mariadb/two-restarts", "out"], "traditional files cannot hold it"),
 }
 
 
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_unsupported_options.test
 @pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_converted_is_one_line_and_leaves_nothing(run, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)

@@ -46,7 +46,7 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path, capsys, monkeypat
 def test_a_set_that_is_none_is_refused(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["warm-up", "everything"])
-    assert "'everything' is none of serve, import, verify, read" in capsys.readouterr().err
+    assert "'everything' is none of serve, import, export, verify, read" in capsys.readouterr().err
 
 
 COMMANDS = {

@@ -45,6 +45,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "log/test_end_check.py": ("log/boundary.py", "log/range_reading.py"),
     "kernel/test_classic_framing.py": ("kernel/classic_groups.py", "kernel/classic_pump.py"),
     "ibb/test_scan.py": ("kernel/scan.py",),
+    "classic/test_page_groups.py": ("kernel/placing.py",),
     "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/continuing.py", "classic/following.py", "classic/stored_file.py"),

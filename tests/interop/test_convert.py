@@ -27,7 +27,7 @@ def convert(source: Path, target: Path, version: str, *options: str) -> list[Pat
     return sorted(target.glob("binlog.0*"))
 
 
-# As binlog_in_engine.convert_engine_binlog_replication
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_replication.test
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_a_server_starts_on_converted_files_as_on_its_own_and_a_replica_follows(
     version: str,

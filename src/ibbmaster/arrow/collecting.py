@@ -15,7 +15,6 @@ from ibbmaster.classic.window import EventWindow
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
@@ -27,6 +26,7 @@ from ibbmaster.kernel.fields import (
     Field,
     FileRange,
     GroupColumn,
+    last_gtids,
 )
 from ibbmaster.log.boundary import FileBoundary
 from ibbmaster.log.directory import BinlogDirectory
@@ -273,19 +273,3 @@ class IbbBatches(GroupBatches):
             self._groups[before : before + kept] = self._groups[first : first + kept].copy()
             state[Field.GROUPS] = before + kept
         return behind, inside
-
-
-def last_gtids(groups: Any) -> list[Gtid]:
-    """The last GTID of each (domain, server) pair, in the order of the log."""
-    if not len(groups):
-        return []
-    pairs = groups[:, GroupColumn.DOMAIN] << 32 | groups[:, GroupColumn.SERVER]
-    last = [len(groups) - 1]
-    if (pairs != pairs[0]).any():
-        _, from_end = np.unique(pairs[::-1], return_index=True)
-        last = sorted(len(groups) - 1 - from_end)
-    columns = [GroupColumn.DOMAIN, GroupColumn.SERVER, GroupColumn.SEQ_NO]
-    return [
-        Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no % ALL_BITS)
-        for domain_id, server_id, seq_no in groups[last][:, columns].tolist()
-    ]

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import numpy as np
 
-from ibbmaster.arrow.collecting import event_batches, last_gtids
+from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import ALL_BITS, IDENTITY, EventBatch
 from ibbmaster.errors import MissingFileError, PositionPurgedError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET
@@ -16,7 +16,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import EventColumn, GroupColumn
+from ibbmaster.kernel.fields import EventColumn, GroupColumn, last_gtids
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.interface import FramedEventGroups, LogEngine, PagedEventGroups

@@ -14,6 +14,8 @@ from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.rows.plain import NOT_PLAIN, PlainRows
 from ibbmaster.kernel.fields import EventColumn
 
+IS_NOT_PLAIN = np.isin(np.arange(256), NOT_PLAIN)
+
 
 class PlainEvents:
     """Makes the events of batch after batch plain; holds the fragments of a row event that continues in the next."""
@@ -25,7 +27,7 @@ class PlainEvents:
     def of(self, batch: EventBatch) -> Iterator[EventBatch]:
         """The same events, compressed ones unpacked and fragments put together: a large one is a batch by itself."""
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
-        if not np.isin(types, NOT_PLAIN).any() and not self._rows.is_open:
+        if not IS_NOT_PLAIN[types].any() and not self._rows.is_open:
             yield batch
             return
         data = bytearray()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ibbmaster.classic.series_writer import STEM, ClassicWriter
 from ibbmaster.disk.interface import Disk
@@ -15,11 +16,17 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.fields import GroupColumn, last_gtids
+from ibbmaster.kernel.loading import kernels
 from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.interface import LogEngine, ReadPlan, are_paged
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.position import LogPosition
 from ibbmaster.store.appending import open_log
+
+if TYPE_CHECKING:
+    from ibbmaster.kernel.calls import Kernels
 
 PROGRESS_STEP_BYTES = 1 << 20  # of the log between two calls of `progress`
 FILE_BYTES_MIN = 4096  # as max_binlog_size of a server
@@ -60,18 +67,18 @@ def export_traditional(
         StoreError: the directory cannot be written.
     """
     plan = log.start_of_file()
-    series = _Series(ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
-    for group in _passed(log, plan, progress):
-        if group.gtid is None:
-            series.note_start()
-            continue
-        if group.start.file_no != series.file_no:
-            series.enter(group.start.file_no, log)
-        try:
-            series.write(group)
-        except EventError as error:
-            place = f"{log.file_name(group.start.file_no)} offset {group.start.offset}"
-            raise EventError(f"group {group.gtid} at {place}: {error}") from None
+    series = _Series(log, ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
+    for found in _passed(log, plan, progress, kernels(KernelSet.EXPORT)):
+        for group in found.left(series) if isinstance(found, _Collected) else (found,):
+            if group.gtid is None:
+                series.note_start()
+                continue
+            series.enter(group.start.file_no)
+            try:
+                series.write(group)
+            except EventError as error:
+                place = f"{log.file_name(group.start.file_no)} offset {group.start.offset}"
+                raise EventError(f"group {group.gtid} at {place}: {error}") from None
     series.finish()
     return ConversionReport(
         files=tuple(series.writer.names),
@@ -115,6 +122,7 @@ def export_pages(
     ) as target:
         first = target.end.file_no
         for group in _passed(log, plan, progress):
+            assert isinstance(group, EventGroup)  # without kernels
             if group.gtid is not None:
                 target.write_group(group.gtid, group.gtid_event, counted(group))
                 count += 1
@@ -132,7 +140,8 @@ def export_pages(
 class _Series:
     """What goes on from group to group: when a file begins, and what its head says."""
 
-    def __init__(self, writer: ClassicWriter, max_file_bytes: int) -> None:
+    def __init__(self, log: LogEngine, writer: ClassicWriter, max_file_bytes: int) -> None:
+        self._log = log
         self.writer = writer
         self.file_no = -1  # of the log
         self.group_count = self.event_bytes = self.restart_count = 0
@@ -145,9 +154,11 @@ class _Series:
         self.restart_count += bool(self.group_count)
         self._is_start = self._is_start or bool(self.group_count)
 
-    def enter(self, file_no: int, log: LogEngine) -> None:
-        """The next group is in another file of the log: whether a domain was forgotten there, or a server started."""
-        plan = log.start_of_file(file_no) if self.file_no >= 0 else None
+    def enter(self, file_no: int) -> None:
+        """The next group is in this file of the log: where that is another one, a domain may be forgotten in it."""
+        if file_no == self.file_no:
+            return
+        plan = self._log.start_of_file(file_no) if self.file_no >= 0 else None
         self.file_no = file_no
         if plan is None:
             return
@@ -165,15 +176,32 @@ class _Series:
         assert gtid is not None
         header = decode_event_header(group.gtid_event)
         near = {"server_id": header.server_id, "timestamp": header.timestamp}
+        self._make_ready(near)
+        self.event_bytes += writer.write_group(group.gtid_event, group.body)
+        writer.state.log(gtid)
+        self.group_count += 1
+        self._last = near
+
+    def place(self, kernels: Kernels, data: Any, groups: Any, first: int) -> int:
+        """Collected groups from a row on, as many as a kernel writes; returns the first that is left."""
+        self._make_ready(_near(groups[first]))
+        row = self.writer.place(kernels, data, groups, first, self._max_file_bytes)
+        for gtid in last_gtids(groups[first:row]):
+            self.writer.state.log(gtid)
+        self.event_bytes += int((groups[first:row, GroupColumn.END] - groups[first:row, GroupColumn.START]).sum())
+        self.group_count += row - first
+        if row > first:
+            self._last = _near(groups[row - 1])
+        return row
+
+    def _make_ready(self, near: dict[str, int]) -> None:
+        """Begin a file where that is due; `near` is time and server of the next group."""
+        writer = self.writer
         if writer.is_open and (self._is_start or writer.offset >= self._max_file_bytes):
             self._end()
         if not writer.is_open:
             writer.begin_file(is_start=self._is_start, **near)
             self._is_start = False
-        self.event_bytes += writer.write_group(group.gtid_event, group.body)
-        writer.state.log(gtid)
-        self.group_count += 1
-        self._last = near
 
     def finish(self) -> None:
         """No more groups come."""
@@ -188,27 +216,91 @@ class _Series:
             self.writer.end_file(is_last=False, **self._last)
 
 
-def _passed(log: LogEngine, plan: ReadPlan, progress: OnProgress | None) -> Iterator[EventGroup]:
-    """Every group of the log as it is now, those without GTID, too."""
-    sizes = {file.file_no: file.size for file in log.files()}
-    end, total, before, heard = log.end(), sum(sizes.values()), 0, 0
-    file_no = plan.position.file_no
+class _Collected(NamedTuple):
+    """Groups of one file that a kernel has collected; see `PageGroups`."""
+
+    kernels: Kernels
+    data: Any
+    groups: Any
+
+    def left(self, series: _Series) -> Iterator[EventGroup]:
+        """Write them, and give those that the kernel leaves, each before the ones after it are written."""
+        if not len(self.groups):
+            return
+        series.enter(int(self.groups[0, GroupColumn.FILE_NO]))
+        row = 0
+        while row < len(self.groups):
+            before, row = row, series.place(self.kernels, self.data, self.groups, row)
+            if row == before:
+                yield self._group(row)
+                row += 1
+
+    def _group(self, row: int) -> EventGroup:
+        found = self.groups[row].tolist()
+        data = self.data[found[GroupColumn.START] : found[GroupColumn.END]].tobytes()
+        size = decode_event_header(data).size
+        [gtid] = last_gtids(self.groups[row : row + 1])
+        return EventGroup(
+            gtid=gtid,
+            gtid_event=data[:size],
+            body=iter((data[size:],)),
+            start=LogPosition(found[GroupColumn.FILE_NO], found[GroupColumn.FILE_OFFSET]),
+            end=LogPosition(found[GroupColumn.END_FILE_NO], found[GroupColumn.END_OFFSET]),
+        )
+
+
+def _near(row: Any) -> dict[str, int]:
+    """Server and time of a collected group."""
+    return {"server_id": int(row[GroupColumn.SERVER]), "timestamp": int(row[GroupColumn.TIMESTAMP])}
+
+
+def _passed(
+    log: LogEngine, plan: ReadPlan, progress: OnProgress | None, ready: Kernels | None = None
+) -> Iterator[EventGroup | _Collected]:
+    """Every group of the log as it is now, those without GTID, too; many at once with kernels that are `ready`."""
+    heard = _Progress(log, plan.position.file_no, progress)
+    end = log.end()
     with closing(log.groups(plan)) as groups:
-        while (position := groups.position) < end:
-            group = groups.next_group()
-            if group is None:
-                if not (are_paged(groups) and groups.expects_more):
-                    break
+        pages = None
+        if ready is not None and are_paged(groups):
+            from ibbmaster.classic.page_groups import PageGroups
+
+            pages = PageGroups(groups, end, ready)
+        while groups.position < end:
+            if pages is not None and ready is not None and pages.collect():
+                yield _Collected(ready, pages.data, pages.groups)
+            elif (group := groups.next_group()) is not None:
+                yield group
+            elif are_paged(groups) and groups.expects_more:
                 time.sleep(END_POLL_PERIOD_S)  # another process writes there
                 continue
-            yield group
-            position = LogPosition(*group.end)
-            while file_no < position.file_no:
-                before += sizes.get(file_no, 0)
-                file_no += 1
-            done = before + position.offset
-            if progress is not None and done - heard >= PROGRESS_STEP_BYTES:
-                heard = done
-                progress(min(done, total), total)
-    if progress is not None:
-        progress(total, total)
+            else:
+                break
+            heard.reach(groups.position)
+    heard.finish()
+
+
+class _Progress:
+    """How far a log was read, in bytes of its files."""
+
+    def __init__(self, log: LogEngine, file_no: int, progress: OnProgress | None) -> None:
+        self._sizes = {file.file_no: file.size for file in log.files()}
+        self._total = sum(self._sizes.values())
+        self._progress = progress
+        self._file_no = file_no
+        self._before = self._heard = 0  # of the files that are done; and what was said last
+
+    def reach(self, position: LogPosition) -> None:
+        """All before a position was read."""
+        while self._file_no < position.file_no:
+            self._before += self._sizes.get(self._file_no, 0)
+            self._file_no += 1
+        done = self._before + position.offset
+        if self._progress is not None and done - self._heard >= PROGRESS_STEP_BYTES:
+            self._heard = done
+            self._progress(min(done, self._total), self._total)
+
+    def finish(self) -> None:
+        """All was read."""
+        if self._progress is not None:
+            self._progress(self._total, self._total)

@@ -14,7 +14,9 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
+from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.series import INDEX_SUFFIX, MAGIC
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
@@ -49,9 +51,14 @@ from ibbmaster.event.rows.partial import PartialRows
 from ibbmaster.event.split import EventPart, EventSplitter
 from ibbmaster.event.types import EventFlag, EventType, type_name
 from ibbmaster.gtid import GtidState
+from ibbmaster.kernel.fields import PlacedField
 from ibbmaster.log.large_rows import large_rows
 
+if TYPE_CHECKING:
+    from ibbmaster.kernel.calls import Kernels
+
 STEM = "binlog"
+OUT_BYTES = 4 << 20  # that a kernel writes at once
 LOG_POS_MASK = 0xFFFFFFFF  # of positions that an event can hold
 HELD_BYTES = 1 << 18  # of output before it is written
 SMALL_BYTES = 64 * 1024  # of a group that is put together
@@ -90,6 +97,9 @@ class ClassicWriter:
         self._stem = stem
         self._first_number = first_number
         self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
+        self._type_max = profile.type_count
+        self._out: Any = None  # once a kernel writes
+        self._numbers: Any = None
         self._says_all = profile.log_pos_rule is LogPosRule.EVERY
         self._fragments = PartialRows(large_rows())
         self._held = bytearray()
@@ -194,6 +204,26 @@ class ClassicWriter:
         self._fragments.finish()
         self._group.expect_ended()
         return size
+
+    def place(self, kernels: Kernels, data: Any, groups: Any, first: int, file_max: int) -> int:
+        """Write collected groups from row `first` on; returns the first that is left, to be written by itself.
+
+        None is written after the one with which the file has `file_max` bytes.
+        """
+        if self._out is None:
+            import numpy as np
+
+            self._out = np.empty(OUT_BYTES, dtype=np.uint8)
+            self._numbers = np.zeros(PlacedField.SIZE, dtype=np.int64)
+        numbers = self._numbers
+        numbers[:] = (0, self.offset, file_max, CHECKSUM_SIZE * self._has_checksums, self._says_all, self._type_max)
+        row = kernels.place_groups(data, groups, first, len(groups), numbers, kernel_roles(), self._out)
+        self.flush()
+        size = int(numbers[PlacedField.OUT])
+        self._disk.write(self.names[-1], self._written, memoryview(self._out)[:size])
+        self._written += size
+        self.offset = int(numbers[PlacedField.FILE_OFFSET])
+        return int(row)
 
     def _write_small(self, data: bytes) -> None:
         """All events of a group, or of what is left of it."""

@@ -16,6 +16,7 @@ from ibbmaster.cli.arguments import add_name_case, add_stages, chosen_stages, ex
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from ibbmaster import Log
     from ibbmaster.classic.exporting import ConversionReport
     from ibbmaster.dump.profile import Profile
 
@@ -94,12 +95,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Convert, and say what was done."""
+    from ibbmaster.api.stage_options import given_stages
     from ibbmaster.classic.kind import holds_traditional
     from ibbmaster.cli.import_ import import_files
 
     is_traditional = holds_traditional(args.source)
     to = args.to or (IBB if is_traditional else TRADITIONAL)
-    stages = {name: value for name, value in chosen_stages(args).items() if value not in (None, False, [])}
+    stages = given_stages(chosen_stages(args))
     profile = _profile(args)
     if is_traditional and to == IBB and not stages:
         return import_files([args.source], args.target, args)
@@ -135,9 +137,11 @@ def _profile(args: argparse.Namespace) -> Profile:
 
 def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: Profile) -> ConversionReport:
     import ibbmaster
+    from ibbmaster.api.stage_options import expect_tables
     from ibbmaster.classic.exporting import export_pages, export_traditional
-    from ibbmaster.cli.progress import progress
+    from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.disk.local import RealDisk, left_unfinished, made_at_once
+    from ibbmaster.kernel.cache import KernelSet
 
     expect_log(args.source)
     expect_writable(args.target)
@@ -147,10 +151,15 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
         ibbmaster.open(args.source, lower_case_table_names=args.lower_case_table_names) as whole,
         progress(is_wanted=not args.json) as bar,
     ):
-        log = whole.through(**stages) if stages else whole
+        log: Log = whole
+        if stages:
+            log = view = whole.through(**stages)
+            expect_tables(view.staged)
+        if to == TRADITIONAL:
+            load_kernels(KernelSet.EXPORT, whole.stored_bytes)
         with made_at_once(args.target) as staging, closing(RealDisk(staging)) as disk:
             if to == TRADITIONAL:
-                return export_traditional(
+                report = export_traditional(
                     log.engine,
                     disk,
                     profile,
@@ -158,13 +167,18 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
                     max_file_bytes=args.max_file_size,
                     progress=bar.reach,
                 )
-            return export_pages(
-                log.engine,
-                disk,
-                max_file_bytes=args.max_file_size,
-                state_interval_bytes=args.state_interval,
-                progress=bar.reach,
-            )
+            else:
+                report = export_pages(
+                    log.engine,
+                    disk,
+                    max_file_bytes=args.max_file_size,
+                    state_interval_bytes=args.state_interval,
+                    progress=bar.reach,
+                )
+            if stages and not report.group_count:
+                has = f"which has groups up to [{whole.position}]"
+                raise ConfigurationError(f"no event group of {args.source}, {has}, is in the part that was chosen")
+    return report
 
 
 def _lines(report: ConversionReport, directory: Path) -> Iterator[str]:

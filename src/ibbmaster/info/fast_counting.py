@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 KINDS = {INSERT: ChangeSum.INSERT, DELETE: ChangeSum.DELETE}  # all others are updates
 TYPES = 256
+IS_QUERY = np.isin(np.arange(TYPES), QUERIES)
 
 
 class BatchCounter:
@@ -68,7 +69,7 @@ class BatchCounter:
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
         self._types += np.bincount(types, minlength=TYPES)
         self._type_sizes += np.bincount(types, weights=sizes, minlength=TYPES).astype(np.int64)
-        run, held = _Run.of(batch, types, sizes), self._held
+        run, held = _Run.of(batch), self._held
         if held is not None and (run.rows[0, IDENTITY] == held.rows[0, IDENTITY]).all():
             run = run.joined(held)
         elif held is not None:
@@ -98,7 +99,7 @@ class BatchCounter:
 
     def _take_statements(self, batch: EventBatch, types: Any, may_hold_ddl: Any) -> None:
         owners = batch.events[:, EventColumn.GROUP]
-        for number in np.flatnonzero(np.isin(types, QUERIES) & may_hold_ddl[owners]).tolist():
+        for number in np.flatnonzero(IS_QUERY[types] & may_hold_ddl[owners]).tolist():
             with batch.naming_group(number):
                 take_statement(self.statistics, batch.event(number))
 
@@ -124,18 +125,18 @@ class BatchCounter:
 
     def _take_times(self, run: _Run) -> None:
         statistics, times = self.statistics, run.rows[:, GroupColumn.TIMESTAMP]
-        seconds, places = np.unique(times, return_inverse=True)
-        groups, sizes = np.bincount(places), np.bincount(places, weights=run.sizes)
-        for second, count, size in zip(seconds.tolist(), groups.tolist(), sizes.tolist(), strict=True):
-            statistics.time_line.add(second, count, int(size))
+        firsts = np.concatenate([[0], np.flatnonzero(np.diff(times)) + 1])  # groups at which the second changes
+        counts, sizes = np.diff(np.append(firsts, len(times))), np.add.reduceat(run.sizes, firsts)
+        for second, count, size in zip(times[firsts].tolist(), counts.tolist(), sizes.tolist(), strict=True):
+            statistics.time_line.add(second, count, size)
         statistics.take_time(run.gtid(0), int(times[0]))
         if len(times) > 1:
             steps = np.diff(times)
             statistics.clock_steps_back += int((steps < 0).sum())
             at = int(steps.argmax())
             statistics.take_pause(TimeGap(int(steps[at]), run.gtid(at), run.gtid(at + 1), int(times[at])))
-            statistics.earliest = min(statistics.earliest, int(seconds[0]))
-            statistics.latest = max(statistics.latest, int(seconds[-1]))
+            statistics.earliest = min(statistics.earliest, int(times.min()))
+            statistics.latest = max(statistics.latest, int(times.max()))
             statistics.last = run.gtid(-1), int(times[-1])
 
     def _take_domain(self, run: _Run) -> None:
@@ -177,14 +178,14 @@ class _Run(NamedTuple):
     tables: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, batch: EventBatch, types: Any, sizes: Any) -> _Run:
-        count, owners = len(batch.groups), batch.events[:, EventColumn.GROUP]
-        begun = np.flatnonzero(types == EventType.GTID)
-        may_hold_ddl = np.zeros(count, dtype=bool)
-        flags = batch.data[batch.events[begun, EventColumn.START] + GTID_FLAGS_OFFSET]
-        may_hold_ddl[owners[begun]] = flags & MAY_HOLD_DDL != 0
-        sums = np.bincount(owners, weights=sizes, minlength=count).astype(np.int64)
-        return cls(batch.groups, np.bincount(owners, minlength=count), sums, may_hold_ddl)
+    def of(cls, batch: EventBatch) -> _Run:
+        groups = batch.groups
+        may_hold_ddl = np.zeros(len(groups), dtype=bool)
+        begun = groups[:, GroupColumn.FIRST_NUMBER] == 0
+        flags = batch.data[groups[begun, GroupColumn.START] + GTID_FLAGS_OFFSET]
+        may_hold_ddl[begun] = flags & MAY_HOLD_DDL != 0
+        firsts = np.searchsorted(batch.events[:, EventColumn.GROUP], np.arange(len(groups) + 1))
+        return cls(groups, np.diff(firsts), groups[:, GroupColumn.END] - groups[:, GroupColumn.START], may_hold_ddl)
 
     def joined(self, held: _Run) -> _Run:
         """With what came before of the first group."""

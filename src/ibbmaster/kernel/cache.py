@@ -61,6 +61,7 @@ class KernelSet(StrEnum):
 
     SERVE = "serve"  # blocks of pages become packets
     IMPORT = "import"  # traditional files become pages
+    EXPORT = "export"  # pages become traditional files
     VERIFY = "verify"  # pages are checked
     READ = "read"  # events and rows become columns, for Spark
     SELECT = "select"  # rows become answers

@@ -56,6 +56,9 @@ class Kernels(Protocol):
     def convert_groups(
         self, source: Bytes, end: int, numbers: Numbers, pairs: Numbers, roles: Roles, scratch: Bytes, pages: Bytes
     ) -> None: ...
+    def place_groups(
+        self, data: Bytes, groups: Numbers, first: int, count: int, numbers: Numbers, roles: Roles, out: Bytes
+    ) -> int: ...
     def collect_classic_groups(
         self,
         source: Bytes,

@@ -257,6 +257,27 @@ def noted_gtids(pairs: Any, count: int) -> tuple[Gtid, ...]:
     return tuple(Gtid(domain_id=row[0], server_id=row[1], seq_no=row[2] % 2**64) for row in rows)
 
 
+def last_gtids(groups: Any) -> list[Gtid]:
+    """The last GTID of each (domain, server) pair of groups, see GroupColumn; in the order of `noted_gtids`."""
+    import numpy as np
+
+    if not len(groups):
+        return []
+    domains = groups[:, GroupColumn.DOMAIN]
+    pairs = domains << 32 | groups[:, GroupColumn.SERVER]
+    last = [len(groups) - 1]
+    if (pairs != pairs[0]).any():
+        _, from_end = np.unique(pairs[::-1], return_index=True)
+        last = sorted((len(groups) - 1 - from_end).tolist())
+        first = dict(zip(*(found.tolist() for found in np.unique(domains, return_index=True)), strict=True))
+        last.sort(key=lambda row: first[int(domains[row])])
+    columns = [GroupColumn.DOMAIN, GroupColumn.SERVER, GroupColumn.SEQ_NO]
+    return [
+        Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no % 2**64)
+        for domain_id, server_id, seq_no in groups[last][:, columns].tolist()
+    ]
+
+
 class Status(IntEnum):
     """Why a kernel stopped."""
 
@@ -594,6 +615,18 @@ class Conversion(IntEnum):
     NOTED = 7  # groups, counted on; the last of each pair has its number
     EVENT_BYTES = 8  # written, counted on
     SIZE = 9
+
+
+class PlacedField(IntEnum):
+    """Places in the numbers that a writing of traditional files is given and leaves."""
+
+    OUT = 0  # bytes in the output; moved
+    FILE_OFFSET = 1  # where the next event begins in its file; moved
+    FILE_MAX = 2  # no group begins there, or after it
+    CHECKSUM_BYTES = 3  # after each event
+    SAYS_ALL = 4  # whether each event says where it ends, and not only the first and the last of a group
+    TYPE_MAX = 5  # the highest type of an event that the server knows
+    SIZE = 6
 
 
 S_OUT, S_GROUPS = int(Field.OUT), int(Field.GROUPS)

@@ -46,6 +46,7 @@ from ibbmaster.kernel.fields import (
     NodeColumn,
     NodeScan,
     OpenColumn,
+    PlacedField,
     Progress,
     Roles,
     RowField,
@@ -58,6 +59,7 @@ from ibbmaster.kernel.fields import (
 from ibbmaster.kernel.framing import frame_bytes, renumber
 from ibbmaster.kernel.groups import frame_node, frame_table, skip_table
 from ibbmaster.kernel.node_search import find_nodes
+from ibbmaster.kernel.placing import place_groups
 from ibbmaster.kernel.pump import pump, pump_nodes
 from ibbmaster.kernel.row_changes import collect_changes
 from ibbmaster.kernel.row_values import locate_values, write_rows
@@ -85,6 +87,7 @@ __all__ = [
     "index_chunks",
     "index_events",
     "locate_values",
+    "place_groups",
     "pump",
     "pump_classic",
     "pump_nodes",
@@ -195,6 +198,12 @@ def _collect() -> None:
     gtid_texts(groups, np.zeros(1, dtype=np.int64), 0, np.zeros(2, dtype=np.int32), data)
 
 
+def _place() -> None:
+    groups, data = np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64), _bytes(64)
+    collect_table(_bytes(PAGE), 0, Collecting(_state(), _table(), groups, data), FileRange(0, 0, 0))
+    place_groups(data, groups, 0, 0, np.zeros(int(PlacedField.SIZE), dtype=np.int64), _roles(), _bytes(64))
+
+
 def _decode() -> None:
     source = np.frombuffer(bytes(64), dtype=np.uint8)  # not writable, as collected events
     groups = np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64)
@@ -255,6 +264,7 @@ def _changes() -> None:
 STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some kernels once, for arguments as they come
     KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes, _find_nodes, _frame_classic, _pump_classic),
     KernelSet.IMPORT: (_convert,),
+    KernelSet.EXPORT: (_place,),
     KernelSet.VERIFY: (_check,),
     KernelSet.READ: (_collect, _decode),
     KernelSet.SELECT: (_answer, _collect, _changes),
