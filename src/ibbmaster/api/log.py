@@ -46,6 +46,8 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
+from ibbmaster.stages.engine import StagedLog
+from ibbmaster.stages.span import span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
 from ibbmaster.store.redo_check import RedoReport
 
@@ -53,7 +55,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ibbmaster.arrow.read_options import ReadOptions
-    from ibbmaster.stages.engine import StagedLog
 
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 Position = GtidPosition | Gtid | str  # what may name how far a replica is; text as `0-1-100,1-1-7`
@@ -336,7 +337,9 @@ class Log:
             raise ConfigurationError(f"{rounds} rounds: expected at least 1")
         if not self.state:
             raise ConfigurationError(f"{self.path}: there is no transaction to play")
-        engine: LogEngine = self._engine if self._engine.is_over else self.through(until=str(self.position)).engine
+        engine = self._engine
+        if not engine.is_over:
+            engine = StagedLog(engine, span=span_so_far(engine))
         if rounds != 1:
             engine = RepeatedLog(engine, rounds)
         return PlayedView(self, PlayedLog(engine, speed, time.monotonic, starts_when_read=starts_when_read))
