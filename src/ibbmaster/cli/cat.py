@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ibbmaster.printing.output import GroupOutput
 
 WORK_OF_BYTE = 8  # what the reference takes to print one, in bytes that it reads meanwhile
-FORMATS = ("json", "mariadb-binlog", "sql", "csv")
+FORMATS = ("json", "mariadb-binlog", "sql", "csv", "debezium")
 EXAMPLES = """examples:
   ibbmaster cat archive                              every change, a line of JSON each
   ibbmaster cat archive | jq 'select(.table == "orders") | .after'
@@ -196,12 +196,15 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
 def _printer(args: argparse.Namespace, log: ibbmaster.Log) -> Printer:
     """What makes the text of groups."""
     from ibbmaster.printing.csv_lines import CsvLines
+    from ibbmaster.printing.debezium_lines import DebeziumLines
     from ibbmaster.printing.json_lines import JsonLines
     from ibbmaster.printing.server_script import ServerScript
     from ibbmaster.printing.sql_script import SqlScript
 
     if args.format == "csv":
         return CsvLines(args.table)
+    if args.format == "debezium":
+        return DebeziumLines(log.engine.file_name)
     if args.format != "json":
         script = SqlScript if args.format == "sql" else ServerScript
         return script(log.stored.server_version, log.row_event_max, args.load_files)
