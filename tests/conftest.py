@@ -54,6 +54,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="cuts of replicas' connections in tests/interop/test_cuts.py (default: %(default)s)",
     )
     group.addoption(
+        "--pace-seconds",
+        type=float,
+        default=2.0,
+        help="how long tests/player plays a recording over a socket at each pace (default: %(default)g)",
+    )
+    group.addoption(
         "--range-cuts",
         type=int,
         default=100,

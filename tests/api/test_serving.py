@@ -15,6 +15,10 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import MariadbGtidEvent, QueryEvent
 
 import ibbmaster
+from ibbmaster.event.gtid_event import decode_gtid
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.types import EventType
+from tests.tap import listen_in
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:pymysql")  # how python-mysql-replication calls it
 
@@ -214,6 +218,22 @@ def test_a_log_that_cannot_be_read_is_told_to_the_caller(tmp_path):
         ibbmaster.serve(tmp_path / "log", tls="off")
     with pytest.raises(ibbmaster.StoreError, match="no such file or directory"):
         ibbmaster.serve(tmp_path / "nothing", tls="off")
+
+
+# A part of a log ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("at_end", "end"), [("stay", "silence"), ("close", "end")])
+@pytest.mark.parametrize("capture", ["ibb/types", "classic/11.8/group-commit"])
+def test_at_the_end_of_a_part_a_replica_stays_or_is_sent_the_last_packet(capture, at_end, end, fixtures):
+    with ibbmaster.open(fixtures / capture) as log:
+        gtids = [str(group.gtid) for group in log]
+        whole = log.through(until=gtids[9])
+        with ibbmaster.serve(whole, at_end=at_end, tls="off") as primary:
+            tapped = listen_in(primary.port, until=1000)
+    heads = [payload[1:] for payload in tapped.packets if payload[0] == 0 and payload[5] == EventType.GTID]
+    assert [str(decode_gtid(decode_event_header(head), head)[0]) for head in heads] == gtids[:10]
+    assert tapped.end == end
 
 
 # In trio -------------------------------------------------------------------------------------

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import random
+import struct
 import threading
+import time
 from pathlib import Path
 
+import pymysql
 import pytest
 
 import ibbmaster
 from ibbmaster.errors import ConfigurationError, IbbMasterError
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidState
 from ibbmaster.player import played_log
 from ibbmaster.player.pace import Pace
@@ -18,6 +22,8 @@ from ibbmaster.player.played_log import PlayedLog
 from tests.stages.test_engine import sent_gtids
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
+COM_BINLOG_DUMP = 0x12
+LATE_S = 1.0  # that a machine may be busy with something else
 LOGS = ("ibb/domains", "classic/10.11/domains", "classic/11.8/chained")
 
 
@@ -90,9 +96,9 @@ def test_a_pace_is_kept_within_a_step_of_the_clock():
     while not log.is_over:
         came |= dict.fromkeys(read_all(groups), clock.now - 5000)
         clock.now += 0.02
-    for time, gtid in recorded[:-1]:
+    for moment, gtid in recorded[:-1]:
         if gtid in came:
-            assert abs(came[gtid] - (time - recorded[0][0]) / 10) <= 0.021
+            assert abs(came[gtid] - (moment - recorded[0][0]) / 10) <= 0.021
 
 
 def test_the_clock_of_a_recording_may_begin_with_its_first_reader():
@@ -185,3 +191,41 @@ def test_what_cannot_be_played_is_refused(options, text, tmp_path):
         log.played(**options)
     with ibbmaster.open(tmp_path) as empty, pytest.raises(ConfigurationError, match="no transaction to play"):
         empty.played()
+
+
+@pytest.mark.parametrize("pace", [1, 10])
+def test_a_client_gets_each_group_in_its_time(pace, pytestconfig):
+    """Over a socket and by the real clock: none comes early, and the last one no more than a twentieth late."""
+    seconds = pytestconfig.getoption("--pace-seconds")
+    of_domain = [(moment, gtid) for moment, gtid in times_of("ibb/domains") if gtid.domain_id == 2]
+    recorded = [(moment, gtid) for moment, gtid in of_domain if moment - of_domain[0][0] < seconds * pace]
+    length = recorded[-1][0] - recorded[0][0] + 1
+    rounds = max(1, round(seconds * pace / length))
+    with ibbmaster.open(FIXTURES / "ibb/domains") as log:
+        recording = log.through(until=str(recorded[-1][1])).played(f"x{pace}", rounds=rounds, starts_when_read=True)
+        wanted = (rounds * length - 1) / pace
+        with ibbmaster.serve(recording, tls="off", at_end="close") as primary:
+            begun = time.monotonic()
+            came = arrivals(primary.port)
+    assert len(came) == rounds * len(recorded)
+    for number, (moment, timestamp) in enumerate(came):
+        due = (timestamp - recorded[0][0]) / pace
+        assert moment - begun >= due - 0.01, number
+    assert came[-1][0] - begun <= wanted * 1.05 + LATE_S
+
+
+def arrivals(port: int) -> list[tuple[float, int]]:
+    """When the head of each group came, and the time that it says."""
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", ssl_disabled=True)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET @mariadb_slave_capability = 4")
+            cursor.execute("SET @slave_connect_state = ''")
+        connection._execute_command(COM_BINLOG_DUMP, struct.pack("<IHI", 4, 0, 7))
+        found = []
+        while (payload := connection._read_packet().get_all_data())[0] == 0:
+            if payload[5] == EventType.GTID:
+                found.append((time.monotonic(), int.from_bytes(payload[1:5], "little")))
+        return found
+    finally:
+        connection._force_close()

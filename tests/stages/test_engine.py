@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
+from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import ConfigurationError, PositionError, PositionPurgedError
 from ibbmaster.event.group import GroupBoundary
 from ibbmaster.event.gtid_event import decode_gtid_event
@@ -146,6 +147,19 @@ def test_who_lacks_what_is_before_the_range_is_refused_with_the_position_to_take
         assert [gtid.seq_no for gtid in sent_gtids(events)] == list(range(51, 61))
 
 
+def test_a_replica_that_asks_for_an_end_itself_stops_there_as_at_any_primary(dumped):
+    position = GtidPosition.parse("0-1-30")
+    with ibbmaster.open(FIXTURES / "ibb/types") as log:
+        part = log.through(after="0-1-20", until="0-1-60")
+        for until, last in (("0-1-40", 40), ("0-1-60", 60)):
+            events, error = dumped(part.engine, position, until=GtidPosition.parse(until))
+            assert error is None
+            assert [gtid.seq_no for gtid in sent_gtids(events)] == list(range(31, last + 1))
+            assert events[-1][4] == EventType.GTID_LIST
+        with pytest.raises(DumpError, match="which is not in the master's binlog"):
+            dumped(part.engine, GtidPosition.parse("0-1-70"))
+
+
 def test_domains_that_the_end_does_not_name_have_nothing_and_those_the_begin_does_not_name_have_all():
     gtids = gtids_of("ibb/domains")
     domains = list(dict.fromkeys(gtid.domain_id for gtid in gtids))
@@ -184,6 +198,18 @@ def test_what_was_logged_before_the_range_is_known_to_who_asks_for_tables():
         with_past = part.engine.with_past
         whole = with_past.groups_in(with_past.ranges(log.engine.start_of_file().position, log.engine.end(), size=1)[0])
         assert next(iter(whole)).gtid == gtids_of("ibb/xa-and-ddl")[0]
+
+
+def test_a_domain_that_is_left_out_is_missing_to_no_replica(dumped, tmp_path):
+    """Also where the log begins after something of it."""
+    with ibbmaster.create(tmp_path / "log", state="0-1-5,1-1-9") as log:
+        for gtid in ("1-1-10", "0-1-6", "0-1-7"):
+            log.append(gtid, ["INSERT INTO t VALUES (1)"])
+        with pytest.raises(PositionPurgedError):
+            log.engine.seek(GtidPosition.parse("0-1-5"))
+        part = log.through(domain="0", drop_empty=True)
+        events, error = dumped(part.engine, GtidPosition.parse("0-1-5"), waits_at_end=False)
+        assert (error, [gtid.seq_no for gtid in sent_gtids(events)]) == (None, [6, 7])
 
 
 def test_what_reads_the_files_of_a_log_is_refused_after_stages(tmp_path):

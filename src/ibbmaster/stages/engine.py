@@ -11,6 +11,7 @@ from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
+from ibbmaster.stages.filtering import OriginFilter
 from ibbmaster.stages.span import LogSpan
 from ibbmaster.stages.stage import GroupTransform, GtidTransform
 
@@ -113,6 +114,7 @@ class StagedLog(LogEngine):
         position = self._original(position)
         if self._span is not None:
             self._span.check_start(position)
+        position = self._with_left_out(position, only_cached=only_cached)
         return self._as_here(self._log.seek(position, only_cached=only_cached))
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
@@ -153,6 +155,16 @@ class StagedLog(LogEngine):
 
     def tell_growth(self, call: Callable[[], object]) -> Callable[[], None] | None:
         return self._log.tell_growth(call)
+
+    def _with_left_out(self, position: GtidPosition, *, only_cached: bool) -> GtidPosition:
+        """A position that has all of the domains of which no replica gets anything."""
+        chosen = [stage.domain_ids for stage in self.stages if isinstance(stage, OriginFilter) and stage.drops_empty]
+        left_out = {
+            gtid.domain_id: gtid
+            for gtid in (self._log.state(only_cached=only_cached).position().values() if any(chosen) else ())
+            if gtid.domain_id not in position and any(ids and gtid.domain_id not in ids for ids in chosen)
+        }
+        return GtidPosition([*position.values(), *left_out.values()]) if left_out else position
 
     # Other GTIDs ----------------------------------------------------------------------------
 

@@ -90,6 +90,22 @@ def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | No
     )
 
 
+def span_so_far(log: LogEngine) -> LogSpan:
+    """All that a log has now, and nothing that comes later."""
+    end, state = log.end(), log.state()
+    while (later := log.end()) != end:  # it has grown meanwhile
+        end, state = later, log.state()
+    ends = tuple((domain_id, end) for domain_id in state.domain_ids)
+    return LogSpan(
+        after=GtidPosition(),
+        begin=GtidState(),
+        until=state.position(),
+        state=state,
+        end=end,
+        groups=GroupSelection(ends=ends),
+    )
+
+
 def _check_order(after: GtidPosition, until: GtidPosition) -> None:
     if all(domain_id in after and gtid.seq_no <= after[domain_id].seq_no for domain_id, gtid in until.items()):
         raise ConfigurationError(f"nothing is in this range: it ends at [{until}], and begins after [{after}]")
