@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import ipaddress
 import os
 import random
 import shutil
+import uuid
 from contextlib import closing
 from pathlib import Path
 
@@ -328,6 +330,51 @@ def test_text_of_single_bytes_is_made_by_kernels_for_every_byte_and_image(kernel
     (task,) = plan_tasks(options := parse_options({"path": str(tmp_path), "table": "db.t"}), find_fields(options))
     found = pa.Table.from_batches(fast_batches(task, kernels))["short"].to_pylist()
     assert found[: len(good)] == [decode_text(bytes([byte]), charset) for byte in good]
+
+
+@pytest.mark.parametrize("given", [{}, {"table": "db.t"}], ids=["all", "one"])
+def test_what_is_shown_as_text_is_made_by_kernels_for_every_image(kernels, tmp_path, monkeypatch, given):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    columns = {"id": "int", "key": "uuid", "clock": "time(3)", "peer": "inet6", "old": "inet4"}
+    columns |= {"raw": "binary(5)"} if given else {}
+    table = written_table("db.t", columns, table_id=1, primary_key=("id",))
+    rows = [
+        [
+            number,
+            *(
+                rng.choice([None, value])
+                for value in (
+                    uuid.UUID(int=rng.getrandbits(128) & rng.getrandbits(128)),
+                    f"{rng.choice(('-', ''))}{rng.randrange(839):02}:59:07.{rng.randrange(1000):03}",
+                    ipaddress.IPv6Address(rng.choice([0, 1, 0xFFFF << 32, 1 << 127, rng.getrandbits(128)])),
+                    ipaddress.IPv4Address(rng.choice([0, 1 << 24, rng.getrandbits(32)])),
+                    rng.randbytes(rng.randrange(6)),
+                )
+            ),
+        ]
+        for number in range(200)
+    ]
+    rows = [row[: len(columns)] for row in rows]
+    images = [table.image(row) for row in rows]
+    write_changes(
+        tmp_path,
+        [
+            *row_events_of(table, ChangeKind.INSERT, [(None, image) for image in images]),
+            *row_events_of(table, ChangeKind.UPDATE, zip(images, reversed(images), strict=True)),
+            *row_events_of(
+                table,
+                ChangeKind.UPDATE,
+                [(table.image(row, (0,)), table.image(row, (1, 3))) for row in rows],
+                columns=((0,), (1, 3)),
+            ),
+        ],
+    )
+    declared = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
+    declared = f"CREATE TABLE db.t ({declared}, PRIMARY KEY (id))"
+    monkeypatch.delattr(row_columns.RowColumns, "_slow_array")
+    assert compare(kernels, tmp_path, schema=declared, **given) == 5 * len(rows)
 
 
 @pytest.mark.parametrize("charset", [name for name in OF_SINGLE_BYTES if NO_LETTER in letters_of(name)])

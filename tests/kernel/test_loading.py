@@ -211,16 +211,13 @@ def test_no_thread_loads_kernels_when_the_interpreter_goes(filled, said_by):
     assert said_by(AT_EXIT, **{ENVIRONMENT: str(filled.path.parent)}) == "[]"
 
 
-OF_LONG_EVENTS_TOO = {"copy_strings", "decode_rows", "header_columns", "index_events"}  # these are in no buffer of ours
-
-
 def test_each_kernel_is_compiled_for_one_kind_of_arguments():
     kernels = loading.load()
     assert kernels is not None
     for name in kernels.__all__:
         kernel = getattr(kernels, name)
         if hasattr(kernel, "signatures"):
-            assert len(kernel.signatures) == 1 + (name in OF_LONG_EVENTS_TOO), name
+            assert len(kernel.signatures) == 1, name
 
 
 def test_it_is_logged_when_they_are_ready(fresh, caplog):

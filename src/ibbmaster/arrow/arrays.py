@@ -10,7 +10,7 @@ import numpy as np
 
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import EventColumn, GroupColumn
+from ibbmaster.kernel.fields import TEXT_SIZES, EventColumn, GroupColumn, TextOp
 from ibbmaster.position import NOWHERE
 
 if TYPE_CHECKING:
@@ -156,6 +156,21 @@ def string_array(
     if kind == pa.string() and letters is None and not is_ascii:  # ASCII needs no look at each string
         array.validate(full=True)
     return array
+
+
+def shown_array(
+    data: Any, starts: Any, sizes: Any, valid: Any, kernels: Kernels, op: TextOp, argument: int
+) -> pa.Array | None:
+    """Values as the text that a kernel writes for them; None if one of them is not as it should be."""
+    import pyarrow as pa
+
+    count = len(starts)
+    offsets = np.empty(count + 1, dtype=np.int32)
+    text = np.empty(count * TEXT_SIZES[op], dtype=np.uint8)
+    used = kernels.write_texts(data, starts, sizes, valid, count, int(op), argument, offsets, text)
+    if used < 0:
+        return None
+    return pa.Array.from_buffers(pa.string(), count, [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(text[:used])])
 
 
 def _expect_room(size: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, in_group
+from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, in_group, read_only
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.window import EventWindow
@@ -83,6 +83,7 @@ class GroupBatches:
         self._range = log_range
         self._kernels = kernels
         self._data = np.empty(DATA_BYTES, dtype=np.uint8)
+        self._collected = read_only(self._data)
         self._groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
         self._events = np.empty((DATA_BYTES // EVENT_BYTES_MIN, EventColumn.COLUMNS), dtype=np.int64)
         self._state = np.zeros(Field.SIZE, dtype=np.int64)
@@ -109,9 +110,9 @@ class GroupBatches:
     def _taken(self) -> EventBatch:
         """What was collected, as a batch."""
         count = int(self._state[Field.GROUPS])
-        found = self._kernels.index_events(self._data, self._groups, count, self._events)
+        found = self._kernels.index_events(self._collected, self._groups, count, self._events)
         self._state[Field.GROUPS] = self._state[Field.OUT] = 0
-        return EventBatch(self._data, self._groups[:count], self._events[:found], self._source.file_name)
+        return EventBatch(self._collected, self._groups[:count], self._events[:found], self._source.file_name)
 
     def _by_reference(self, group: EventGroup) -> Iterator[EventBatch]:
         """A group that is not plain, event by event."""
@@ -144,7 +145,7 @@ class GroupBatches:
         groups = np.array([self._row(group, 0, number)], dtype=np.int64)
         groups[0, GroupColumn.END] = len(event)
         events = np.array([[0, len(event), 0, number]], dtype=np.int64)
-        return EventBatch(np.frombuffer(event, dtype=np.uint8), groups, events, self._source.file_name)
+        return EventBatch(read_only(event), groups, events, self._source.file_name)
 
     def _row(self, group: EventGroup, start: int, number: int) -> list[int]:
         gtid = group.gtid

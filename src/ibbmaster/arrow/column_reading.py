@@ -6,26 +6,37 @@ from dataclasses import dataclass, replace
 
 from ibbmaster.event.rows.charset import letters_of
 from ibbmaster.event.rows.column import Column, ValueKind
+from ibbmaster.event.rows.kinds.net import INET4_SIZE, INET6_SIZE, UUID_SIZE
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.number import decimal_size
-from ibbmaster.kernel.fields import RowOp
+from ibbmaster.kernel.fields import RowOp, TextOp
 
 WIDE_DIGITS = 38  # of a number of 128 bits
 PLAIN_SCALE = 6  # with more digits Arrow writes small decimals as 1E-7
 CASTS = {("int", "bigint"), ("float", "double")}
 INTEGER_DIGITS = {"int": 10, "bigint": 19}
 UTF8_CHARSETS = ("utf8mb4", "utf8mb3")
+SHOWN = {  # values that the kernel writes as text, and how many bytes they have
+    ValueKind.UUID: (TextOp.UUID, UUID_SIZE),
+    ValueKind.INET4: (TextOp.INET4, INET4_SIZE),
+    ValueKind.INET6: (TextOp.INET6, INET6_SIZE),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a column is read: the kernel's step, and what its numbers are."""
+    """How a column is read: the kernel's step, and what its numbers are.
+
+    Attributes:
+        what: number, text, or bytes; shown: bytes of which the kernel makes what `text_op` says; code: a number
+            that encodes a value; value: bytes that do.
+    """
 
     op: RowOp
     first: int
     second: int
-    what: str  # number, text, bytes; code: a number that encodes a value; value: bytes that do
+    what: str
 
 
 def reading_of(column: Column, spark_type: str) -> Reading:
@@ -58,7 +69,14 @@ def reading_of(column: Column, spark_type: str) -> Reading:
             return Reading(RowOp.BIG_ENDIAN, size, 0, "number")
         case ValueKind.ENUM | ValueKind.SET:
             return Reading(RowOp.INTEGER, size, 0, "code")
+        case ValueKind.TIME if not column.has_old_format:
+            return Reading(RowOp.RAW_FIXED, size, 0, "shown")
     return Reading(RowOp.RAW_FIXED, size, 0, "value")
+
+
+def text_op(column: Column) -> tuple[TextOp, int]:
+    """How the kernel shows values as text: with these digits of a second, or of these bytes at most."""
+    return SHOWN.get(column.kind) or (TextOp.TIME, column.scale)
 
 
 def _string_of(column: Column) -> str:
@@ -68,6 +86,8 @@ def _string_of(column: Column) -> str:
     if column.kind is ValueKind.TEXT:
         charset = column.charset or "utf8mb4"
         return "text" if charset in UTF8_CHARSETS or letters_of(charset) is not None else "value"
+    if column.kind in SHOWN:
+        return "shown"
     return "bytes" if column.kind in (ValueKind.BINARY, ValueKind.GEOMETRY) else "value"
 
 

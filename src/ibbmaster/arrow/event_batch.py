@@ -27,7 +27,8 @@ Damage = EventError | FormatError | ClassicFormatError
 class EventBatch:
     """`groups` and `events` have the columns `GroupColumn` and `EventColumn`; their places are those in `data`.
 
-    The arrays are good until the next batch. A group may begin or end in another batch.
+    `data` is not writable, see `read_only`. The arrays are good until the next batch. A group may begin or end in
+    another batch.
     """
 
     data: Any
@@ -125,3 +126,10 @@ def in_group(error: Damage, group: EventGroup, file_name: Callable[[int], str]) 
 
 def _place_text(gtid: str, file_name: str, offset: int) -> str:
     return f"group {gtid} at {file_name} offset {offset}" if file_name else f"group {gtid}"
+
+
+def read_only(data: Any) -> Any:
+    """Bytes as the array that kernels take: they are compiled for one that is not writable, as that of a long event."""
+    array = np.frombuffer(data, dtype=np.uint8)
+    array.flags.writeable = False
+    return array

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.event_batch import EventBatch, read_only
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.large import LargeRows
@@ -55,5 +55,4 @@ class PlainEvents:
 
 def _batch_of(batch: EventBatch, data: Buffer, rows: list[list[int]]) -> EventBatch:
     events = np.array(rows, dtype=np.int64).reshape(-1, EventColumn.COLUMNS)
-    array = np.frombuffer(data, dtype=np.uint8)
-    return dataclasses.replace(batch, data=array if array.flags.writeable else array.copy(), events=events)
+    return dataclasses.replace(batch, data=read_only(data), events=events)

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ibbmaster.arrow.arrays import decimal_array, fixed_array, group_array, string_array, timestamp_array
+from ibbmaster.arrow.arrays import (
+    decimal_array,
+    fixed_array,
+    group_array,
+    shown_array,
+    string_array,
+    timestamp_array,
+)
 from ibbmaster.arrow.cell import value_cell
-from ibbmaster.arrow.column_reading import Reading
+from ibbmaster.arrow.column_reading import Reading, text_op
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.read_options import ZeroDates
@@ -53,6 +60,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_MAX = 1 << 16  # in one record batch
+SLOT_LENGTH = ROWS_MAX + 64 * 3  # where slots lie a power of two apart, their values push each other out of the caches
 STRING_BYTES_MAX = 1 << 30  # of all its columns
 
 
@@ -86,8 +94,8 @@ class RowColumns:
         self._origins: dict[str, ColumnOrigin] = {}  # by name in the DataFrame
         self._plain = PlainEvents(reader.large)
         slots = max(2 * len(self._own), 1)
-        self._values = np.zeros((slots, ROWS_MAX), dtype=np.int64)
-        self._valid = np.zeros((slots, ROWS_MAX), dtype=np.uint8)
+        self._values = np.zeros((slots, SLOT_LENGTH), dtype=np.int64)
+        self._valid = np.zeros((slots, SLOT_LENGTH), dtype=np.uint8)
         self._row_groups = np.zeros(ROWS_MAX, dtype=np.int64)
         self._row_kinds = np.zeros(ROWS_MAX, dtype=np.int64)
         self._event_sizes = np.zeros(64, dtype=np.int64)  # of row events, by kind
@@ -222,8 +230,8 @@ class RowColumns:
         """Make this number of slots; those that exist keep their values."""
         more = count - len(self._values)
         if more > 0:
-            self._values = np.concatenate([self._values, np.zeros((more, ROWS_MAX), dtype=np.int64)])
-            self._valid = np.concatenate([self._valid, np.zeros((more, ROWS_MAX), dtype=np.uint8)])
+            self._values = np.concatenate([self._values, np.zeros((more, SLOT_LENGTH), dtype=np.int64)])
+            self._valid = np.concatenate([self._valid, np.zeros((more, SLOT_LENGTH), dtype=np.uint8)])
 
     def _make_room(self) -> None:
         """For more tables in the current group: what they take is bounded by the bytes of the group."""
@@ -444,6 +452,10 @@ class RowColumns:
             case "bytes":
                 padded = self._padded(cells)
                 return string_array(kind, batch.data, values, more, valid, self._kernels, padded=padded)
+            case "shown":
+                shown = shown_array(batch.data, values, more, valid, self._kernels, *text_op(column))
+                if shown is not None:
+                    return shown
             case "number":
                 return _number_array(kind, values, more if cells.reading.op == RowOp.DECIMAL else None, valid)
         return self._slow_array(cells, batch, rows)

@@ -249,7 +249,6 @@ class _Changes:
     def _take_plain(self, batch: EventBatch) -> None:
         state = self._state
         state[ChangeField.EVENT] = state[ChangeField.OFFSET] = 0
-        data = batch.data if batch.data.flags.writeable else batch.data.copy()
         while True:
             known = ChangedTables(
                 self._open,
@@ -263,7 +262,7 @@ class _Changes:
                 self._is_other,
                 self._spans,
             )
-            status = self._kernels.collect_changes(data, batch.events, state, known, self._out)
+            status = self._kernels.collect_changes(batch.data, batch.events, state, known, self._out)
             number = int(state[ChangeField.EVENT])
             match ChangeStatus(status):
                 case ChangeStatus.END:

@@ -41,6 +41,7 @@ SOURCES = (  # all that kernels import; their values are compiled in
     "errors.py",
     "event/gtid_event.py",
     "event/header.py",
+    "event/rows/kinds/net.py",
     "event/rows/number.py",
     "event/types.py",
     "gtid.py",

@@ -95,6 +95,18 @@ class Kernels(Protocol):
         offsets: Shorts,
         out: Bytes,
     ) -> int: ...
+    def write_texts(
+        self,
+        data: Bytes,
+        starts: Numbers,
+        sizes: Numbers,
+        valid: Bytes,
+        count: int,
+        op: int,
+        argument: int,
+        offsets: Shorts,
+        out: Bytes,
+    ) -> int: ...
     def decode_rows(
         self, data: Bytes, events: Numbers, state: Numbers, known: KnownTables, decoded: Decoded
     ) -> int: ...

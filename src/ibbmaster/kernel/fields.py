@@ -406,6 +406,18 @@ class RowOp(IntEnum):
     RAW_PREFIXED = 12  # bytes of the length; the same
 
 
+class TextOp(IntEnum):
+    """How a value is shown as text, of at most TEXT_SIZES bytes."""
+
+    UUID = 0
+    INET4 = 1
+    INET6 = 2
+    TIME = 3
+
+
+TEXT_SIZES = (36, 15, 39, len("-1023:63:63.999999"))
+
+
 class StepColumn(IntEnum):
     """Columns of the steps that read an image of a row, one for each column it has."""
 

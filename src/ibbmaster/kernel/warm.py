@@ -65,6 +65,7 @@ from ibbmaster.kernel.row_changes import collect_changes
 from ibbmaster.kernel.row_values import locate_values, write_rows
 from ibbmaster.kernel.rows import decode_rows, find_open
 from ibbmaster.kernel.scan import index_chunks
+from ibbmaster.kernel.texts import write_texts
 
 __all__ = [
     "STEPS",
@@ -94,6 +95,7 @@ __all__ = [
     "skip_table",
     "warm_up",
     "write_rows",
+    "write_texts",
 ]
 
 
@@ -202,7 +204,8 @@ def _place() -> None:
     place_groups(data, groups, 0, 0, np.zeros(int(PlacedField.SIZE), dtype=np.int64), _roles(), _bytes(64))
 
 
-def _decode(source: Any) -> None:
+def _decode() -> None:
+    source = np.frombuffer(bytes(64), dtype=np.uint8)  # not writable, as collected events
     groups = np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64)
     events = np.zeros((1, EventColumn.COLUMNS), dtype=np.int64)
     numbers = np.zeros(1, dtype=np.int64)
@@ -210,6 +213,7 @@ def _decode(source: Any) -> None:
     index_events(source, groups, 0, events)
     header_columns(source, events, 0, np.zeros(1, dtype=np.int32), numbers, numbers, np.zeros(1, dtype=np.int32))
     copy_strings(source, numbers, numbers, data, 0, 0, np.zeros(2, dtype=np.int32), data)
+    write_texts(source, numbers, numbers, data, 0, 0, 0, np.zeros(2, dtype=np.int32), data)
     open_tables = np.zeros((1, OpenColumn.COLUMNS), dtype=np.int64)
     find_open(open_tables, 0, 1)
     maps, variants, steps = (
@@ -220,14 +224,6 @@ def _decode(source: Any) -> None:
     slots = np.zeros((2, 1), dtype=np.int64)
     decoded = Decoded(slots, np.zeros((2, 1), dtype=np.uint8), numbers, numbers, numbers)
     decode_rows(source, events[:0], np.zeros(int(RowField.SIZE), dtype=np.int64), known, decoded)
-
-
-def _decode_own() -> None:
-    _decode(np.zeros(64, dtype=np.uint8))
-
-
-def _decode_long() -> None:
-    _decode(np.frombuffer(bytes(64), dtype=np.uint8))  # a long event is not in a buffer of ours
 
 
 def _answer() -> None:
@@ -244,6 +240,7 @@ def _answer() -> None:
 
 def _changes() -> None:
     data, numbers = _bytes(KEY_MAX), np.zeros(1, dtype=np.int64)
+    source = np.frombuffer(bytes(64), dtype=np.uint8)  # not writable, as collected events
     open_tables, groups, events, maps, variants, columns, parts, spans = (
         np.zeros((1, columns), dtype=np.int64)
         for columns in (
@@ -257,11 +254,11 @@ def _changes() -> None:
             2,
         )
     )
-    index_events(data, groups, 0, events)
+    index_events(source, groups, 0, events)
     find_open(open_tables, 0, 1)
     known = ChangedTables(open_tables, data, maps, 0, variants, 0, columns, parts, _bytes(256), spans)
     changes = KeptChanges(numbers, numbers, numbers, numbers, data, data)
-    collect_changes(data, events[:0], np.zeros(int(ChangeField.SIZE), dtype=np.int64), known, changes)
+    collect_changes(source, events[:0], np.zeros(int(ChangeField.SIZE), dtype=np.int64), known, changes)
 
 
 STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some kernels once, for arguments as they come
@@ -269,7 +266,7 @@ STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some ke
     KernelSet.IMPORT: (_convert,),
     KernelSet.EXPORT: (_place,),
     KernelSet.VERIFY: (_check,),
-    KernelSet.READ: (_collect, _decode_own, _decode_long),
+    KernelSet.READ: (_collect, _decode),
     KernelSet.SELECT: (_answer, _collect, _changes),
 }
 

@@ -247,6 +247,8 @@ class JsonColumns(ImageColumns):
                 self._is_quoted[column.name] = True
                 return moments
         texts = self._cell_array(cells, batch, rows)
+        if cells.reading.what == "shown":
+            self._is_quoted[column.name] = True
         if cells.reading.what == "text":
             self._is_quoted[column.name] = _is_plain(_buffer(texts))
             return texts if self._is_quoted[column.name] else _as_json(texts)

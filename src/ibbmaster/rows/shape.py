@@ -261,7 +261,9 @@ def widening(old: Column, new: Column) -> Convert | None:
     if not has_every_value(old, new):
         return None  # rows hold what they were written with
     if old.kind is new.kind and old.scale == new.scale and not _is_reordered(old, new):
-        return None if not new.is_fixed_length or new.kind is ValueKind.TEXT else cast_of(old, new)
+        is_filled_up = new.is_fixed_length and new.kind is not ValueKind.TEXT
+        is_as_it_was = (old.type, old.size) == (new.type, new.size)
+        return cast_of(old, new) if is_filled_up and not is_as_it_was else None
     return None if old.kind is ValueKind.FLOAT else cast_of(old, new)
 
 

@@ -11,7 +11,7 @@ UUID_VARIANT_BIT = 0x80
 REORDERED_VARIANT_BYTE = 6  # where a stored UUID in reverse order has its variant ...
 REORDERED_VERSION_BYTE = 8  # ... and its version
 REORDERED_VERSION_END = 0x60  # later versions sort by time as they are, and are stored so
-_STORED_SEGMENTS = ((10, 16), (8, 10), (6, 8), (4, 6), (0, 4))  # of the text's bytes, in the order they are stored
+STORED_SEGMENTS = ((10, 16), (8, 10), (6, 8), (4, 6), (0, 4))  # of the text's bytes, in the order they are stored
 
 
 def uuid_text(data: bytes) -> str:
@@ -28,7 +28,7 @@ def uuid_text(data: bytes) -> str:
     if data[REORDERED_VARIANT_BYTE] & UUID_VARIANT_BIT and 0 < data[REORDERED_VERSION_BYTE] < REORDERED_VERSION_END:
         parts = {}
         offset = 0
-        for start, end in _STORED_SEGMENTS:
+        for start, end in STORED_SEGMENTS:
             parts[start] = data[offset : offset + end - start]
             offset += end - start
         data = b"".join(parts[start] for start in sorted(parts))
