@@ -158,7 +158,7 @@ def said_gtids(script: str) -> list[str]:
     return found
 
 
-# As mysql-test/suite/binlog_in_engine/rpl_mysqlbinlog_slave_consistency_basic.test and mysqlbinlog.test
+# As mysql-test/suite/binlog_in_engine/rpl_mysqlbinlog_slave_consistency_basic.test
 @pytest.mark.parametrize(("theirs", "ours"), RANGES, ids=lambda options: " ".join(options) or "all")
 def test_ranges_and_filters_print_the_transactions_that_mariadb_binlog_prints(
     theirs: tuple[str, ...], ours: tuple[str, ...], taker: Replica, tmp_path: Path, run_tool: Callable[..., Done]
