@@ -34,6 +34,7 @@ for _module in (
     "store",
     "restart",
     "commands",
+    "printing",
     "arrows",
     "frames",
     "answers",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -116,6 +117,30 @@ def test_a_reader_that_leaves_ends_it_in_silence():
         done.stdout.close()
         assert done.stderr.read() == b""
         assert done.wait(60) == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_log_is_followed_until_a_signal_ends_that(number, tmp_path):
+    with ibbmaster.create(tmp_path / "log", max_file_bytes="64K") as log:
+        log.append("0-1-1", "CREATE DATABASE a")
+        command = [sys.executable, "-m", "ibbmaster", "cat", str(tmp_path / "log"), "--follow"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+            assert done.stdout is not None
+            assert json.loads(done.stdout.readline())["gtid"] == "0-1-1"
+            log.append("0-1-2", "CREATE DATABASE b")
+            assert json.loads(done.stdout.readline())["statement"] == "CREATE DATABASE b"
+            done.send_signal(number)
+            assert done.communicate(timeout=60) == (b"", b"")
+            assert done.returncode == 0
+
+
+def test_a_part_that_ends_is_not_followed_beyond(tmp_path, run):
+    with ibbmaster.create(tmp_path / "log", max_file_bytes="64K") as log:
+        log.append("0-1-1", "CREATE DATABASE a")
+        log.append("0-1-2", "CREATE DATABASE b")
+    code, out, _ = run("cat", tmp_path / "log", "--follow", "--until", "0-1-1", "--output", tmp_path / "out")
+    assert (code, out) == (0, "")
+    assert (tmp_path / "out").read_text().count("\n") == 1
 
 
 def test_damage_anywhere_is_an_error_and_never_a_surprise(tmp_path):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from lanes import shop
-from lanes.debezium import LAST, Debezium, Record, has_snapshot
+from lanes.debezium import LAST, Debezium, Record, cleaned, has_snapshot
 from lanes.drivers import DriverMissingError, driver_directory
 from lanes.primary import IbbPrimary
 from lanes.shop import Shop
+
+from ibbmaster.cli.main import main
 
 VERSION = "11.8"
 NOTHING = "is in no record"
@@ -55,6 +58,27 @@ def test_debezium_has_the_records_that_a_real_primary_gives_it(
         assert len(found) == len(wanted)
         place.log = log
     assert len(wanted) > 20
+
+
+def test_lines_that_are_printed_for_debezium_are_its_records(
+    shop_of: Callable[[str], Shop], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = shop_of(VERSION)
+    records = followed(place.real, tmp_path / "real", "never", lambda: place.run(*shop.AFTER, shop.end(1, LAST)))
+    place.bring(2)
+
+    assert main(["cat", str(place.log), "--format", "debezium"]) == 0
+
+    printed = [cleaned(json.loads(line)) for line in capsys.readouterr().out.splitlines()]
+    wanted = [value for _, _, value in records if value and "op" in value]
+    assert len(printed) == len(wanted) > 20
+    for mine, theirs in zip(printed, wanted, strict=True):
+        for record in (mine, theirs):
+            del record["source"]["version"], record["source"]["name"]
+            for row in filter(None, (record["before"], record["after"])):
+                row.pop("u", None)  # the connector turns the bytes of a UUID about
+                row.pop("state", None)  # and gives the default of a column for its NULL
+        assert mine == theirs
 
 
 def both(place: Shop, tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]) -> list[tuple[Path, object]]:

@@ -115,14 +115,15 @@ def test_a_replica_has_what_its_own_filters_would_leave(version, recorded, new_r
 
 
 @pytest.mark.parametrize("version", ["11.8"])
-def test_a_log_ends_exactly_at_any_gtid(version, recorded, new_replica, seed):
+def test_a_log_ends_exactly_at_any_gtid(version, recorded, new_replica, seed, pytestconfig):
     """Cut after cut a replica has the tables of a server that ran so many transactions."""
     server, captured, _ = recorded
     replica, judge = new_replica(version), new_replica(version)
     rng = random.Random(seed)
     with ibbmaster.open(captured) as log:
         gtids = [group.gtid for group in log]
-        chosen = sorted(rng.sample(range(len(PREPARED), len(gtids)), 4))
+        count = max(4, pytestconfig.getoption("--range-cuts") // 20)
+        chosen = sorted(rng.sample(range(len(PREPARED), len(gtids)), count))
         begin = ""
         for cut in chosen:
             until = str(GtidState(gtids[:cut]).position())

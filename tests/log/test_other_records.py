@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.errors import ChunkError, RecordError
+from ibbmaster.event.header import encode_event
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import NO_STREAMS, CommitHeader, OobStream, encode_commit_header
@@ -34,6 +36,16 @@ SOUND = [
 def test_what_writers_write_is_sound(record_type, data):
     check_other_record(record_type, data, HERE, True)
     check_rest(data, HERE)
+
+
+@pytest.mark.parametrize("fill", [b"i", b"\0", b"\xff"], ids=["text", "zeros", "ones"])
+@pytest.mark.parametrize("server_id", [38, 77, 255])
+def test_a_part_that_looks_like_a_gtid_event_by_its_time_and_server_is_none(fill, server_id):
+    when = 0x6B00B3A2  # its lowest byte is the type of a GTID event
+    event = encode_event(event_type=EventType.ANNOTATE_ROWS, body=fill * 400, server_id=server_id, timestamp=when)
+    data = encode_oob_node(OobNode(node_index=0, left=None, right=None)) + event
+    check_other_record(RecordType.OOB_DATA, data, INSIDE_PAGE, True)
+    check_rest(data, INSIDE_PAGE)
 
 
 @pytest.mark.parametrize("record_type", sorted({record_type for record_type, _ in SOUND}))

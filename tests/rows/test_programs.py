@@ -21,7 +21,7 @@ def catalog_of(*statements: str) -> SchemaCatalog:
 
 
 def reached(catalog: SchemaCatalog, text: str = "INSERT INTO t VALUES (1)") -> object:
-    found = tables_reached(catalog, [FullName("d", "t")], text)
+    found = tables_reached(catalog, [FullName("d", "t")], text, {text.split()[0]})
     return None if found is None else {table.name for table in found}
 
 
@@ -39,7 +39,9 @@ def reached(catalog: SchemaCatalog, text: str = "INSERT INTO t VALUES (1)") -> o
 def test_a_trigger_reaches_the_tables_that_it_names_as_changed(trigger: str, expected: object) -> None:
     catalog = catalog_of("CREATE FUNCTION f() RETURNS INT RETURN 1", f"CREATE TRIGGER r {trigger}")
 
-    assert reached(catalog) == expected
+    text = "UPDATE t SET id = 3" if "UPDATE ON" in trigger else "INSERT INTO t VALUES (1)"
+    assert reached(catalog, text) == expected
+    assert reached(catalog, "DELETE FROM t") == set()
 
 
 def test_triggers_of_reached_tables_reach_others() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
     from ibbmaster.arrow.read_options import ReadOptions
 
+FOLLOW_PERIOD_S = 1.0  # how often who follows a log is asked whether to go on
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 Position = GtidPosition | Gtid | str  # what may name how far a replica is; text as `0-1-100,1-1-7`
 
@@ -204,6 +205,7 @@ class Log:
         *,
         schema_mode: str = "asWritten",
         asks_statements: bool = False,
+        at_end: Callable[[], bool] | None = None,
     ) -> Iterator[Group]:
         """The groups of the log in order; with `after` those that a replica at that position lacks.
 
@@ -216,6 +218,9 @@ class Log:
 
         Types that no event says (UUID, INET4, INET6, VECTOR: bytes) are taken from the statements of the log
         where names are, and with `asks_statements` everywhere.
+
+        With `at_end` it waits for more at the end of the log, and asks that there first, and about every second: it
+        ends where the answer is False.
 
         Raises:
             ConfigurationError: `schema_mode` is none of these.
@@ -238,7 +243,7 @@ class Log:
         request = DumpRequest(replica_server_id=0, position=position, until=end)
         check = check_start(request, state)
         judge = GroupFilter(request, check, start_state=plan.state, current_state=engine.state)
-        return self._read(plan, judge, shapes, asks_seldom=shapes is None and not asks_statements)
+        return self._read(plan, judge, shapes, asks_seldom=shapes is None and not asks_statements, at_end=at_end)
 
     def __iter__(self) -> Iterator[Group]:
         return self.groups()
@@ -269,7 +274,13 @@ class Log:
             self._logged_schema = self._history = None
 
     def _read(
-        self, plan: ReadPlan, judge: GroupFilter, shapes: RowShapes | None, *, asks_seldom: bool
+        self,
+        plan: ReadPlan,
+        judge: GroupFilter,
+        shapes: RowShapes | None,
+        *,
+        asks_seldom: bool,
+        at_end: Callable[[], bool] | None = None,
     ) -> Iterator[Group]:
         rows = RowReader(
             declarations=self._schema,
@@ -283,7 +294,10 @@ class Log:
                 found = reader.next_group()
                 if found is None:
                     if not (are_paged(reader) and reader.expects_more):
-                        break
+                        if at_end is None or self._engine.is_over or not at_end():
+                            break
+                        self._engine.wait_for_growth(FOLLOW_PERIOD_S)
+                        continue
                     time.sleep(END_POLL_PERIOD_S)  # another process writes there; an end before the end is damage
                 elif found.gtid is not None and judge.judge(found.gtid).is_wanted:
                     group = Group(found, rows=rows, shapes=shapes, find=self._find, place=self.stored.place)

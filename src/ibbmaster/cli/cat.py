@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import signal
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibbmaster.cli.arguments import add_log, add_name_case, add_stages, chosen_stages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import ibbmaster
     from ibbmaster.position import LogPosition
     from ibbmaster.printing.content import Printer
     from ibbmaster.printing.output import GroupOutput
 
-FORMATS = ("json", "mariadb-binlog", "sql", "csv")
+WORK_OF_BYTE = 8  # what the reference takes to print one, in bytes that it reads meanwhile
+FORMATS = ("json", "mariadb-binlog", "sql", "csv", "debezium")
 EXAMPLES = """examples:
   ibbmaster cat archive                              every change, a line of JSON each
   ibbmaster cat archive | jq 'select(.table == "orders") | .after'
   ibbmaster cat archive --after 0-1-1000 --only 'shop.*' --output changes.json
   ibbmaster cat archive --format mariadb-binlog | mariadb --binary-mode
   ibbmaster cat archive --format sql | less
+  ibbmaster cat archive --follow --only 'shop.*' | my-program
   ibbmaster cat archive --format csv --table shop.orders --output orders.csv
 
 A transaction is written whole or not at all. What the lines have: docs/printing.md.
@@ -46,6 +51,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=Path,
         metavar="FILE",
         help="write to a file, which has its name once it is whole (default: standard output)",
+    )
+    parser.add_argument(
+        "-f", "--follow", action="store_true", help="wait for more at the end of the log, until SIGINT or SIGTERM"
     )
     parser.add_argument(
         "--schema",
@@ -87,10 +95,20 @@ def run(args: argparse.Namespace) -> int:
         if not whole.files:
             raise StoreError(f"{args.directory}: no binlog files (binlog-000000.ibb and so on)")
         log = _chosen(whole, args)
-        groups = log.groups(schema_mode="latest" if args.format == "csv" else "asWritten", asks_statements=True)
         printer = _printer(args, log)
-        with opened_output(args.output) as target, progress(is_wanted=args.output is not None) as bar:
+        with (
+            opened_output(args.output, grows=args.follow) as target,
+            progress(is_wanted=args.output is not None and not args.follow) as bar,
+            _following(args.follow) as goes_on,
+        ):
             output = GroupOutput(target)
+
+            def wait() -> bool:
+                output.flush()
+                return goes_on()
+
+            mode = "latest" if args.format == "csv" else "asWritten"
+            groups = log.groups(schema_mode=mode, asks_statements=True, at_end=wait if args.follow else None)
             output.write([printer.begin()])
             begin = _print_fast(log, args, output)
             advance = _advancing(log, bar.reach)
@@ -100,8 +118,26 @@ def run(args: argparse.Namespace) -> int:
                 with placed(group):
                     output.write(printer.group(group))
                 advance(group)
+                if not goes_on():
+                    break
             output.write([printer.end()])
     return 0
+
+
+@contextlib.contextmanager
+def _following(is_wanted: bool) -> Iterator[Callable[[], bool]]:
+    """Whether to go on: with --follow SIGINT and SIGTERM end it after the transaction that is being written."""
+    has_ended = threading.Event()
+    if not is_wanted or threading.current_thread() is not threading.main_thread():
+        yield lambda: True
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, lambda number, frame: has_ended.set()) for number in numbers]
+    try:
+        yield lambda: not has_ended.is_set()
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _chosen(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
@@ -138,8 +174,8 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
     from ibbmaster.kernel.loading import do_pay, load
     from ibbmaster.position import LOG_START
 
-    is_fast = args.format == "json" and args.on_undecodable == "fail" and not hasattr(log, "staged")
-    if not is_fast or not do_pay(KernelSet.READ, log.stored_bytes):
+    is_fast = args.format == "json" and not args.follow and args.on_undecodable == "fail" and not hasattr(log, "staged")
+    if not is_fast or not do_pay(KernelSet.READ, WORK_OF_BYTE * log.stored_bytes):
         return LOG_START
     try:
         from ibbmaster.printing.fast_lines import FastLines
@@ -160,12 +196,15 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
 def _printer(args: argparse.Namespace, log: ibbmaster.Log) -> Printer:
     """What makes the text of groups."""
     from ibbmaster.printing.csv_lines import CsvLines
+    from ibbmaster.printing.debezium_lines import DebeziumLines
     from ibbmaster.printing.json_lines import JsonLines
     from ibbmaster.printing.server_script import ServerScript
     from ibbmaster.printing.sql_script import SqlScript
 
     if args.format == "csv":
         return CsvLines(args.table)
+    if args.format == "debezium":
+        return DebeziumLines(log.engine.file_name)
     if args.format != "json":
         script = SqlScript if args.format == "sql" else ServerScript
         return script(log.stored.server_version, log.row_event_max, args.load_files)

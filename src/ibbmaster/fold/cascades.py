@@ -94,7 +94,7 @@ def cascade(tables: FoldedTables, parent: TableVersion, changes: Sequence[Foreig
             if not reaching:
                 continue
             contents = tables.contents_now(child)
-            if contents.unknown is not None or contents.is_doubtful:
+            if contents.unknown is not None or contents.is_in_doubt(key.column_ids):
                 tables.doubt(contents, _sentence(table))
                 doubt_below(tables, child)
                 continue
@@ -184,7 +184,7 @@ class _Cascade:
         if new is None:
             contents.delete(layout, [layout.row(old)])
         else:
-            contents.update(layout, [layout.row(old)], [layout.row(new)])
+            contents.update(layout, [layout.row(old)], [layout.row(new)], self._key.column_ids)
             for column in contents.table.columns:
                 if column.period is RowPeriod.START and contents.table.is_versioned:
                     reason = f"a foreign key changes rows, and no event tells when: {column.name}"

@@ -28,6 +28,7 @@ from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
 from ibbmaster.sqltext.literals import literal_value
 
+LIKE_A_REPLACE = "an image of a REPLACE does not have the defaults of other columns"
 DIGEST_SIZE = 16
 REWRITTEN_AT_A_TIME = 1 << 10  # rows
 
@@ -151,6 +152,12 @@ class TableContents:
             if unknown is not None and not self._is_reported(column, one):
                 return unknown
         return None
+
+    def is_in_doubt(self, columns: Collection[int]) -> bool:
+        """Whether some row may be there, or not, or has values of columns that are not known."""
+        return self.unknown is not None or any(
+            not found.keys().isdisjoint((ROW, *columns)) for found in self.doubts.rows.values()
+        )
 
     def key_in(self, interval: Interval) -> bytes | None:
         """The only key that an interval has; None if there may be several."""
@@ -380,6 +387,34 @@ class TableContents:
             self.doubts.gone(key)
         self.doubt_row(new_key, [ROW], reason)
         return True
+
+    def doubt_defaults(self, layout: StoredLayout, row: StoredRow, places: Collection[int], gtid: str) -> None:
+        """A row's values beyond these places are not known, unless they are those that a REPLACE gives it, too.
+
+        A MINIMAL image of a REPLACE does not have the defaults of the columns that it does not name.
+
+        Raises:
+            InexactRowsError: the table has no key.
+
+        Source: MariaDB 10.11 and 11.8, as they log it.
+        """
+        plan = self.key_plan(layout)
+        if plan is None:
+            raise InexactRowsError(LIKE_A_REPLACE)
+        known = {column.id: column for column in self.table.columns}
+        values, lost = values_of(*row), []
+        for place, column in enumerate(layout.columns):
+            if place in places or known[column.id].expression is not None:
+                continue
+            try:
+                if _constant(known[column.id], column, known[column.id].default) == values[place]:
+                    continue
+            except InexactRowsError:
+                pass
+            lost.append(column.id)
+        if lost:
+            reason = UnknownRows(gtid, LIKE_A_REPLACE)
+            self.doubt_row(plan.key(*row), lost, reason)
 
     def values_in(self, layout: StoredLayout, stored: StoredLayout, image: bytes) -> list[bytes | None]:
         """The values of an image of another layout as a layout stores them.

@@ -17,7 +17,7 @@ from ibbmaster.event.statement.logged import STATEMENT_TYPES
 from ibbmaster.event.table_map import TABLE_ID_SIZE, RowsHeader, decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.fold.fast_kept_rows import FastKeptRows
-from ibbmaster.fold.folding import NotPlainError, RowFold
+from ibbmaster.fold.folding import NotPlainError, RowFold, is_of_replace
 from ibbmaster.fold.kept_rows import KeptRows, WrongChangeError
 from ibbmaster.fold.row_events import MappedTable
 from ibbmaster.fold.row_file import HEAD
@@ -53,6 +53,7 @@ from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableKind
 from ibbmaster.work import check_wanted
 
+ANNOTATION_DISTANCE = 1 << 6  # events between it and a row event
 CHANGES_MAX = 1 << 16  # that are collected before they are kept
 IMAGES_BYTES = 8 << 20
 MAPS_MAX = 1 << 10  # tables that are known before all are forgotten between two groups
@@ -108,6 +109,10 @@ class FastRowFold(RowFold):
         """Apply a row event by the reference, from the row on that is at `first`."""
         self._gtid, self._place = gtid, place
         self._change(mapped, event, first)
+
+    def note_annotation(self, event: bytes | None) -> None:
+        """What the statement of the next row event is."""
+        self._is_replace = event is not None and is_of_replace(event)
 
     def apply_at(self, event: bytes, head: bytes | None, gtid: str, place: SchemaPlace) -> None:
         """Apply an event of another type; `head` is the GTID event of its group, if that is at hand.
@@ -310,10 +315,22 @@ class _Changes:
         event = batch.event(number)
         mapped = self._mapped[self._mapped_of(event)]
         assert mapped is not None
+        self._fold.note_annotation(self._annotation(batch, number))
         offset = int(self._state[ChangeField.OFFSET])
         first = offset - int(batch.events[number, EventColumn.START]) if offset else 0
         self._fold.change_at(mapped, event, first, self._gtid(batch, number), batch.schema_place(number))
         self._pass(number)
+
+    @staticmethod
+    def _annotation(batch: EventBatch, number: int) -> bytes | None:
+        """The ANNOTATE_ROWS event of a row event, if it is near."""
+        group = batch.events[number, EventColumn.GROUP]
+        for before in range(number - 1, max(number - ANNOTATION_DISTANCE, -1), -1):
+            if batch.events[before, EventColumn.GROUP] != group:
+                return None
+            if batch.data[batch.events[before, EventColumn.START] + TYPE_OFFSET] == EventType.ANNOTATE_ROWS:
+                return batch.event(before)
+        return None
 
     def _apply(self, batch: EventBatch, number: int) -> None:
         event = batch.event(number)

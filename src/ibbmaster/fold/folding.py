@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Self
 
@@ -53,9 +54,9 @@ from ibbmaster.rows.certainty import (
     engine_of,
 )
 from ibbmaster.rows.confined import columns_touched
-from ibbmaster.rows.effects import LOST, PartitionStep, WrittenTables, effects_of
+from ibbmaster.rows.effects import LOST, Effect, Emptied, PartitionStep, WrittenTables, effects_of
 from ibbmaster.rows.joined_change import joined_targets
-from ibbmaster.rows.programs import tables_reached
+from ibbmaster.rows.programs import tables_reached, tables_shown
 from ibbmaster.rows.row_statement import (
     RowFilter,
     RowsChanged,
@@ -72,11 +73,12 @@ from ibbmaster.schema.expression import NotSimpleError
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sqltext.cursor import Cursor
-from ibbmaster.sqltext.sql_mode import MSSQL, ORACLE
+from ibbmaster.sqltext.sql_mode import MSSQL, ORACLE, PAD_CHAR_TO_FULL_LENGTH
 from ibbmaster.work import check_wanted
 
 INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKind.INSERT)
 FLAG_THREAD_SPECIFIC = 0x4  # of an event: it is about temporary tables, or hangs on its session in another way
+STATEMENT_HEAD_SIZE = 1 << 10  # bytes, in which the first word of a statement is
 NO_FOREIGN_KEY_CHECKS = 1 << 26  # of the flags of a session
 GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
@@ -126,12 +128,15 @@ class RowFold:
         self._statements = StatementFold(timeline)
         self._savepoints: dict[str, int] = {}  # of the group, by name
         self._savepoint_count = 0
+        self._touched: dict[int, int] = {}  # how many were set when rows of a table last changed in the group
         self._versions: dict[tuple[str, str], TableVersion | None] = {}
         self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until the next statement that may change it
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
         self._followed: dict[tuple[str, str], Children] = {}  # of those, the children whose rows are kept
         self._known: SchemaCatalog | None = None  # until the next statement that may change it
+        self._temporary: set[tuple[tuple[int, int], FullName]] = set()  # tables of sessions
         self._header = EventHeader(0, 0, 0, 0, 0, 0)  # of the statement that is read
+        self._is_replace = False  # what the last ANNOTATE_ROWS says of the row events after it
         self._insert_id: int | None = None  # what AUTO_INCREMENT has given the statement that comes next
         self._moved: tuple[SchemaPlace, PartitionStep] | None = None
         self._time_zone_s: int | None = None  # of the session, where the statement that is read depends on it
@@ -148,6 +153,7 @@ class RowFold:
         other.tables = {number: contents.fork(other.kept) for number, contents in self.tables.items()}
         other._complete, other._prepared = set(self._complete), dict(self._prepared)
         other._statements = self._statements.fork()
+        other._temporary = set(self._temporary)
         return other
 
     def _like(self, kept: KeptRows) -> Self:
@@ -271,7 +277,8 @@ class RowFold:
     def _apply(self, events: Iterable[bytes], start: LogPosition) -> None:
         """Everything that a group does."""
         xid: str | None = None
-        touched: dict[int, int] = {}
+        touched = self._touched = {}
+        self._is_replace = False
         for number, event, table in walk(events, self._large, lambda event, number: self._map(event, start, number)):
             self._place = SchemaPlace(start, number)
             if table is not None:
@@ -289,6 +296,8 @@ class RowFold:
             self._header = decode_event_header(event)
             self._state(decode_statement(event), xid, touched)
             self._insert_id = None
+        elif event_type == EventType.ANNOTATE_ROWS:
+            self._is_replace = is_of_replace(event)
         elif event_type == EventType.INTVAR:
             self._insert_id = decode_insert_id(event) or self._insert_id
         elif (lost := LOST.get(event_type)) is not None:
@@ -438,7 +447,7 @@ class RowFold:
             self._take_all(self._statements.merged(contents.table, "its rows are changed", self._place))
         else:
             try:
-                mapped.change(event, self._gtid, first)
+                mapped.change(event, self._gtid, first, is_replace=self._is_replace)
             except InexactRowsError as error:
                 self.doubt(contents, str(error))
         if changes:
@@ -499,6 +508,7 @@ class RowFold:
             self._children = None
             self._known = None
             self._followed.clear()
+            self._note_temporary(statement, effects)
         self._time_zone_s = time_zone_of(statement)
         for effect in effects:
             if isinstance(effect, WrittenTables) and effect.tables is not None:
@@ -507,12 +517,38 @@ class RowFold:
                 self._take_all(self._statements.take(effect, self._place))
         self._time_zone_s = None
 
+    def _session_of(self, statement: LoggedStatement) -> tuple[int, int]:
+        """Server and thread that have run a statement."""
+        return self._header.server_id, statement.thread_id
+
+    def _note_temporary(self, statement: LoggedStatement, effects: Sequence[Effect]) -> None:
+        """Temporary tables come and go, and hide others from their session that are called so."""
+        if self._temporary:
+            named = {word.lower() for word in re.findall(r"\w+", statement.text)}
+            self._temporary -= {
+                (session, table)
+                for session, table in self._temporary
+                if session == self._session_of(statement) and table.name.lower() in named
+            }
+        if statement.text.lstrip()[:6].upper() == "CREATE" and not statement.error_code:
+            self._temporary |= {
+                (self._session_of(statement), one.table)
+                for one in effects
+                if isinstance(one, Emptied) and one.is_temporary
+            }
+
     def _write(self, tables: Sequence[FullName], effect: WrittenTables, statement: LoggedStatement) -> None:
         """A change of rows in statement format: of rows, of some columns, or of everything in a table; its children."""
         parsed = row_statement(statement)
         targets = joined_targets(statement) if parsed is None else {parsed.table: None}
         tables = tables if targets is None else list(targets)  # without what they are called in the statement
-        reached = tables_reached(self._catalog(), tables, statement.text)
+        if self._header.flags & FLAG_THREAD_SPECIFIC:
+            tables = [one for one in tables if (self._session_of(statement), one) not in self._temporary]
+        shown = self._below_views(tables)
+        if shown is None or shown != list(tables):
+            parsed = targets = None
+        tables = shown or ()
+        reached = None if shown is None else self._reached(tables, statement, parsed)
         if reached is None:
             self._doubt_all(effect.reason)
             return
@@ -527,6 +563,25 @@ class RowFold:
                 columns = None if targets is None else targets[name]
                 self._doubt_written(name, table, parsed, effect, statement, columns)
 
+    def _reached(
+        self, tables: Sequence[FullName], statement: LoggedStatement, parsed: RowStatement | None
+    ) -> frozenset[FullName] | None:
+        """The tables that programs may change as a statement runs; None: any."""
+        return tables_reached(self._catalog(), tables, statement.text, _events_of(parsed))
+
+    def _below_views(self, tables: Sequence[FullName]) -> list[FullName] | None:
+        """Tables, with what they show in place of views; None: that may be any table."""
+        found: list[FullName] = []
+        for name in tables:
+            table = self._statements.before(name, self._place)
+            if table is None or table.kind is not TableKind.VIEW:
+                found.append(name)
+            elif (shown := tables_shown(self._catalog(), table)) is None:
+                return None
+            else:
+                found += sorted(shown)
+        return found
+
     def _catalog(self) -> SchemaCatalog:
         """What there is before the statement that is read; what rows do changes nothing of it."""
         if self._known is None:
@@ -540,7 +595,7 @@ class RowFold:
         is_plain = (
             parsed is not None
             and not statement.error_code
-            and not statement.sql_mode & (ORACLE | MSSQL)
+            and not statement.sql_mode & (ORACLE | MSSQL | PAD_CHAR_TO_FULL_LENGTH)
             and not self._header.flags & FLAG_THREAD_SPECIFIC
             and can_be_followed(table)
             and self._statements.keeps_rows(table)
@@ -566,7 +621,8 @@ class RowFold:
             if _changes_parents(effect, statement):
                 self._doubt_children(table.database, table.name)
             return True
-        if children:
+        self._touched[contents.number] = self._savepoint_count
+        if children and _reaches_children(parsed, children):
             self._follow_children(table, children, changes)
         return True
 
@@ -579,9 +635,7 @@ class RowFold:
 
         Rows that go with others go once, whichever comes first.
         """
-        if isinstance(parsed, RowsChanged) and not referred_columns(children) & {
-            one.column for one in parsed.assignments
-        }:
+        if not _reaches_children(parsed, children):
             return False
         is_removing = isinstance(parsed, RowsGone)
         waiting, seen = [table], set[int]()
@@ -766,9 +820,34 @@ def _changes_parents(effect: WrittenTables, statement: LoggedStatement) -> bool:
     return effect.verb not in ("INSERT", "LOAD DATA") or "DUPLICATE" in words or "REPLACE" in words
 
 
+def is_of_replace(event: bytes) -> bool:
+    """Whether an ANNOTATE_ROWS event is of a REPLACE."""
+    head = event[EVENT_HEADER_SIZE : EVENT_HEADER_SIZE + STATEMENT_HEAD_SIZE]
+    return statement_cursor(head.decode("utf-8", "replace")).peek().is_word("REPLACE")
+
+
+def _events_of(parsed: RowStatement | None) -> frozenset[str]:
+    """For which changes of rows triggers may run."""
+    match parsed:
+        case RowsChanged():
+            return frozenset(("UPDATE",))
+        case RowsGone():
+            return frozenset(("DELETE",))
+        case RowsInserted(is_replacing=False, on_duplicate=None):
+            return frozenset(("INSERT",))
+    return frozenset(("INSERT", "UPDATE", "DELETE"))
+
+
 def _empties(parsed: RowStatement) -> bool:
     """Whether a statement removes each row."""
     return isinstance(parsed, RowsGone) and parsed.chosen == RowFilter()
+
+
+def _reaches_children(parsed: RowStatement, children: Children) -> bool:
+    """Whether a statement may remove rows, or change values that foreign keys refer to."""
+    if isinstance(parsed, RowsInserted):
+        return parsed.is_replacing or parsed.on_duplicate is not None
+    return isinstance(parsed, RowsGone) or bool(referred_columns(children) & {one.column for one in parsed.assignments})
 
 
 def _overlap(changes: Sequence[ForeignChange]) -> bool:

@@ -34,7 +34,7 @@ class MappedTable:
     large: LargeRows = ALL_ROWS
     _plans: dict[bytes, _Plan] = field(default_factory=dict)
 
-    def change(self, event: bytes, gtid: str, start: int = 0) -> None:
+    def change(self, event: bytes, gtid: str, start: int = 0, *, is_replace: bool = False) -> None:
         """Apply a row event, from the row on that is at `start`; 0: all of it.
 
         Raises:
@@ -51,7 +51,7 @@ class MappedTable:
         first = self._plan(header.columns_present)
         if kind is ChangeKind.UPDATE:
             second = self._plan(header.columns_after)
-            self._update(first, second, data, offset, gtid)
+            self._update(first, second, data, offset, gtid, is_replace=is_replace)
             return
         for rows in self._portions(first, data, offset):
             if kind is ChangeKind.DELETE:
@@ -122,7 +122,7 @@ class MappedTable:
         self.contents.complete(self.layout, values, set(range(len(values))) - set(plan.places), gtid)
         return self.layout.row(values)
 
-    def _update(self, first: _Plan, second: _Plan, data: bytes, offset: int, gtid: str) -> None:
+    def _update(self, first: _Plan, second: _Plan, data: bytes, offset: int, gtid: str, *, is_replace: bool) -> None:
         is_whole = len(second.places) == len(self.layout.columns)
         before_rows: list[StoredRow] = []
         after_rows: list[StoredRow] = []
@@ -137,17 +137,24 @@ class MappedTable:
                     self.contents.update(self.layout, before_rows, after_rows)
                     before_rows, after_rows, portion = [], [], offset
             else:  # which may depend on the row before it
-                self._update_partly(first, second, before, after, gtid)
+                row = self._update_partly(first, second, before, after, gtid)
+                if is_replace and row is not None:
+                    self.contents.doubt_defaults(self.layout, row, second.places, gtid)
         if is_whole:
             self.contents.update(self.layout, before_rows, after_rows)
 
-    def _update_partly(self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str) -> None:
+    def _update_partly(
+        self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str
+    ) -> StoredRow | None:
+        """Change a row of which not all is reported; what it is now, if that follows from what it was."""
         reported = None
         if len(first.places) < len(self.layout.columns):
             reported = [self.layout.columns[place].id for place in second.places]
             if self.contents.leaves_in_doubt(self.layout, before, after, second.places):
-                return
-        self.contents.update(self.layout, [before], [self._merged(first, second, before, after, gtid)], reported)
+                return None
+        row = self._merged(first, second, before, after, gtid)
+        self.contents.update(self.layout, [before], [row], reported)
+        return row
 
     def _merged(self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str) -> StoredRow:
         """The whole image after an update that tells only some columns."""

@@ -27,6 +27,7 @@ from ibbmaster.sqltext.moment import moment_text, parse_moment
 
 BLOB_SIZES = {"tiny": (1 << 8) - 1, "medium": (1 << 24) - 1, "long": (1 << 32) - 1}
 BLOB_SIZE = (1 << 16) - 1
+_OF_ASCII = ("utf8mb4", "utf8mb3", "utf8", "latin1", "ascii")  # character sets that have it as it is
 NOW = ("now", "current_timestamp", "localtime", "localtimestamp")
 TIME_HOURS_MAX = 838
 _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -115,6 +116,8 @@ class RowExpressions:
                 return self._is_null(name)
             case Operation("IN", (left, *values)):
                 return _any_of([self._compared("=", left, value) for value in values])
+            case Operation("LIKE", (ColumnName() as name, Literal(value=str(), charset=None) as pattern)):
+                return self._like(self._place(name), pattern)
             case Operation("BETWEEN", (left, low, high)):
                 return _all_of([self._compared(">=", left, low), self._compared("<=", left, high)])
             case Operation(sign, (left, right)) if sign in _COMPARED:
@@ -128,6 +131,30 @@ class RowExpressions:
             raise NotSimpleError("IS NULL means something else for this column")
         read = self._read(place)
         return lambda row: read(row) is None
+
+    def _like(self, place: int, pattern: Literal) -> Condition:
+        """Whether a text is as a pattern says, letter by letter; spaces at its end count."""
+        self._expect_plain(pattern)
+        column, read = self._stored[place], self._read(place)
+        text = str(pattern.value)
+        if not is_text(column) or "\\" in text or not text.isascii():
+            raise NotSimpleError("LIKE of this pattern")
+        alike = _alike(column)
+        if alike(b"a") not in (b"a", b"A"):
+            raise NotSimpleError("LIKE by this collation")
+        is_any_case = alike(b"a") == b"A"
+        parts = [".*" if letter == "%" else "." if letter == "_" else re.escape(letter) for letter in text]
+        found = re.compile("".join(parts), re.DOTALL | (re.IGNORECASE if is_any_case else 0))
+
+        def like(row: KnownRow) -> bool | None:
+            data = read(row)
+            if data is None:
+                return None
+            if not data.isascii() or not data.decode().isprintable():
+                raise NotSimpleError("LIKE over other letters than ASCII")
+            return found.fullmatch(data.decode()) is not None
+
+        return like
 
     def _compared(self, sign: str, left: Expression, right: Expression) -> Condition:
         if isinstance(left, Literal) and isinstance(right, ColumnName):
@@ -257,13 +284,14 @@ class RowExpressions:
         column, moment = self._stored[place], self._moment
         kind = column.column.kind
         zone_s = 0 if kind is ValueKind.TIMESTAMP else moment.time_zone_s
-        if kind not in (ValueKind.TIMESTAMP, ValueKind.DATETIME) or zone_s is None or digits > column.column.scale:
+        is_date = kind is ValueKind.DATE
+        if kind not in _MOMENTS or zone_s is None or digits > column.column.scale:
             raise NotSimpleError("the present moment in this column")
         if digits and not moment.has_fraction:
             raise NotSimpleError("the part of a second")
         unit = 10 ** (6 - digits)
         text = moment_text(moment.microseconds // unit * unit + zone_s * 10**6, column.column.scale)
-        data = stored_value(column.column, column.type, text)
+        data = stored_value(column.column, column.type, text[:10] if is_date else text)
         assert data is not None
         return data
 
@@ -286,8 +314,9 @@ class RowExpressions:
         return read
 
     def _value(self, expression: Expression) -> Callable[[KnownRow], Value]:
+        expression = _with_constants(expression)
         self._expect_plain(expression)
-        taken, compute = compiled(_with_constants(expression), self._plain)
+        taken, compute = compiled(expression, self._plain)
         inputs = []
         for name in taken:
             column = self._stored[self._places[name]].column
@@ -336,8 +365,10 @@ def _digits_of_now(expression: Expression) -> int | None:
 
 
 def _with_constants(expression: Expression) -> Expression:
-    """NAME_CONST, which stands for a variable of a procedure, is its value."""
+    """With plain texts, and the value of NAME_CONST, which stands for a variable of a procedure."""
     match expression:
+        case Literal(value=str() as text, charset=charset) if charset in _OF_ASCII and text.isascii():
+            return Literal(text)
         case Call(name="name_const", arguments=(_, Literal(charset=None) as value), database=None):
             return value
         case Operation(operator=sign, operands=operands):
@@ -362,6 +393,8 @@ def storable(value: Value, known: TableColumn, column: StoredColumn, zone_s: int
     if value is None:
         return _expect_nullable(None, known.is_nullable)
     shape = column.column
+    if isinstance(value, bytes) and shape.kind is ValueKind.TEXT and value.isascii():
+        value = value.decode()
     if isinstance(value, str):
         value = _text_value(value, shape, zone_s)
     is_negative = isinstance(value, int | Decimal) and value < 0
@@ -387,12 +420,12 @@ def _text_value(text: str, shape: Column, zone_s: int | None) -> str:
         NotSimpleError: a server may make something else of it.
     """
     match shape.kind:
-        case ValueKind.INTEGER if _PLAIN_INTEGER.fullmatch(text):
+        case ValueKind.INTEGER if re.fullmatch(r"-?\d{1,18}", text, re.ASCII):
             return text
         case ValueKind.DECIMAL | ValueKind.FLOAT if re.fullmatch(r"-?\d{1,30}(?:\.\d{1,30})?", text, re.ASCII):
             return text
-        case ValueKind.DATE if len(text) == 10 and _is_moment(text):
-            return text
+        case ValueKind.DATE if _is_moment(text) and not text[10:].strip(" 0:."):
+            return text[:10]
         case ValueKind.DATETIME if _is_moment(text):
             return text
         case ValueKind.TIMESTAMP if _is_moment(text) and zone_s is not None:

@@ -13,10 +13,10 @@ from typing import NamedTuple
 from ibbmaster.event.rows.charset import charset_of
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.statement.logged import LoggedStatement
-from ibbmaster.fold.comparing import is_text
+from ibbmaster.fold.comparing import AlikePart, alike_part, is_text
 from ibbmaster.fold.computed import affected, compute, computed_columns
 from ibbmaster.fold.contents import StoredRow, TableContents
-from ibbmaster.fold.kept_rows import Interval
+from ibbmaster.fold.kept_rows import EVERYTHING, Interval
 from ibbmaster.fold.key_ranges import KeyPart, ranges_of
 from ibbmaster.fold.literals import stored_value
 from ibbmaster.fold.row_conversion import time_zone_of
@@ -213,8 +213,7 @@ class _Change:
     def delete(self, statement: RowsGone) -> FollowedRows:
         contents, chosen = self._contents, statement.chosen
         met, doubted, intervals, is_exact = self._rows(chosen.where)
-        is_whole = contents.unknown is None and not contents.doubts.rows
-        changes = FollowedRows(is_ordered=True, is_whole=is_whole)
+        changes = FollowedRows(is_ordered=True, is_whole=self._are_known(intervals))
         if chosen.is_limited or chosen.is_ignoring:
             met, doubted = [], met + doubted
         self._expect_key(doubted)
@@ -230,6 +229,10 @@ class _Change:
         if is_exact and not chosen.is_limited and not chosen.is_ignoring and contents.is_doubtful:
             self._clear(intervals)
         return changes
+
+    def _are_known(self, intervals: Sequence[Interval]) -> bool:
+        """Whether it is known which rows there are in these ranges of keys."""
+        return all(self._contents.unknown_in(one, ()) is None for one in intervals)
 
     def _clear(self, intervals: Sequence[Interval]) -> None:
         """There is no row in these ranges of keys."""
@@ -255,18 +258,19 @@ class _Change:
         contents, chosen = self._contents, statement.chosen
         touched = self._touched(statement.assignments)
         moves = bool(touched & self._key)
-        met, doubted, _, _ = self._rows(chosen.where)
+        met, doubted, intervals, _ = self._rows(chosen.where)
+        is_whole = self._are_known(intervals) and not doubted
         if chosen.is_limited or chosen.is_ignoring:
             met, doubted = [], met + doubted
         self._expect_key(doubted)
-        if moves and (doubted or contents.unknown is not None or contents.doubts.rows):
+        if moves and not is_whole:
             raise NotSimpleError("keys of rows that are in doubt change")
         new = [self._updated(row, statement.assignments) for row in met]
         if moves and any(one.untold & self._key for one in new):
             raise NotSimpleError("keys of rows change in a way that is not known")
         if self._index is None and any(one.untold for one in new):
             raise NotSimpleError("rows without a key that may be others")
-        changes = FollowedRows(is_whole=contents.unknown is None and not contents.doubts.rows and not doubted)
+        changes = FollowedRows(is_whole=is_whole)
         self._apply(self._ordered(new, chosen, changes), changes, moves=moves)
         for row in doubted:
             contents.doubt_row(row.key, touched, self._reason)
@@ -390,11 +394,75 @@ class _Change:
         if statement.is_replacing or statement.on_duplicate is not None:
             return self._put(statement, rows)
         if statement.is_ignoring:
-            raise NotSimpleError("rows that may be left out")
+            rows = list(self._not_there(rows))
         if self._index is None and any(untold for _, untold in rows):
             raise NotSimpleError("rows without a key that may be others")
         self._add(rows)
         return FollowedRows()
+
+    def _not_there(self, rows: Sequence[tuple[Values, set[int]]]) -> Iterator[tuple[Values, set[int]]]:
+        """The rows of an INSERT IGNORE that are added: those whose key no row has.
+
+        Raises:
+            NotSimpleError: a server may leave out others.
+        """
+        table, contents = self._table, self._contents
+        is_checked = table.foreign_keys or table.checks or table.partitioning or any(one.check for one in table.columns)
+        if is_checked or any(untold for _, untold in rows):
+            raise NotSimpleError("rows that may be left out")
+        if not any(one.kind in (IndexKind.PRIMARY, IndexKind.UNIQUE) for one in table.indexes):
+            yield from rows
+            return
+        self._expect_one_key(rows)
+        seen = set[bytes]()
+        for values, untold in rows:
+            key = self._key_of(values)
+            is_there = key in seen or contents.kept.place(contents.number, key) is not None
+            if not is_there and contents.may_have(key):
+                raise NotSimpleError("rows that may be there, or not")
+            seen.add(key)
+            if not is_there:
+                yield values, untold
+
+    def _expect_one_key(self, rows: Sequence[tuple[Values, set[int]]]) -> None:
+        """See that rows of before are found by the bytes of their key, and by no other key.
+
+        Raises:
+            NotSimpleError: one may be found otherwise.
+        """
+        if self._index is None:
+            raise NotSimpleError("rows without a key")
+        unique = [one for one in self._table.indexes if one.kind in (IndexKind.PRIMARY, IndexKind.UNIQUE)]
+        for index in unique:
+            places = [self._layout.places[part.column_id] for part in index.parts]
+            is_own = {part.column_id for part in index.parts} == self._key
+            columns = [self._layout.columns[place] for place in places]
+            if is_own and not any(map(is_text, columns)):
+                continue
+            if any(part.length is not None for part in index.parts) or any(untold for _, untold in rows):
+                raise NotSimpleError("rows that may be found by another key")
+            self._expect_apart(rows, places, [] if is_own else [column.id for column in columns])
+
+    def _expect_apart(
+        self, rows: Sequence[tuple[Values, set[int]]], places: Sequence[int], unknown: Sequence[int]
+    ) -> None:
+        """See that no row of another key has the values of a new row at these places."""
+        try:
+            alike = [alike_part(self._layout.columns[place]) for place in places]
+        except ValueError as error:
+            raise NotSimpleError(str(error)) from None
+        new: dict[tuple[bytes, ...], bytes] = {}
+        for values, _ in rows:
+            if (found := _alike_values(values, places, alike)) is not None:
+                new[found] = self._key_of(values)
+        if not new:
+            return
+        if (len(new) < len(rows) and len(rows) > 1) or self._contents.unknown_in(EVERYTHING, unknown) is not None:
+            raise NotSimpleError("rows that may be found by another key")
+        for row in self._rows(None)[0]:
+            found = _alike_values(row.values, places, alike)
+            if found is not None and new.get(found, row.key) != row.key:
+                raise NotSimpleError("a row that is found by another key")
 
     def _add(self, rows: Sequence[tuple[Values, set[int]]]) -> None:
         contents = self._contents
@@ -497,18 +565,13 @@ class _Change:
     def _put(self, statement: RowsInserted, rows: Sequence[tuple[Values, set[int]]]) -> FollowedRows:
         """Rows that take the place of others, or change them, where one of the same key is there."""
         contents = self._contents
-        unique = [one for one in self._table.indexes if one.kind in (IndexKind.PRIMARY, IndexKind.UNIQUE)]
-        is_plain = self._index is not None and all(
-            not is_text(self._layout.columns[self._layout.places[column]])
-            or (self._layout.columns[self._layout.places[column]].type.collation or "").endswith("_bin")
-            for column in self._key
-        )
-        if len(unique) != 1 or not is_plain or statement.is_ignoring:
-            raise NotSimpleError("rows that may be found by other keys")
+        self._expect_one_key(rows)
+        if statement.is_ignoring:
+            raise NotSimpleError("rows that may be left out")
         keys = [self._key_of(values) for values, _ in rows]
-        if len(set(keys)) < len(keys) or any(map(contents.may_have, keys)):
+        changes = FollowedRows(is_whole=not any(map(self._may_have, keys)))
+        if len(set(keys)) < len(keys) or not (changes.is_whole or statement.is_replacing):
             raise NotSimpleError("rows that may be there, or not")
-        changes = FollowedRows()
         new: list[tuple[Values, set[int]]] = []
         updated: list[_Updated] = []
         removed: list[StoredRow] = []
@@ -535,6 +598,10 @@ class _Change:
         self._add(new)
         self._apply(updated, changes, moves=False)
         return changes
+
+    def _may_have(self, key: bytes) -> bool:
+        """Whether it is not known if a row of a key is there."""
+        return self._contents.kept.place(self._contents.number, key) is None and self._contents.may_have(key)
 
     def _given_trees(self, statement: RowsInserted, row: Sequence[Expression]) -> dict[str, Expression]:
         """What each column was given, by its name."""
@@ -565,3 +632,21 @@ class _Change:
                 inside = tuple(self._substituted(one, given) for one in arguments)
                 return Call(value.name, value.written, inside, value.database, value.is_read)
         return value
+
+
+def _alike_values(values: Values, places: Sequence[int], alike: Sequence[AlikePart]) -> tuple[bytes, ...] | None:
+    """What a unique index compares; None for a row that has NULL there.
+
+    Raises:
+        NotSimpleError: others may be equal by their collation.
+    """
+    found = []
+    for place, part in zip(places, alike, strict=True):
+        data = values[place]
+        if data is None:
+            return None
+        made = part(data)
+        if made is None:
+            raise NotSimpleError("texts that may be equal to others by their collation")
+        found.append(made)
+    return tuple(found)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from ibbmaster.arrow.plan import open_log
 from ibbmaster.arrow.read_options import ReadOptions, ZeroDates
 from ibbmaster.arrow.shape import field_name, own_name
-from ibbmaster.event.rows.column import ValueKind
+from ibbmaster.fold.contents import LIKE_A_REPLACE
 from ibbmaster.lake.pasts import START, Doubt, Past
 from ibbmaster.lake.text import array_of, named, struct_of, text_literal
-from ibbmaster.rows.shape import TableShape
+from ibbmaster.rows.shape import TableShape, holds_dates
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.reading import named_in
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PLACE = "struct(_file_no, _offset)"
-OF_DATES = (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
 
 
 def find_doubts(
@@ -45,9 +44,9 @@ def find_doubts(
     seen = _first_places(changes.where(f"{PLACE} > {struct_of(begin)}"), past, shape, keys, options)
     begun = seen.pop("rows", None)
     doubts += seen.values()
-    if not past.is_whole and (start := _start_of(options)):
+    if not past.is_whole:
         reason = "the log does not begin with its CREATE TABLE; give a base"
-        doubts.append(Doubt(START, start, reason))
+        doubts.append(Doubt(START, _start_of(options), reason))
     if begun is not None:
         doubts += _cascaded(session, options, past)
     return sorted(set(doubts))
@@ -96,6 +95,12 @@ def _conditions(past: Past, shape: TableShape, keys: Sequence[str], options: Rea
         "an image has no value for columns of the key",
         f"_change_type IN ('delete', 'update_preimage') AND arrays_overlap(_absent, {array_of(keys)})",
     )
+    plain = [names[column.name] for column in shape.columns if not column.is_blob and names[column.name] not in keys]
+    yield (
+        LIKE_A_REPLACE,
+        f"_change_type = 'update_postimage' AND arrays_overlap(_absent, {array_of(plain)}) "
+        f"AND NOT arrays_overlap(_absent, {array_of(keys)})",
+    )
     lower = {name.lower(): field for name, field in names.items()}
     for column in known:
         if column.expression is None or column.name not in names:
@@ -107,7 +112,7 @@ def _conditions(past: Past, shape: TableShape, keys: Sequence[str], options: Rea
             f"AND size(array_except({array_of(sources)}, _absent)) > 0",
         )
     if options.zero_dates is ZeroDates.NULL:
-        for name in (names[column.name] for column in shape.columns if column.kind in OF_DATES):
+        for name in (names[column.name] for column in shape.columns if holds_dates(column)):
             if name in keys:
                 yield (
                     f"a value of the key column {own_name(name)} is no date: --zero-dates text keeps it",

@@ -38,7 +38,7 @@ class Doubt(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"not sure since {self.gtid}: {self.reason}"
+        return f"not sure since {self.gtid or 'the log begins'}: {self.reason}"
 
 
 @dataclass(slots=True)

@@ -29,6 +29,8 @@ from ibbmaster.sql.answer import UnknownRowsError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+CONTRADICTION = "an INSERT of a key that is there already, or a change of a row that is not there"
+
 
 def snapshot(
     session: SparkSession,
@@ -94,7 +96,8 @@ def snapshot(
     changes = changes.select(*columns[: -len(names)], *(f.col(named(name)).alias(cells[name]) for name in names))
     if with_history:
         return _history(_versions(changes, cells, keys), cells, past.cuts)
-    return _current(_versions(_behind(changes, past.cuts[-1:]), cells, keys), cells)
+    versions = _versions(_behind(changes, past.cuts[-1:]), cells, keys)
+    return _current(versions, cells, None if texts or key else table)
 
 
 def _is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersion]:
@@ -138,12 +141,21 @@ def _behind(changes: DataFrame, cuts: Sequence[Truncation]) -> DataFrame:
     return changes
 
 
-def _current(versions: DataFrame, cells: Mapping[str, str]) -> DataFrame:
-    """The last version of each row that is there."""
+def _current(versions: DataFrame, cells: Mapping[str, str], checked: str | None) -> DataFrame:
+    """The last version of each row that is there.
+
+    `checked` names a table of which the log has all changes: an INSERT of a key that is there, or a change of a row
+    that is not, is an error of the job.
+    """
     from pyspark.sql import functions as f
 
+    last = "max_by(_op, _order)"
+    if checked is not None:
+        count = "count_if(_op = 'insert') - count_if(_op = 'delete')"
+        problem = text_literal(f"{checked}: the log contradicts itself: {CONTRADICTION}")
+        last = f"IF({count} = IF({last} = 'delete', 0, 1), {last}, raise_error({problem}))"
     folded = versions.groupBy("_key").agg(
-        f.expr("max_by(_op, _order)").alias("_op"),
+        f.expr(last).alias("_op"),
         *(
             f.expr(f"max_by(named_struct('v', {cell}), _order) FILTER (WHERE {_present(name)})").alias(cell)
             for name, cell in cells.items()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from ibbmaster.errors import ChunkError, RecordError
+from ibbmaster.errors import ChunkError, EventError, RecordError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
+from ibbmaster.event.types import EventType
 from ibbmaster.ibb.chunk import FILLER, RecordType
 from ibbmaster.ibb.commit import decode_commit_header
 from ibbmaster.ibb.gtid_state import decode_gtid_state
-from ibbmaster.ibb.oob import decode_oob_node
+from ibbmaster.ibb.oob import OobNode, decode_oob_node, encode_oob_node
 from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
 from ibbmaster.log.event_groups import decode_first_event
+from ibbmaster.log.group_content import EVENT_SIZE_MAX
 from ibbmaster.log.out_of_band import check_stream
 from ibbmaster.position import LogPosition
+
+KNOWN_TYPES = frozenset(EventType)
+LEAF = encode_oob_node(OobNode(node_index=0, left=None, right=None))
 
 
 def check_other_record(record_type: int, head: bytes, ref: LogPosition, is_whole: bool) -> None:
@@ -59,4 +65,21 @@ def _commit_in(head: bytes, ref: LogPosition) -> str | None:
         gtid, _ = decode_first_event(head, size, ref)
     except RecordError:
         return None
+    if _is_leaf_with_events(head):
+        return None
     return "a commit record" if gtid is None else f"the commit record of group {gtid}"
+
+
+def _is_leaf_with_events(head: bytes) -> bool:
+    """Whether these bytes are a node without children, and an event begins after its header.
+
+    Such a part out of band looks like a commit record where the time of that event has the number of GTID in its
+    lowest byte, and its server id could be the size of an event.
+    """
+    if head[: len(LEAF)] != LEAF or len(head) < len(LEAF) + EVENT_HEADER_SIZE:
+        return False
+    try:
+        header = decode_event_header(head, len(LEAF))
+    except EventError:
+        return False
+    return header.event_type in KNOWN_TYPES and header.size <= EVENT_SIZE_MAX

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.clause import FullName
+from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.schema.stored_program import FUNCTION, PACKAGES, TRIGGER, StoredProgram
 from ibbmaster.sqltext.cursor import END, Cursor
 from ibbmaster.sqltext.token import Token, tokens
 
 _BEFORE_TABLES = ("UPDATE", "LOW_PRIORITY", "IGNORE", "QUICK", "FROM", "USING", "JOIN")
+_EVENTS = ("INSERT", "UPDATE", "DELETE")
 _ROUTINES = (FUNCTION, *PACKAGES)
 
 
-def tables_reached(catalog: SchemaCatalog, tables: Sequence[FullName], text: str) -> frozenset[FullName] | None:
+def tables_reached(
+    catalog: SchemaCatalog, tables: Sequence[FullName], text: str, events: Collection[str]
+) -> frozenset[FullName] | None:
     """The tables whose rows a statement on these may change by programs, as the catalog calls them; None: any.
 
+    `events` are INSERT, UPDATE and DELETE, as far as the statement is one.
     A table of the statement itself is among them if a trigger may have a say in what its rows get.
     """
     if not catalog.programs:
@@ -26,12 +31,14 @@ def tables_reached(catalog: SchemaCatalog, tables: Sequence[FullName], text: str
         return None
     found: set[FullName] = set()
     waiting = [FullName(*catalog.case.table_key(*table)) for table in tables]
-    seen = set(waiting)
+    first, seen = set(waiting), set(waiting)
     while waiting:
         table = waiting.pop()
         for trigger in _triggers_of(catalog, table):
-            before, body = _cut(trigger)
-            if before:
+            head, body = _cut(trigger)
+            if table in first and not head & set(events):
+                continue
+            if "BEFORE" in head:
                 found.add(table)
             if "call" in body or routines & _names(trigger.text, trigger.sql_mode):
                 return None
@@ -42,6 +49,27 @@ def tables_reached(catalog: SchemaCatalog, tables: Sequence[FullName], text: str
                     if reached not in seen:
                         seen.add(reached)
                         waiting.append(reached)
+    return frozenset(found)
+
+
+def tables_shown(catalog: SchemaCatalog, view: TableVersion) -> frozenset[FullName] | None:
+    """The tables that a view may show, also by other views, as the catalog calls them; None: any."""
+    routines = {program.name.lower() for program in catalog.programs.values() if program.kind in _ROUTINES}
+    found: set[FullName] = set()
+    waiting, seen = [view], {FullName(view.database, view.name)}
+    while waiting:
+        names = _names(waiting.pop().text or "")
+        if routines & names:
+            return None
+        for key, known in catalog.tables.items():
+            table = FullName(*key)
+            if key[1].lower() not in names or table in seen:
+                continue
+            seen.add(table)
+            if isinstance(known, TableVersion) and known.kind is TableKind.VIEW:
+                waiting.append(known)
+            else:
+                found.add(table)
     return frozenset(found)
 
 
@@ -56,13 +84,15 @@ def _names(text: str, sql_mode: int = 0) -> set[str]:
     return {token.text.lower() for token in tokens(text, sql_mode) if token.is_name}
 
 
-def _cut(trigger: StoredProgram) -> tuple[bool, set[str]]:
-    """Whether a trigger comes before its row is stored, and the names in what it does."""
+def _cut(trigger: StoredProgram) -> tuple[set[str], set[str]]:
+    """When a trigger runs, in capitals, and the names of what it may change."""
     cursor = Cursor(tokens(trigger.text, trigger.sql_mode))
-    is_before = False
+    while not (cursor.is_at_end or (cursor.peek().is_word("BEFORE", "AFTER") and cursor.peek(1).is_word(*_EVENTS))):
+        cursor.take()
+    head = set[str]()
     while not cursor.is_at_end and not cursor.takes_words("FOR", "EACH", "ROW"):
-        is_before |= cursor.take().is_word("BEFORE")
-    return is_before, set(_changed_names(cursor.rest()))
+        head.add(cursor.take().word)
+    return head, set(_changed_names(cursor.rest()))
 
 
 def _changed_names(body: Iterable[Token]) -> Iterator[str]:

@@ -272,6 +272,11 @@ def _is_reordered(old: Column, new: Column) -> bool:
     return new.kind is ValueKind.SET and (new.labels or ())[: len(old.labels or ())] != (old.labels or ())
 
 
+def holds_dates(column: Column) -> bool:
+    """Whether values of a column have a day."""
+    return column.kind in (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
+
+
 def changed_columns(old: TableVersion, new: TableVersion) -> set[int]:
     """The ids of columns of both versions whose values ALTER TABLE may have changed."""
     before = {column.id: column for column in old.columns}

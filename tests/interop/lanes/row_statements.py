@@ -36,6 +36,7 @@ CREATE TRIGGER q_after AFTER INSERT ON q FOR EACH ROW
 CREATE VIEW va AS SELECT id, v FROM p WHERE id > 2
 """
 NUMBERED = ("a", "p", "ch", "sn", "g", "u", "z", "q", "ql", "my")
+PLAIN_TEXTS = ("x", "ab", "AB", "7", "new", "it''s", "some text")
 TEXTS = ("x", "X", "x ", "é", "E", "it''s", "", "ab", "AB", "7", "07", "new", "text", r"b\\c", "ß", "ss")
 MODES = (
     *("STRICT_TRANS_TABLES", "STRICT_TRANS_TABLES", "STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE", ""),
@@ -52,9 +53,13 @@ class RowsLook(NamedTuple):
 
 
 class RowStatements:
-    """Changes rows at random; what it did last is in `statements`."""
+    """Changes rows at random; what it did last is in `statements`.
 
-    def __init__(self, server: RealServer, rng: random.Random) -> None:
+    `odd` is the share of values and of forms of statements that few applications write.
+    """
+
+    def __init__(self, server: RealServer, rng: random.Random, odd: float = 0.3) -> None:
+        self._odd = odd
         self._rng = rng
         self._connection = server.connect()
         self._client = RawClient.of_root(server.socket, SESSIONS[0])
@@ -62,7 +67,7 @@ class RowStatements:
         self.looks: list[RowsLook] = []
         for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", *filter(str.strip, TABLES.split(";\n"))):
             assert self._run(statement), self.statements[-1]
-        self._run("SET binlog_format = MIXED")
+        self._run("SET binlog_format = MIXED, time_zone = '+00:00'")
 
     def close(self) -> None:
         self._connection.close()
@@ -83,16 +88,16 @@ class RowStatements:
 
     def step(self) -> None:
         """One statement, or a transaction."""
-        work: list[tuple[int, Callable[[], object]]] = [
+        work: list[tuple[float, Callable[[], object]]] = [
             (30, self._insert),
             (25, self._update),
             (15, self._delete),
             (6, self._put),
             (6, self._transaction),
-            (3, self._joined),
-            (1, self._of_query),
+            (10 * self._odd, self._joined),
+            (4 * self._odd, self._of_query),
             (4, self._session),
-            (1, self._temporary),
+            (3 * self._odd, self._temporary),
             (1, self._empty),
             (1, self._alter),
         ]
@@ -119,25 +124,31 @@ class RowStatements:
     def _of(self, *choices: object) -> str:
         return str(self._rng.choice(choices))
 
+    def _value(self, plain: tuple[object, ...], *odd: object) -> str:
+        return self._of(*(odd if self._rng.random() < self._odd else plain))
+
     def _id(self) -> int:
         return self._rng.randint(1, 30)
 
     def _int(self) -> str:
         number = self._rng.randint(-20, 60)
         odd = ("NULL", "'7'", "1.5", f"{number} + 1", "'07'", "DEFAULT", "2.4e0", "b'11'", "0x1f", "TRUE")
-        return self._of(*[str(number)] * 14, *odd)
+        return self._value((number, number, number, number, "NULL", "'7'", "DEFAULT"), *odd)
 
     def _text(self) -> str:
         text = self._rng.choice(TEXTS)
-        return self._of(
-            *[f"'{text}'"] * 8, "NULL", "7", f"CONCAT('{text}', 1)", f"_utf8mb4'{text}'", "'a' 'b'", "x'4142'"
+        plain = f"'{self._rng.choice(PLAIN_TEXTS)}'"
+        return self._value(
+            (plain, plain, plain, "NULL"),
+            *(f"'{text}'", "7", f"CONCAT('{text}', 1)", f"_utf8mb4'{text}'", "'a' 'b'", "x'4142'"),
         )
 
     def _moment(self) -> str:
-        return self._of(
-            *("'2024-05-06'", "'2024-02-29'", "'2023-02-29'", "'2024-05-06 07:08:09'", "NULL", "NOW()", "'24-1-2'"),
-            *("'0000-00-00'", "20240506", "'2024-05-06 07:08:09.5'", "CURRENT_TIMESTAMP", "DATE '2024-01-01'"),
-            *("'2024-05-06 23:59:59.9996'", "'2024-05-06T01:02:03'", "'2024-05-06 01:02:03'", "'2024-05-06 01:02:03'"),
+        return self._value(
+            ("'2024-05-06'", "'2024-02-29'", "NULL", "CURRENT_TIMESTAMP", "'2024-05-06 00:00:00'"),
+            *("'2023-02-29'", "'2024-05-06 07:08:09'", "NOW()", "'24-1-2'", "DATE '2024-01-01'"),
+            *("'0000-00-00'", "20240506", "'2024-05-06 07:08:09.5'", "'2024-05-06 01:02:03'"),
+            *("'2024-05-06 23:59:59.9996'", "'2024-05-06T01:02:03'"),
         )
 
     def _values(self, table: str) -> dict[str, str]:
@@ -149,11 +160,11 @@ class RowStatements:
                     "s": self._text(),
                     "d": self._moment(),
                     "t": self._moment(),
-                    "m": self._of("1", "2.5", "1.005", "-3.14", "'4.5'", "NULL", "n"),
-                    "e": self._of("'new'", "'paid'", "'PAID'", "1", "'new '", "NULL", "'other'"),
+                    "m": self._value(("1", "2.5", "-3.14", "NULL"), "1.005", "'4.5'", "n"),
+                    "e": self._value(("'new'", "'paid'", "NULL"), "'PAID'", "1", "'new '", "'other'"),
                 }
             case "k":
-                found = {"n": self._int(), "b": self._of("'ab'", "x'00ff'", "NULL", "'é'", "'0123456789'")}
+                found = {"n": self._int(), "b": self._value(("'ab'", "x'00ff'", "NULL"), "'é'", "'0123456789'")}
             case "b":
                 found = {"n": self._int()}
             case "c":
@@ -168,14 +179,14 @@ class RowStatements:
                 found = {"o": self._of("NULL", *range(40)), "s": self._text()}
             case "z":
                 found = {
-                    "f": self._of("1", "0.1", "1e3", "'2.5'", "-7", "NULL", "1/3"),
-                    "i": self._of("1", "18446744073709551615", "9223372036854775808", "NULL", "'3'", "-1"),
-                    "bits": self._of("b'101'", "3", "NULL", "15", "16"),
-                    "y": self._of("2024", "24", "'0'", "0", "NULL", "1901"),
-                    "tm": self._of(
-                        "'01:02:03'", "'-10:00:00'", "'838:59:59'", "'1:2'", "010203", "NULL", "'900:00:00'"
+                    "f": self._value(("1", "0.1", "-7", "NULL"), "1e3", "'2.5'", "1/3"),
+                    "i": self._value(("1", "18446744073709551615", "NULL"), "9223372036854775808", "'3'", "-1"),
+                    "bits": self._value(("b'101'", "3", "NULL"), "15", "16"),
+                    "y": self._value(("2024", "NULL", "1901"), "24", "'0'", "0"),
+                    "tm": self._value(
+                        ("'01:02:03'", "'-10:00:00'", "NULL"), "'838:59:59'", "'1:2'", "010203", "'900:00:00'"
                     ),
-                    "st": self._of("'x'", "'y,x'", "''", "'X'", "3", "NULL"),
+                    "st": self._value(("'x'", "'y,x'", "NULL"), "''", "'X'", "3"),
                 }
             case "g" | "p":
                 found = {"v": self._int()}
@@ -188,7 +199,7 @@ class RowStatements:
             case "l":
                 return {}
             case "k" | "b":
-                return {"code": self._of(*[f"'k{self._rng.randint(1, 12)}'"] * 5, "'K3'", "'x'", "'é'", "'k3 '")}
+                return {"code": self._value((f"'k{self._rng.randint(1, 12)}'",), "'K3'", "'x'", "'é'", "'k3 '")}
             case "c":
                 return {"x": self._of(1, 2, 3, 4), "y": self._of(1, 2, 3, 4)}
             case "a" if self._rng.random() < 0.6:
@@ -288,15 +299,15 @@ class RowStatements:
         if not values:
             return
         given = ", ".join(f"{name} = {value}" for name, value in values.items())
-        tail = self._of(*[""] * 9, " ORDER BY 1 LIMIT 2", " LIMIT 100")
+        tail = self._value(("",), "", " ORDER BY n LIMIT 2", " LIMIT 100")
         where = f" WHERE {self._condition(table)}" if self._rng.random() < 0.95 else ""
-        ignore = self._of(*[""] * 20, "IGNORE ")
-        target = "va" if table == "p" and "v" in values and self._rng.random() < 0.02 else table
+        ignore = self._value(("",), *[""] * 7, "IGNORE ")
+        target = "va" if table == "p" and "v" in values and self._rng.random() < 0.1 * self._odd else table
         self._run(f"UPDATE {ignore}{target} SET {given}{where}{tail}")
 
     def _delete(self) -> None:
         table = self._table()
-        tail = self._of(*[""] * 9, " ORDER BY 1 LIMIT 1")
+        tail = self._value(("",), "", " ORDER BY id LIMIT 1")
         where = f" WHERE {self._condition(table)}" if self._rng.random() < 0.93 else ""
         self._run(f"DELETE FROM {table}{where}{tail}")
 

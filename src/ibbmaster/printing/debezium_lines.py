@@ -1,0 +1,179 @@
+"""Changes in the envelope of Debezium's MariaDB connector, as JSON without schemas, a row a line: docs/printing.md.
+
+Values are in the forms that are the defaults of the connector.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+
+from ibbmaster import __version__
+from ibbmaster.api.group import Group, Row
+from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
+from ibbmaster.position import LogPosition
+from ibbmaster.printing.content import GroupContent, RowItem
+from ibbmaster.printing.json_lines import json_text, json_value
+
+OPERATIONS = {"insert": "c", "update": "u", "delete": "d"}
+EPOCH = datetime.datetime(1970, 1, 1)
+MICROSECOND = datetime.timedelta(microseconds=1)
+DAY_US = 86_400_000_000
+MILLISECONDS_MAX = 3  # digits of a second in a DATETIME that is given in milliseconds
+NEAR_ZERO = "0000"  # how dates begin that are none
+
+
+class DebeziumLines:
+    """Prints changes of rows; statements have no line."""
+
+    def __init__(self, file_name: Callable[[int], str]) -> None:
+        """`file_name` gives the name of a file of the log by its number."""
+        self._file_name = file_name
+
+    def begin(self) -> bytes:
+        return b""
+
+    def end(self) -> bytes:
+        return b""
+
+    def group(self, group: Group) -> Iterator[bytes]:
+        """A line for each change of a row, with its line feed, in UTF-8.
+
+        Raises:
+            EventError: an event is damaged, or a value cannot be read.
+        """
+        content = GroupContent(group)
+        rows = (item for item in content.items() if isinstance(item, RowItem))
+        for number, (table, change) in enumerate(rows):
+            yield (
+                json_text(
+                    {
+                        "before": _row(table, change.before),
+                        "after": _row(table, change.after),
+                        "source": self._source(content, table, group.start, number),
+                        "transaction": None,
+                        "op": OPERATIONS[change.kind],
+                        **_times(content.timestamp),
+                    }
+                )
+                + "\n"
+            ).encode()
+
+    def _source(self, content: GroupContent, table: TableSchema, start: LogPosition, number: int) -> dict[str, object]:
+        milliseconds, *finer = _times(content.timestamp).items()
+        return {
+            "version": __version__,
+            "connector": "mariadb",
+            "name": "ibbmaster",
+            **dict([milliseconds]),
+            "snapshot": "false",
+            "db": table.database,
+            "sequence": None,
+            **dict(finer),
+            "table": table.table,
+            "server_id": content.head.gtid.server_id,
+            "gtid": str(content.head.gtid),
+            "file": self._file_name(start.file_no),
+            "pos": start.offset,
+            "row": number,
+            "thread": None,
+            "query": None,
+        }
+
+
+def _times(timestamp: int) -> dict[str, int]:
+    return {"ts_ms": timestamp * 10**3, "ts_us": timestamp * 10**6, "ts_ns": timestamp * 10**9}
+
+
+def _row(table: TableSchema, row: Row | None) -> dict[str, object] | None:
+    """All columns of the table; those that the image leaves out are null."""
+    return None if row is None else {one.name: connect_value(one, row.get(one.name)) for one in table.columns}
+
+
+def connect_value(column: Column, value: object) -> object:
+    """A value as the connector gives it."""
+    if value is None:
+        return None
+    convert = _OF_KIND.get(column.kind)
+    return json_value(value) if convert is None else convert(column, value)
+
+
+def _bits(column: Column, value: object) -> object:
+    assert isinstance(value, int)
+    return bool(value) if column.size == 1 else _base64(value.to_bytes((column.size + 7) // 8, "little"))
+
+
+def _decimal(column: Column, value: object) -> str:
+    """The digits without the point, as a number in two's complement."""
+    assert isinstance(value, Decimal)
+    sign, digits, _ = value.as_tuple()
+    number = int("".join(map(str, digits))) * (-1 if sign else 1)
+    size = (number if number >= 0 else ~number).bit_length() // 8 + 1
+    return _base64(number.to_bytes(size, "big", signed=True))
+
+
+def _date(column: Column, value: object) -> int | None:
+    moment = _moment(str(value))
+    if moment is None:
+        return None if column.is_nullable else 0
+    return (moment - EPOCH) // MICROSECOND // DAY_US
+
+
+def _datetime(column: Column, value: object) -> int | None:
+    moment = _moment(str(value))
+    if moment is None:
+        return None if column.is_nullable else 0
+    microseconds = (moment - EPOCH) // MICROSECOND
+    return microseconds // 1000 if column.scale <= MILLISECONDS_MAX else microseconds
+
+
+def _timestamp(column: Column, value: object) -> str | None:
+    text = str(value)
+    if text.startswith(NEAR_ZERO):
+        return None if column.is_nullable else f"{EPOCH:%Y-%m-%dT%H:%M:%SZ}"
+    return f"{text.replace(' ', 'T')}Z"
+
+
+def _time(column: Column, value: object) -> int:
+    text = str(value)
+    hours, minutes, seconds = text.lstrip("-").split(":")
+    whole, _, fraction = seconds.partition(".")
+    microseconds = ((int(hours) * 60 + int(minutes)) * 60 + int(whole)) * 10**6 + int(fraction.ljust(6, "0") or 0)
+    return -microseconds if text.startswith("-") else microseconds
+
+
+def _bytes(column: Column, value: object) -> object:
+    if not isinstance(value, bytes):
+        return json_value(value)
+    return _base64(value.ljust(column.size, b"\0") if column.is_fixed_length else value)
+
+
+def _geometry(column: Column, value: object) -> dict[str, object]:
+    assert isinstance(value, bytes)
+    return {"srid": int.from_bytes(value[:4], "little") or None, "wkb": _base64(value[4:])}
+
+
+def _moment(text: str) -> datetime.datetime | None:
+    """A date, perhaps with a clock; None for what is none, as 0000-00-00 and 2026-02-31."""
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+_OF_KIND: Mapping[ValueKind, Callable[[Column, object], object]] = {
+    ValueKind.BIT: _bits,
+    ValueKind.DECIMAL: _decimal,
+    ValueKind.DATE: _date,
+    ValueKind.DATETIME: _datetime,
+    ValueKind.TIMESTAMP: _timestamp,
+    ValueKind.TIME: _time,
+    ValueKind.BINARY: _bytes,
+    ValueKind.GEOMETRY: _geometry,
+}
