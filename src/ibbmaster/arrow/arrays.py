@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SECOND_US = 1_000_000
 GTID_TEXT_MAX = 10 + 10 + 20 + 2  # bytes
+WIDE_ROW = 128  # bytes: where rows are longer, the room that a column takes is worth a look at its sizes
 TEXT_BYTES_MAX = 2**31 - 1  # of all strings of one array
 
 
@@ -141,8 +142,9 @@ def string_array(
     import pyarrow as pa
 
     count = len(starts)
-    taken = np.maximum(sizes, padded) if padded else sizes
-    room = _expect_room(int(np.dot(taken, valid)))  # and no more: who keeps the array keeps all of it
+    room = len(data) + count * padded  # strings of a buffer are no longer than the buffer
+    if room > WIDE_ROW * count:
+        room = _expect_room(int(np.dot(np.maximum(sizes, padded) if padded else sizes, valid)))
     offsets = np.empty(count + 1, dtype=np.int32)
     text = np.empty(room, dtype=np.uint8)
     used = kernels.copy_strings(data, starts, sizes, valid, count, padded, offsets, text)
