@@ -41,6 +41,14 @@ def test_rows_are_found_by_their_key(printed, tmp_path):
     ]
 
 
+def test_a_moment_that_stays_is_said_lest_the_server_renews_it(printed, tmp_path):
+    table = written_table("d.t", {"id": "int", "n": "int", "at": "datetime"}, table_id=1, primary_key=["id"])
+    log = write_log(tmp_path / "log", [updated(table, ([1, 2, "2026-01-01 00:00:00"], [1, 3, "2026-01-01 00:00:00"]))])
+    assert statements(printed(log, SqlScript())) == [
+        "UPDATE `d`.`t` SET `n` = 3, `at` = '2026-01-01 00:00:00' WHERE `id` = 1;"
+    ]
+
+
 def test_without_a_key_they_are_found_by_all_their_values(printed, tmp_path):
     table = written_table("d.t", {"a": "int", "b": "int"}, table_id=1)
     log = write_log(tmp_path / "log", [deleted(table, [1, None])])

@@ -12,14 +12,13 @@ from decimal import Decimal
 
 from ibbmaster.api.group import Change, Event, Group, Row, UndecodableValue
 from ibbmaster.errors import EventError
-from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
+from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.printing.json_lines import UNSEEN
 from ibbmaster.printing.server_script import ServerScript
 from ibbmaster.sqltext.quoting import quoted, quoted_name
 
 UTF8MB4_GENERAL_CI = 45
 HIDDEN = re.compile(f"[\0-\x1f]|{UNSEEN.pattern}")  # in quotes they would reach a terminal, or end a line
-MOMENTS = (ValueKind.TIMESTAMP, ValueKind.DATETIME)  # a server may set them anew where a statement does not
 
 
 class SqlScript(ServerScript):
@@ -66,7 +65,7 @@ def _row_statement(table: TableSchema, change: Change) -> str:
     changes = {
         key: value
         for key, value in after.items()
-        if key not in before or before[key] != value or columns[key].kind in MOMENTS
+        if key not in before or before[key] != value or columns[key].may_renew_itself
     }
     news = ", ".join(f"{quoted_name(key)} = {literal(columns[key], value)}" for key, value in changes.items())
     if not news:

@@ -105,6 +105,11 @@ class Column:
         return self.type == ColumnType.FLOAT
 
     @property
+    def may_renew_itself(self) -> bool:
+        """Whether ON UPDATE may be said of it, so that a statement that leaves it out may change it."""
+        return self.kind in (ValueKind.DATETIME, ValueKind.TIMESTAMP)
+
+    @property
     def has_old_format(self) -> bool:
         """Whether it has a clock, stored as before MariaDB 10.1."""
         return self.type in (ColumnType.TIME, ColumnType.DATETIME, ColumnType.TIMESTAMP)
