@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SECOND_US = 1_000_000
 GTID_TEXT_MAX = 10 + 10 + 20 + 2  # bytes
+WIDE_ROW = 128  # bytes: where rows are longer, the room that a column takes is worth a look at its sizes
 TEXT_BYTES_MAX = 2**31 - 1  # of all strings of one array
 
 
@@ -114,10 +115,9 @@ def decimal_array(low: Any, high: Any, valid: Any, kind: pa.DataType) -> pa.Arra
     """Decimals from the halves of numbers of 128 bits; without `high` the numbers have 64 bits and no sign."""
     import pyarrow as pa
 
-    both = np.zeros((len(low), 2), dtype=np.int64)
+    both = np.empty((len(low), 2), dtype=np.int64)
     both[:, 0] = low
-    if high is not None:
-        both[:, 1] = high
+    both[:, 1] = 0 if high is None else high
     return pa.Array.from_buffers(kind, len(low), [bitmap(valid), pa.py_buffer(both)])
 
 
@@ -143,8 +143,8 @@ def string_array(
 
     count = len(starts)
     room = len(data) + count * padded  # strings of a buffer are no longer than the buffer
-    if room > TEXT_BYTES_MAX:
-        room = _expect_room(int(np.maximum(sizes[valid.astype(bool)], padded).sum()))
+    if room > WIDE_ROW * count:
+        room = _expect_room(int(np.dot(np.maximum(sizes, padded) if padded else sizes, valid)))
     offsets = np.empty(count + 1, dtype=np.int32)
     text = np.empty(room, dtype=np.uint8)
     used = kernels.copy_strings(data, starts, sizes, valid, count, padded, offsets, text)
@@ -166,7 +166,7 @@ def shown_array(
 
     count = len(starts)
     offsets = np.empty(count + 1, dtype=np.int32)
-    text = np.empty(count * TEXT_SIZES[op], dtype=np.uint8)
+    text = np.empty(np.count_nonzero(valid) * TEXT_SIZES[op], dtype=np.uint8)
     used = kernels.write_texts(data, starts, sizes, valid, count, int(op), argument, offsets, text)
     if used < 0:
         return None
@@ -200,6 +200,6 @@ def bitmap(valid: Any) -> pa.Buffer | None:
     """A bit for each byte that is not 0, the lowest first; None where all are."""
     import pyarrow as pa
 
-    if valid is None or valid.all():
+    if valid is None or valid.view(bool).all():
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little"))

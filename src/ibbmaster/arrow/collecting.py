@@ -37,7 +37,7 @@ from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.range_reading import check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
 
-DATA_BYTES = 8 << 20  # of events in a batch; a longer event has one of its own
+DATA_BYTES = 4 << 20  # of events in a batch: more do not stay in caches; a longer event has one of its own
 GROUPS_MAX = 1 << 15
 EVENT_BYTES_MIN = 19
 BLOCK_PAGES = 64

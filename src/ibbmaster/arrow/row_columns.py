@@ -82,6 +82,7 @@ class RowColumns:
         self._completes_keys = completes_keys
         self._fields = fields
         self._own = [field for field in fields if field.name not in RESERVED]
+        self._own_names = {field.name for field in self._own}
         self._zero_dates = zero_dates
         self._reader = reader
         self._tables = self._new_tables()
@@ -278,7 +279,7 @@ class RowColumns:
         self._complete(count)
         for start, end in self._portions(batch, count):
             yield self._record_batch(batch, slice(start, end))
-        self._valid[:, :count] = 0
+        self._valid[::2, :count] = 0
         self._state[RowField.ROWS] = 0
 
     def _complete(self, count: int) -> None:
@@ -337,7 +338,7 @@ class RowColumns:
         for field in self._fields:
             if field.name in images:
                 arrays.append(images[field.name])
-            elif field in self._own:
+            elif field.name in self._own_names:
                 arrays.append(self._own_array(field, batch, rows, halves))
             elif field.name == "_change_type":
                 arrays.append(_picked(kinds, pa.array(CHANGE_TYPES)))
