@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from ibbmaster.disk import local
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.local import RealDisk, made_at_once
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
@@ -200,3 +200,10 @@ def test_links_and_fifos_are_neither_listed_nor_opened(disk, tmp_path):
 def test_a_missing_file_is_said_to_be_missing(disk):
     with pytest.raises(MissingFileError, match="no such file"):
         disk.read("a", 0, 1)
+
+
+def test_a_directory_that_cannot_be_made_is_named_as_it_was_given(tmp_path):
+    (tmp_path / "file").touch()
+    for target in (tmp_path / "file/new", tmp_path / "file/there/new"):
+        with pytest.raises(StoreError, match=f"^{target} cannot be made: (Not a directory|File exists)"), made_at_once(target):
+            pass

@@ -321,16 +321,19 @@ def made_at_once(directory: Path) -> Iterator[Path]:
     A directory that is a file system of its own cannot be replaced, and is filled as it is.
 
     Raises:
-        StoreError: there is something at that name.
+        StoreError: there is something at that name, or no directory can be made there.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise StoreError(f"{directory} is not empty: give a new directory")
     if directory.is_mount():
         yield directory
         return
-    directory.parent.mkdir(parents=True, exist_ok=True)
     staging = directory.parent / f"{_staging_stem(directory)}{os.getpid()}"
-    staging.mkdir()
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        staging.mkdir()
+    except OSError as error:
+        raise StoreError(f"{directory} cannot be made: {error.strerror}") from None
     try:
         yield staging
         staging.rename(directory)
