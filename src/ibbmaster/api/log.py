@@ -543,7 +543,10 @@ class LogView(Log):
         raise self._refused("back_up")
 
     def _refused(self, what: str) -> ConfigurationError:
-        return ConfigurationError(f"{what} reads the files of a log: a log after stages has none, use groups()")
+        return ConfigurationError(
+            f"{what} reads the files of a log, and a log after stages has none: use groups(), or `ibbmaster convert`, which "
+            "writes them with the same options"
+        )
 
 
 class StagedView(LogView):
