@@ -205,5 +205,6 @@ def test_a_missing_file_is_said_to_be_missing(disk):
 def test_a_directory_that_cannot_be_made_is_named_as_it_was_given(tmp_path):
     (tmp_path / "file").touch()
     for target in (tmp_path / "file/new", tmp_path / "file/there/new"):
-        with pytest.raises(StoreError, match=f"^{target} cannot be made: (Not a directory|File exists)"), made_at_once(target):
+        problem = f"^{target} cannot be made: (Not a directory|File exists)"
+        with pytest.raises(StoreError, match=problem), made_at_once(target):
             pass

@@ -544,8 +544,8 @@ class LogView(Log):
 
     def _refused(self, what: str) -> ConfigurationError:
         return ConfigurationError(
-            f"{what} reads the files of a log, and a log after stages has none: use groups(), or `ibbmaster convert`, which "
-            "writes them with the same options"
+            f"{what} reads the files of a log, and a log after stages has none: use groups(), or `ibbmaster convert`, "
+            "which writes them with the same options"
         )
 
 
