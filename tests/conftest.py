@@ -20,7 +20,7 @@ from ibbmaster.disk.local import RealDisk
 
 pytest_plugins = ["tests.built_logs"]  # logs in memory, for the folders that read them
 
-DATA_MAX = 8 << 30  # bytes of one process: a test that takes more fails where it does, and not the machine
+DATA_MAX = 12 << 30  # bytes of private memory, mapped or not, in each process of tests
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 # `lanes` (real servers and clients) is no test and no part of the package; pytest imports each test file by itself.

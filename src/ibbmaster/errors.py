@@ -27,6 +27,7 @@ IbbMasterError
 │   ├── PacketOrderError       ... by numbering its packets wrongly
 │   └── PacketTooLargeError    ... by announcing more than it may send
 ├── LocalProtocolError         our own code broke the conversation; fix it
+├── StageError                 a group cannot go through a stage without a guess
 ├── SourceError                a primary that is read cannot be reached, refuses, or breaks off
 ├── SparkJobError              a job on Spark has failed
 ├── InexactError               rows have changed in ways that the log does not say

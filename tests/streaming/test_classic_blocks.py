@@ -12,7 +12,6 @@ import pytest
 
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.classic.read_groups import ClassicGroups
-from ibbmaster.classic.series import XZ_SUFFIX
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -248,12 +247,12 @@ def test_packed_files(dump_of, tmp_path, name, new_classic_file):
     else:
         shutil.copytree(CLASSIC / name, tmp_path, dirs_exist_ok=True)
     for path in list(tmp_path.glob("binlog.0*")):
-        path.with_name(path.name + XZ_SUFFIX).write_bytes(lzma.compress(path.read_bytes(), preset=0))
+        path.with_name(path.name + ".xz").write_bytes(lzma.compress(path.read_bytes(), preset=0))
         path.unlink()
     engine = ClassicBinlog([tmp_path])
     _, [dump, _] = check_same(dump_of, engine, PUMPS[:2], profile="classic-11.8")
     assert dump.careful_groups <= len(engine.files())
-    path = tmp_path / f"binlog.000001{XZ_SUFFIX}"
+    path = tmp_path / "binlog.000001.xz"
     packed = bytearray(path.read_bytes())
     packed[len(packed) // 2] ^= 1
     path.write_bytes(packed)

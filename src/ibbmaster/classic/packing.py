@@ -55,12 +55,14 @@ class Packing:
         """At most `size` bytes more of a stream.
 
         Raises:
-            PackedDataError: the data is damaged.
+            PackedDataError: the data is damaged, or asks for more memory than there is.
         """
         try:
             return unpacker.decompress(data, size)
         except self.errors() as error:
             raise PackedDataError(f"damaged {self.name} data: {error}") from None
+        except MemoryError:
+            raise PackedDataError(f"{self.name} data asks for more memory than there is") from None
 
 
 class GzipUnpacker:
