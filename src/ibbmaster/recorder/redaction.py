@@ -12,7 +12,7 @@ from ibbmaster.event.types import EventType
 SHOWN = b"'***'"  # what is shown in place of a password
 _CONTEXT = 200  # bytes before a literal that say what it is
 _SECRET_WORD = re.compile(rb"PASSWORD|IDENTIFIED", re.I)
-_LITERAL = re.compile(rb"'(?:[^'\\]++|\\(?:.|\Z)|'')*+(?:'|\Z)|\"(?:[^\"\\]++|\\(?:.|\Z)|\"\")*+(?:\"|\Z)", re.S)
+_LITERAL = re.compile(rb"'(?>(?:[^'\\]++|\\(?:.|\Z)|'')*)(?:'|\Z)|\"(?>(?:[^\"\\]++|\\(?:.|\Z)|\"\")*)(?:\"|\Z)", re.S)
 _COMMENT = re.compile(rb"/\*.*?(?:\*/|\Z)", re.S)
 _HASH = re.compile(rb"\*[0-9A-Fa-f]{40}")
 #: What a literal stands after if it is a password: PASSWORD('…'), MASTER_PASSWORD = '…'; of an account; SET PASSWORD.

@@ -27,7 +27,7 @@ _HEAD_SIZE = 1 << 12  # the part of a statement that is looked at to see what it
 _DEFINES = ("CREATE", "ALTER", "DROP", "RENAME")
 _VERBS = HARMLESS | {*_DEFINES, "STOP", "TRUNCATE"}
 _VALUE = re.compile(
-    r"""\s*+(?: (?P<binary>_binary\s*+)?'(?P<text>[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+)'
+    r"""\s*+(?: (?P<binary>_binary\s*+)?'(?P<text>[^'\\]*+(?>(?:(?:\\.|'')[^'\\]*+)*))'
       | 0x(?P<hex>[0-9a-fA-F]*+) | [xX]'(?P<hex2>[0-9a-fA-F]*+)' | (?P<word>[-+.\w]++) )\s*+(?P<end>[,)])""",
     re.VERBOSE | re.DOTALL,
 )

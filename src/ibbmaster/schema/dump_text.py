@@ -12,17 +12,18 @@ STATEMENT_SIZE_MAX = 1 << 30  # characters; MariaDB takes no longer one
 SHOWN = 60
 
 #: All that a statement has before its semicolon; stops also in front of a text or a comment that does not end.
+#: Groups are atomic and not possessive: Python up to 3.11.4 ends possessive ones too early (python/cpython#106052).
 _INSIDE = re.compile(
-    r"""(?: [^'"`;/\#-]++
-      | '[^'\\]*+(?:(?:\\.|'')[^'\\]*+)*+'
-      | "[^"\\]*+(?:(?:\\.|"")[^"\\]*+)*+"
-      | `(?:[^`]|``)*+`
-      | /\*(?:[^*]|\*(?!/))*+\*/ | /(?!\*)
+    r"""(?>(?: [^'"`;/\#-]++
+      | '[^'\\]*+(?>(?:(?:\\.|'')[^'\\]*+)*)'
+      | "[^"\\]*+(?>(?:(?:\\.|"")[^"\\]*+)*)"
+      | `(?>(?:[^`]|``)*)`
+      | /\*(?>(?:[^*]|\*(?!/))*)\*/ | /(?!\*)
       | \#[^\n]*+ | --(?=\s|\Z)[^\n]*+ | -
-    )*+""",
+    )*)""",
     re.VERBOSE | re.DOTALL,
 )
-_BETWEEN = re.compile(r"(?:\s++|--(?=\s)[^\n]*+\n|\#[^\n]*+\n)*+")
+_BETWEEN = re.compile(r"(?>(?:\s++|--(?=\s)[^\n]*+\n|\#[^\n]*+\n)*)")
 _DELIMITER = re.compile(r"DELIMITER\s+(?P<delimiter>\S+)[^\n]*\n", re.IGNORECASE)
 _LAST_DELIMITER = re.compile(r"^[^\S\n]*DELIMITER\s+;[^\S\n]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
 _USE = re.compile(r"USE\s+(?:`(?:[^`]|``)+`|[^\s`;]+)[^\S\n]*(?=\n)", re.IGNORECASE)  # its line may end it

@@ -183,11 +183,11 @@ def _pattern(sql_mode: int) -> re.Pattern[str]:
     """The tokens under the bits of sql_mode that change them."""
     escapes = "" if sql_mode & NO_BACKSLASH_ESCAPES else r"|\\."
     plain = "" if sql_mode & NO_BACKSLASH_ESCAPES else r"\\"
-    single, double = (f"{quote}(?:[^{quote}{plain}]++{escapes}|{quote}{quote})*+" for quote in "'\"")
-    back = "`(?:[^`]++|``)*+"
+    single, double = (f"{quote}(?>(?:[^{quote}{plain}]++{escapes}|{quote}{quote})*)" for quote in "'\"")
+    back = "`(?>(?:[^`]++|``)*)"
     bracketed, sign = "(?!)", r"\[\]"
     if sql_mode & MSSQL:
-        bracketed, sign = r"\[(?:[^\]]++|\]\])*+", r"\]"
+        bracketed, sign = r"\[(?>(?:[^\]]++|\]\])*)", r"\]"
     return re.compile(
         rf"""
         (?P<space>[\t-\r\ ]++|\#[^\n]*+|--(?=[\x00-\x20\x7f]|\Z)[^\n]*+|/\*(?!M?!).*?\*/)
