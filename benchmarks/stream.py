@@ -13,8 +13,9 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchmarks.figures import Bench, Figure, Target, rows, spread
 from benchmarks.servers import Contender, ibbmaster, mariadb, plain_server, staged
@@ -122,16 +123,21 @@ def after_many(bench: Bench) -> Iterator[Figure]:
     )
 
 
+def beside_none(bench: Bench, directory: Path, stages: Iterable[str]) -> tuple[str, dict[str, list[Run]]]:
+    """Runs of primaries with a stage each, and of one without; the name of that one first."""
+    with contextlib.ExitStack() as stack:
+        bare = stack.enter_context(ibbmaster(directory))
+        others = [stack.enter_context(staged(directory, name)) for name in stages]
+        work = {one.name: lambda one=one: one_run(one, 1, seconds=bench.pick(*SLOW_S)) for one in (bare, *others)}
+        return bare.name, bench.rounds(work)
+
+
 @rows("stage", is_further=True)
 def through_a_stage(bench: Bench) -> Iterator[Figure]:
     """W1 through stages, beside a primary without one; nothing is planned, so that only one of tests reads."""
     workload = WORKLOADS["W1"]
     _, directory = prepare(workload, bench.peer, bench.base, bench.pick(*workload.scales))
-    with contextlib.ExitStack() as stack:
-        bare = stack.enter_context(ibbmaster(directory))
-        others = [stack.enter_context(staged(directory, name)) for name in STAGES]
-        work = {one.name: lambda one=one: one_run(one, 1, seconds=bench.pick(*SLOW_S)) for one in (bare, *others)}
-        found = bench.rounds(work)
+    bare, found = beside_none(bench, directory, STAGES)
     speed = {name: statistics.median(run.mb_per_s for run in runs) for name, runs in found.items()}
     cost = {name: statistics.median(run.cpu_s_per_gb for run in runs) for name, runs in found.items()}
     for name, what in STAGES.items():
@@ -140,10 +146,10 @@ def through_a_stage(bench: Bench) -> Iterator[Figure]:
             unit="s/GB",
             ours=cost[name],
             spread=spread([run.cpu_s_per_gb for run in found[name]]),
-            limit=cost[bare.name],
+            limit=cost[bare],
             limit_name="no stage",
             target=None if name == "witness" else Target(value=1.15, of="limit", is_ceiling=True),
-            note=f"{speed[name]:,.0f} MB/s, without {speed[bare.name]:,.0f}",
+            note=f"{speed[name]:,.0f} MB/s, without {speed[bare]:,.0f}",
         )
 
 
@@ -151,11 +157,7 @@ def through_a_stage(bench: Bench) -> Iterator[Figure]:
 def through_a_group_stage(bench: Bench) -> Iterator[Figure]:
     """W1 through each stage of groups alone, which takes the reference way, beside a primary without one."""
     _, directory = prepare(WORKLOADS["W1"], bench.peer, bench.base, bench.pick(*WORKLOADS["W1"].scales))
-    with contextlib.ExitStack() as stack:
-        bare = stack.enter_context(ibbmaster(directory))
-        others = [stack.enter_context(staged(directory, name)) for name in GROUP_STAGES]
-        work = {one.name: lambda one=one: one_run(one, 1, seconds=bench.pick(*SLOW_S)) for one in (bare, *others)}
-        found = bench.rounds(work)
+    bare, found = beside_none(bench, directory, GROUP_STAGES)
     speed = {name: statistics.median(run.mb_per_s for run in runs) for name, runs in found.items()}
     for name, what in GROUP_STAGES.items():
         yield Figure(
@@ -163,7 +165,7 @@ def through_a_group_stage(bench: Bench) -> Iterator[Figure]:
             unit="MB/s",
             ours=speed[name],
             spread=spread([run.mb_per_s for run in found[name]]),
-            limit=speed[bare.name],
+            limit=speed[bare],
             limit_name="no stage",
         )
 

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
     from ibbmaster.arrow.read_options import ReadOptions
 
-FOLLOW_PERIOD_S = 1.0  # how often who follows a log is asked whether to go on
+FOLLOW_PERIOD_S = 1.0  # between two questions to a follower whether to go on
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 Position = GtidPosition | Gtid | str  # what may name how far a replica is; text as `0-1-100,1-1-7`
 

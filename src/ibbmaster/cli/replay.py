@@ -153,7 +153,7 @@ async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> Non
 
 
 def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
-    """One line: the last GTID, the time in the recording, how fast it goes, and who follows."""
+    """One line: the last GTID, the time in the recording, the rate, and how many replicas follow."""
     import datetime
 
     player = played.player

@@ -228,7 +228,7 @@ class LoggedSchema:
     def _finds(self, last: LastFolded, groups: EventGroups) -> bool:
         """Read up to the last group that was folded, and it; False if the log at this path is another one.
 
-        Of another one the place may be anywhere, also inside an event: damage is for who reads from the start.
+        Of another one the place may be anywhere, also inside an event; reading from the start reports damage.
         """
         try:
             group = groups.next_group()

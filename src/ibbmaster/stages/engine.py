@@ -1,4 +1,4 @@
-"""A log and its stages as a log: who reads it, serves it or copies it needs no other way."""
+"""A log and its stages as a log: readers, dumps and copies use it like any other."""
 
 from __future__ import annotations
 

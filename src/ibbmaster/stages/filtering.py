@@ -1,7 +1,7 @@
 """Leaves out what is about other tables, of another kind, or of other domains and servers.
 
 A group of which nothing is left keeps its GTID: a transaction its end, too, and any other a COMMIT. That is what a
-replica's own filters make of it for who follows that replica's position. What a filter cannot judge it refuses.
+replica's own filters make of it for the replica's position. What a filter cannot judge it refuses.
 
 Invariants:
 - What a group has is left out as a whole statement, row events with their TABLE_MAP and ANNOTATE_ROWS, and the last

@@ -162,7 +162,7 @@ class NameMap:
     def _tables_among(
         self, words: list[_Word], old: FullName, new: FullName, statement: LoggedStatement
     ) -> Iterator[tuple[int, int, str]]:
-        """Where a table is named, and what stands there instead."""
+        """The place of a table's name, and the text that replaces it."""
         is_here = self._same(old.database, statement.database)
         database = self.database(statement.database)
         written = f"{quoted_name(new.database)}.{quoted_name(new.name)}"
