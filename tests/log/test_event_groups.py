@@ -11,7 +11,7 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
 from ibbmaster.ibb.oob import OobForest
-from ibbmaster.ibb.page import seal_page
+from ibbmaster.ibb.page import DATA_SIZE, seal_page
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.position import LogPosition
 
@@ -170,3 +170,27 @@ def test_a_file_that_begins_behind_other_groups_stops_a_reader(new_log, event):
     log.flush()
     with pytest.raises(RecordError, match="the file begins after 1-1-7, the groups before it end with number 6"):
         read_all(log.disk, file_no=3)
+
+
+@pytest.mark.parametrize("left", range(4, 60))
+def test_a_group_that_begins_just_before_the_end_of_a_page_is_no_step_back(new_log, event, left):
+    """What is known of it at a glance ends with the page: behind that come the page's checksum and the next page."""
+    log = new_log(size_pages=16, interval_pages=0)
+    log.commit("0-1-1")
+    used = log.appender.page_offset
+    log.commit("0-1-2")
+    overhead = log.appender.page_offset - used
+    room = DATA_SIZE - log.appender.page_offset
+    log.commit("0-1-3", event(room - overhead - left))
+    assert DATA_SIZE - log.appender.page_offset == left
+    log.commit("0-1-4", event(100))
+    log.commit("0-1-5", event(100))
+    whole, steps_back = EventGroupReader(log.disk, file_no=0, page_no=1), []
+    groups = []
+    while (group := whole.next_group()) is not None:
+        groups.append((group.gtid, group.end))
+    passing = EventGroupReader(log.disk, file_no=0, page_no=1, at_step_back=steps_back.append)
+    passing.next_group()
+    for gtid, end in groups[1:]:
+        passing.continue_at(end, (gtid,), is_inside_record=False)
+    assert steps_back == []

@@ -17,6 +17,7 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.pages import PageReader
 from ibbmaster.log.seek import seek
 from ibbmaster.log.states import FULL_STATE_PAGE, read_state_record, state_at
+from ibbmaster.position import LogPosition
 
 # What the format description says of its example with three files.
 VECTOR = {
@@ -245,7 +246,7 @@ def test_a_domain_that_came_back_is_found_to_have_been_away_with_few_reads(tmp_p
     last_without = deleted + gap - 1
     for seq_no in (files * 100, (last_without + 1) * 100):
         position = GtidPosition([Gtid(domain_id=0, server_id=1, seq_no=seq_no)])
-        plan = seek(pages, position, oldest_file_no=0, active_file_no=files - 1)
+        plan = seek(pages, position, oldest_file_no=0, end=LogPosition.on_page(files - 1, 3))
         assert plan.position.file_no == last_without
         assert plan.page_reads <= 24
         assert list(plan.forgotten) == [2]
@@ -309,7 +310,7 @@ def test_the_default_interval_costs_no_more_than_24_pages(tmp_path):
     most = 0
     for seq_no in range(1, 3 * 65536 * 100, 1_000_003):
         position = GtidPosition([Gtid(domain_id=0, server_id=1, seq_no=seq_no)])
-        plan = seek(pages, position, oldest_file_no=0, active_file_no=2, current_state=end)
+        plan = seek(pages, position, oldest_file_no=0, end=LogPosition.on_page(2, 65535), current_state=end)
         most = max(most, plan.page_reads)
     assert most + 10 - 2 <= 24  # 1,000 files take up to 10 states to look at, 3 take 2
 

@@ -66,7 +66,8 @@ class Field(IntEnum):
     NOTED = 17  # GTIDs that were noted since it was 0
     SEGMENTS = 18  # pieces of the source that belong between those of the output
     SEGMENT_BYTES = 19  # in those pieces
-    SIZE = 20
+    STEPS_BACK = 20  # groups noted whose number was not above the one before of their pair
+    SIZE = 21
 
 
 class ChunkColumn(IntEnum):

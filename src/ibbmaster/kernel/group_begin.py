@@ -87,6 +87,8 @@ def note_group(source, start, pairs, state):
         return -1
     if pair == count:
         state[Field.PAIRS] = count + 1
+    elif sequence_of(source, start) <= uint64(pairs[pair, 2]):
+        state[Field.STEPS_BACK] += 1
     state[Field.NOTED] += 1
     pairs[pair, 0] = domain_of(source, start)
     pairs[pair, 1] = server_of(source, start)

@@ -139,12 +139,12 @@ class BinlogDirectory(LogEngine):
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
         with self._at_end(only_cached=only_cached) as (state, tail):
-            current_state, active = state.copy(), tail.position.file_no
+            current_state, end = state.copy(), tail.position
         return seek(
             PageReader(self._disk, readahead_pages_max=1, only_cached=only_cached),
             position,
             oldest_file_no=self.file_numbers()[0],
-            active_file_no=active,
+            end=end,
             current_state=current_state,
             records=self._records,
         )

@@ -15,7 +15,7 @@ from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.chunk import LAST, Chunk, RecordType
+from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, LAST, Chunk, RecordType
 from ibbmaster.ibb.commit import HEADER_SIZE_MAX, OobStream, decode_commit_header
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.gtid_state import decode_gtid_state
@@ -389,7 +389,9 @@ class EventGroupReader:
 
 def _first_gtid(head: Buffer) -> tuple[Gtid, ...]:
     """The GTID of the group whose record begins with these bytes, if it can be read at a glance."""
-    if len(head) < GLANCE_SIZE or head[0] & ~LAST != RecordType.COMMIT or head[3] or head[8] != EventType.GTID:
+    if len(head) < GLANCE_SIZE or CHUNK_HEADER_SIZE + int.from_bytes(head[1:3], "little") < GLANCE_SIZE:
+        return ()  # it goes on in another chunk
+    if head[0] & ~LAST != RecordType.COMMIT or head[3] or head[8] != EventType.GTID:
         return ()
     server_id, seq_no, domain_id = GLANCE.unpack_from(head)
     return (Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no),)

@@ -149,14 +149,14 @@ def seek(
     position: GtidPosition,
     *,
     oldest_file_no: int,
-    active_file_no: int,
+    end: LogPosition,
     current_state: GtidState | None = None,
     records: StateRecords | None = None,
 ) -> SeekPlan:
     """Where a replica at `position` begins to read.
 
-    Files `oldest_file_no` to `active_file_no` all have a header. `current_state` is what is
-    logged up to the end, if that is known, `records` are those that are known already.
+    The files from `oldest_file_no` on, up to the one that has the `end`, all have a header. `current_state`
+    is what is logged up to there, if that is known; `records` are those that are known already.
 
     Raises:
         PositionPurgedError: even the oldest file begins after something the replica lacks.
@@ -165,14 +165,17 @@ def seek(
     Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search.
     """
     records = StateRecords() if records is None else records
-    key = tuple(position.values()), oldest_file_no, active_file_no
+    key = tuple(position.values()), oldest_file_no, end.file_no
     known: SeekPlan | None = records.found.get(key)
     if known is not None:
         return replace(known, state=known.state.copy(), page_reads=0)
     reads_before = pages.page_reads
     search = _Search(pages, records, position, oldest_file_no)
-    file_no, base = _find_file(search, active_file_no)
-    page_no, state = _find_page(search, file_no, base, current_state if file_no == active_file_no else None)
+    file_no, base = _find_file(search, end.file_no)
+    if file_no == end.file_no:
+        page_no, state = _find_page(search, file_no, base, end.page_no, current_state)
+    else:
+        page_no, state = _find_page(search, file_no, base, None, None)
     plan = SeekPlan(
         wanted=position,
         position=LogPosition.on_page(file_no, page_no),
@@ -243,7 +246,7 @@ def _stays_so(search: _Search, low: int, high: int) -> bool:
 
 
 def _find_page(
-    search: _Search, file_no: int, base: GtidState, current_state: GtidState | None
+    search: _Search, file_no: int, base: GtidState, end_page_no: int | None, current_state: GtidState | None
 ) -> tuple[int, GtidState]:
     """The last page of the file whose state is before the position.
 
@@ -255,6 +258,8 @@ def _find_page(
     if header is None or not 0 < interval < header.size_pages:
         return FULL_STATE_PAGE, base
     count = -(-header.size_pages // interval)
+    if end_page_no is not None:
+        count = min(count, end_page_no // interval + 1)
     if count <= WALKED_STATES_MAX:
         return _walk_pages(search, file_no, base, (count - 1) * interval, interval)
     page_no, state = _halve_pages(search, file_no, base, count, interval)

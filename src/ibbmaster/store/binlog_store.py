@@ -180,7 +180,7 @@ class BinlogStore(WritableLogEngine):
             PageReader(self._visible, readahead_pages_max=1, only_cached=only_cached),
             position,
             oldest_file_no=self._directory.file_numbers()[0],
-            active_file_no=mark.file_no,
+            end=mark,
             current_state=state,
             records=self._records,
         )

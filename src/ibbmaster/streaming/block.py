@@ -37,7 +37,9 @@ class Block:
         "framed_bytes",
         "gtids",
         "head",
+        "is_in_order",
         "is_inside_event",
+        "is_stopped",
         "log_positions",
         "sequence_after",
     )
@@ -52,6 +54,8 @@ class Block:
         before: Mark,
         after: Mark,
         gtids: tuple[Gtid, ...] = (),
+        is_in_order: bool = True,
+        is_stopped: bool = False,
         head: bytes | None = None,
         is_inside_event: bool = False,
         log_positions: LogPositions | None = None,
@@ -64,6 +68,8 @@ class Block:
         self.before = before  # where it begins
         self.after = after
         self.gtids = gtids  # the last one of each (domain, server) pair whose group begins here
+        self.is_in_order = is_in_order  # numbers of each pair grow, so its last one is its highest
+        self.is_stopped = is_stopped  # without packets: what comes next is not skipped
         self.head = head  # of the log where it begins, if known: enough to say which group that is
         self.is_inside_event = is_inside_event  # a part of an event has gone out, and the rest has not
         self.log_positions = log_positions  # after it, where they are counted
@@ -110,6 +116,11 @@ def plain_block(data: Buffer, at: Mark) -> Block:
     return Block(data, None, len(data), before=at, after=at)
 
 
+def skipped_block(before: Mark, after: Mark, gtids: tuple[Gtid, ...], *, head: bytes | None = b"") -> Block:
+    """No packets of what lies between two marks; with `head` None the log has to say how it begins."""
+    return Block(b"", None, 0, before=before, after=after, gtids=gtids, head=head)
+
+
 def check_continues(block: Block, at: Mark) -> None:
     """Whether a block begins at a place.
 
@@ -118,15 +129,6 @@ def check_continues(block: Block, at: Mark) -> None:
     """
     if block.before != at:
         raise not_continuous(str(at), str(block.before))
-
-
-def one_skipped(blocks: list[Block]) -> Block:
-    """Blocks without packets that follow each other, as one."""
-    last = {(gtid.domain_id, gtid.server_id): gtid for block in blocks for gtid in block.gtids}
-    first = blocks[0]
-    return Block(
-        b"", None, 0, before=first.before, after=blocks[-1].after, gtids=tuple(last.values()), head=first.head or b""
-    )
 
 
 def joined(pieces: list[Block]) -> Block:

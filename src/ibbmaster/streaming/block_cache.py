@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from ibbmaster.streaming.block import Block, Key
 from ibbmaster.streaming.buffers import Buffers
+from ibbmaster.streaming.known_ways import KnownWays
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.large_group import LargeGroup
@@ -27,6 +28,7 @@ class BlockCache:
 
     def __init__(self) -> None:
         self.buffers = Buffers()
+        self.ways = KnownWays()  # kept when nobody reads: they are small, and for those who come
         self._readers: set[object] = set()
         self._making = threading.Lock()  # held while a block for many is made: the others find it then
         self._lock = threading.Lock()

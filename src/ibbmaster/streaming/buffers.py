@@ -71,6 +71,11 @@ class Workspace:
         """The last of each (domain, server) pair that was framed."""
         return noted_gtids(self.pairs, self.state[Field.PAIRS])
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether the numbers of each pair have grown from group to group."""
+        return not self.state[Field.STEPS_BACK]
+
     def prepare(self, selection: Selection, sequence: int) -> None:
         """Begin a block whose first packet has this number, with nothing under way."""
         state = self.state

@@ -140,7 +140,9 @@ class ClassicBlocks:
                 framing.skip(skips)
             except ClassicFormatError:
                 return None
-            return Block(b"", None, 0, **framing.marks()) if framing.has_advanced else None
+            if not framing.has_advanced:
+                return None
+            return Block(b"", None, 0, is_in_order=workspace.is_in_order, **framing.marks())
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[ClassicPump]:

@@ -35,6 +35,14 @@ PAGES_PER_READ = 32  # of a block for many readers
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
 
 
+class Framed(NamedTuple):
+    """Where some pages were framed, or skipped, to: the mark, what the log has where that began, and why it ended."""
+
+    after: FramingState
+    head: bytes
+    is_stopped: bool = False  # by what comes next, not by the end of the pages
+
+
 class PageBlocks:
     """The `BlockMaker` of `.ibb` files.
 
@@ -101,7 +109,7 @@ class PageBlocks:
             if framed is None:
                 buffers.release(out)
                 return None
-            after, head = framed
+            after, head, _ = framed
             state, gtids = workspace.state, workspace.gtids()
             return make_block(out, buffers, state, before=at, after=after, gtids=gtids, head=head)
 
@@ -120,8 +128,17 @@ class PageBlocks:
             skipped = self._frame_in(workspace, nothing, at, NOTHING, 0, only_cached=only_cached, skips=skips)
             if skipped is None:
                 return None
-            after, head = skipped
-            return Block(b"", None, 0, before=at, after=after, gtids=workspace.gtids(), head=head)
+            return Block(
+                b"",
+                None,
+                0,
+                before=at,
+                after=skipped.after,
+                gtids=workspace.gtids(),
+                is_in_order=workspace.is_in_order,
+                is_stopped=skipped.is_stopped,
+                head=skipped.head,
+            )
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[PagePump]:
@@ -150,7 +167,7 @@ class PageBlocks:
         sequence: int,
         *,
         only_cached: bool,
-    ) -> tuple[FramingState, bytes] | None:
+    ) -> Framed | None:
         """Frame from a place on to a border of blocks for many readers; as `_frame_in` where that goes no step."""
         name, state = format_file_name(at.position.file_no), workspace.state
         page_no = at.position.page_no
@@ -172,7 +189,7 @@ class PageBlocks:
             if after == before:
                 break
         if after != at:
-            return after, head
+            return Framed(after, head)
         return self._frame_in(workspace, out, at, selection, sequence, only_cached=only_cached)
 
     def _frame_in(
@@ -186,8 +203,8 @@ class PageBlocks:
         only_cached: bool,
         skips: Any = None,
         pages: int = 0,
-    ) -> tuple[FramingState, bytes] | None:
-        """Frame, or skip, a number of pages, or to a border; returns where that ended and the head, None if nowhere."""
+    ) -> Framed | None:
+        """Frame, or skip, a number of pages, or to a border; None if that went no step."""
         name = format_file_name(at.position.file_no)
         state = workspace.state
         first_page_no = at.position.page_no
@@ -207,7 +224,7 @@ class PageBlocks:
                 status = self._kernels.skip_table(workspace.pages, found, framing, skips)
             after = workspace.framing_state(at.position.file_no, first_page_no + int(state[Field.PAGE]))
             if after.position != at.position:
-                return after, _head(workspace, at)
+                return Framed(after, _head(workspace, at), status == Status.FALLBACK)
             if status != Status.NEED_MORE or found < page_count or page_count + PAGES_PER_BLOCK > PAGES_MAX:
                 return None
             page_count += PAGES_PER_BLOCK  # of a group that is longer

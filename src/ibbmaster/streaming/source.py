@@ -21,7 +21,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.interface import EventGroups, are_framed, are_paged
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.streaming.block import Block, check_continues, one_skipped, plain_block
+from ibbmaster.streaming.block import Block, check_continues, plain_block, skipped_block
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
 from ibbmaster.streaming.framing_state import FramingState, Mark
 from ibbmaster.streaming.shared import EndProbe, SharedBlocks
@@ -180,23 +180,22 @@ class BlockSource:
             return None
         if not self._session.limits and maker.identity(before, only_cached=True) is not None:
             return None  # nothing is to be decided: this is the end of the log, or a large group
-        limits = self._session.limits
-        skipped = self._skip(maker, SKIPPED_AT_ONCE, only_cached=True)
+        has_skipped, behind_skipped = self._skip(maker, SKIPPED_AT_ONCE, only_cached=True), self._at
         try:
             self._session.check_position(groups.position)
             group = groups.next_group(only_cached=True)
             assert group is not None
         except BlockingIOError:
-            if self._at.position == groups.position and skipped is None:
+            if self._at.position == groups.position and not has_skipped:
                 return None
             self._follow_reader()  # after states
             self._session.receive_skipped((), self._at.position)
             return plain_block(b"", self._at)
-        finally:
-            self._keep_way(maker, skipped, limits)
         self._groups_at_once += 1
-        data = b"".join(self._session.receive_group(group))
+        gtid, data = group.gtid, b"".join(self._session.receive_group(group))
         self._follow_reader()
+        if gtid is not None and not data:  # it came behind the rest of one that began before
+            self._note_way(maker, [skipped_block(behind_skipped, self._at, (gtid,))], only_cached=True)
         return self._queued(data)
 
     def _framed_block(self, maker: BlockMaker, *, only_cached: bool) -> Block | None:
@@ -345,7 +344,7 @@ class BlockSource:
         while len(data) < REFERENCE_BYTES and groups_left > 0:
             if self._pieces is None:
                 if maker is not None and tries_left:
-                    if self._skip(maker, SKIPPED_BLOCKS_MAX) is not None:
+                    if self._skip(maker, SKIPPED_BLOCKS_MAX):
                         tries_left, groups_left = SKIP_TRIES, groups_left - GROUPS_OF_SKIP
                     else:
                         tries_left -= 1
@@ -370,8 +369,8 @@ class BlockSource:
             if maker is not None and self._selection is not None and self._may_frame:
                 break
 
-    def _skip(self, maker: BlockMaker, blocks_max: int, *, only_cached: bool = False) -> Block | None:
-        """Go after groups that the replica has; returns all that was skipped, if there were any."""
+    def _skip(self, maker: BlockMaker, blocks_max: int, *, only_cached: bool = False) -> bool:
+        """Go after groups that the replica has; returns whether there were any."""
         limits = self._session.limits
         skipped: list[Block] = []
         for _ in range(blocks_max if limits else 0):
@@ -379,29 +378,31 @@ class BlockSource:
             block = self._skipped_block(maker, limits, only_cached=only_cached)
             if block is None:
                 break
+            skipped.append(block)
             self._go_behind(block)
             self._session.receive_skipped(block.gtids, block.end)
-            skipped.append(block)
-        return one_skipped(skipped) if any(block.gtids for block in skipped) else None
+            if block.is_stopped:
+                break
+        self._note_way(maker, skipped, only_cached=only_cached)
+        return any(block.gtids for block in skipped)
 
-    def _keep_way(self, maker: BlockMaker, skipped: Block | None, limits: tuple[Gtid, ...]) -> None:
-        """Let the next replica that begins where this one did, and has as much, take its whole way in one step."""
-        identity = None if skipped is None else maker.identity(skipped.before, only_cached=True)
-        if skipped is not None and identity is not None and self._cache is not None:
-            self._cache.keep((identity, skipped.before, limits), 0, skipped)
+    def _note_way(self, maker: BlockMaker, skipped: list[Block], *, only_cached: bool) -> None:
+        """Let replicas that begin where this one did take as much of its way as leads to their places in one step."""
+        if self._cache is None or not skipped or skipped[0].before == skipped[-1].after:
+            return
+        before = skipped[0].before
+        identity = maker.identity(before, only_cached=only_cached)
+        if identity is not None:
+            self._cache.ways.note((identity, before), skipped)
 
     def _skipped_block(self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool) -> Block | None:
-        """The groups that come next and are skipped, as another replica at the same place has met them."""
+        """The groups that come next and are skipped, as far as another replica has gone, or a step further."""
         at, cache = self._at, self._cache
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
             return None
-        return cache.find(
-            (identity, at, limits),
-            0,
-            lambda like: maker.skip(at, limits, only_cached=only_cached),
-            only_cached=only_cached,
-        )
+        known = cache.ways.find((identity, at), limits)
+        return known if known is not None else maker.skip(at, limits, only_cached=only_cached)
 
     def _next_group(self) -> EventGroup | None:
         """Read the next group: never while another one is under way, whichever way it takes."""

@@ -1,0 +1,112 @@
+"""Ways through the log that dumps have gone to their positions, for those that go there after them.
+
+States are megabytes apart, and a traditional file has none but at its head: what lies between
+them and a replica's position has to be walked. Each walk leaves where it came through.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ibbmaster.gtid import Gtid
+from ibbmaster.streaming.block import Block, skipped_block
+
+GTIDS_MAX = 100_000  # in all ways: about 15 MB
+
+Key = tuple[Hashable, Hashable]  # the file, and where in it the way begins
+
+
+@dataclass(slots=True)
+class _Way:
+    """Blocks without packets, each from the begin of the way to one of its places, in their order."""
+
+    blocks: list[Block] = field(default_factory=list)
+
+    def farthest(self, limits: Mapping[int, Gtid]) -> Block | None:
+        """To the last place that has nothing before it but groups that are skipped up to `limits`."""
+        count = bisect_left(self.blocks, True, key=lambda block: not _is_skipped(block.gtids, limits))
+        return self.blocks[count - 1] if count else None
+
+    def index(self, block: Block) -> int:
+        """Where a block belongs."""
+        return bisect_left(self.blocks, block.end, key=lambda one: one.end)
+
+
+class KnownWays:
+    """Thread-safe; bounded: the way that nobody went for longest is forgotten."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ways: OrderedDict[Key, _Way] = OrderedDict()
+        self._gtids = 0
+
+    def find(self, key: Key, limits: Iterable[Gtid]) -> Block | None:
+        """The groups from a place on that all come before the GTID of their domain, as far as it is known."""
+        by_domain = {gtid.domain_id: gtid for gtid in limits}
+        with self._lock:
+            way = self._ways.get(key)
+            if way is None:
+                return None
+            self._ways.move_to_end(key)
+            return way.farthest(by_domain)
+
+    def note(self, key: Key, blocks: Iterable[Block]) -> None:
+        """Remember where blocks that follow each other from a place on, and send nothing, have come through."""
+        so_far: Block | None = None
+        for block in blocks:
+            if not block.is_in_order or (so_far is not None and _steps_back(so_far, block)):
+                return  # the last number of a pair does not say what comes before it
+            so_far = _joined(block if so_far is None else so_far, block)
+            self._add(key, so_far)
+
+    def clear(self) -> None:
+        """Forget every way."""
+        with self._lock:
+            self._ways.clear()
+            self._gtids = 0
+
+    def _add(self, key: Key, block: Block) -> None:
+        with self._lock:
+            way = self._ways.setdefault(key, _Way())
+            self._ways.move_to_end(key)
+            index = way.index(block)
+            if index < len(way.blocks) and way.blocks[index].end == block.end:
+                return
+            way.blocks.insert(index, block)
+            self._gtids += 1 + len(block.gtids)
+            while self._gtids > GTIDS_MAX:
+                _, oldest = self._ways.popitem(last=False)
+                self._gtids -= sum(1 + len(one.gtids) for one in oldest.blocks)
+
+
+def _is_skipped(gtids: Iterable[Gtid], limits: Mapping[int, Gtid]) -> bool:
+    """Whether groups, the last of each pair, all come before where the skipping of their domain ends."""
+    for gtid in gtids:
+        limit = limits.get(gtid.domain_id)
+        if limit is None or (gtid.server_id == limit.server_id and gtid.seq_no >= limit.seq_no):
+            return False
+    return True
+
+
+def _steps_back(before: Block, after: Block) -> bool:
+    """Whether a pair has a number in a block that is not above its last one in the block before."""
+    last = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in before.gtids}
+    return any(gtid.seq_no <= last.get((gtid.domain_id, gtid.server_id), -1) for gtid in after.gtids)
+
+
+def _joined(before: Block, after: Block) -> Block:
+    """Two blocks without packets as one; its GTIDs leave the same state as those of both, see `noted_gtids`.
+
+    What stopped the walk behind them may not stop another dump.
+    """
+    last: dict[int, dict[int, Gtid]] = {}
+    for gtid in (*before.gtids, *after.gtids):
+        servers = last.setdefault(gtid.domain_id, {})
+        servers.pop(gtid.server_id, None)
+        servers[gtid.server_id] = gtid
+    gtids = tuple(gtid for servers in last.values() for gtid in servers.values())
+    return skipped_block(before.before, after.after, gtids, head=before.head)

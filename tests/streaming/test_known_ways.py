@@ -1,0 +1,103 @@
+"""Ways that dumps have gone: what a later dump may skip of them, and what it then knows."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.position import LogPosition
+from ibbmaster.streaming import known_ways
+from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.framing_state import FramingState
+from ibbmaster.streaming.known_ways import KnownWays
+
+
+def mark(offset: int) -> FramingState:
+    return FramingState(LogPosition(0, offset))
+
+
+def last_of_pairs(groups: list[Gtid]) -> tuple[Gtid, ...]:
+    """As kernels note them: domains as they came, servers in the order of their last groups."""
+    last: dict[int, dict[int, Gtid]] = {}
+    for gtid in groups:
+        last.setdefault(gtid.domain_id, {}).pop(gtid.server_id, None)
+        last[gtid.domain_id][gtid.server_id] = gtid
+    return tuple(gtid for servers in last.values() for gtid in servers.values())
+
+
+def walked(groups: list[Gtid], begin: int, end: int) -> Block:
+    """Groups, each of one byte, that were skipped in one step."""
+    numbers: dict[tuple[int, int], list[int]] = {}
+    for gtid in groups[begin:end]:
+        numbers.setdefault((gtid.domain_id, gtid.server_id), []).append(gtid.seq_no)
+    is_in_order = all(one < other for pair in numbers.values() for one, other in pairwise(pair))
+    gtids = last_of_pairs(groups[begin:end])
+    return Block(b"", None, 0, before=mark(begin), after=mark(end), gtids=gtids, is_in_order=is_in_order)
+
+
+def is_skipped(gtid: Gtid, limits: dict[int, Gtid]) -> bool:
+    limit = limits.get(gtid.domain_id)
+    return limit is not None and (gtid.server_id != limit.server_id or gtid.seq_no < limit.seq_no)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_found_is_what_a_walk_group_by_group_would_skip(seed):
+    rng = random.Random(seed)
+    numbers: dict[tuple[int, int], int] = {}
+    groups = []
+    for _ in range(300):
+        pair = rng.randrange(2), rng.randrange(1, 3)
+        step_back = rng.random() < (0.02 if seed % 2 else 0.0)
+        numbers[pair] = max(1, numbers.get(pair, 0) + (-rng.randrange(4) if step_back else rng.randrange(1, 3)))
+        groups.append(Gtid(domain_id=pair[0], server_id=pair[1], seq_no=numbers[pair]))
+    ways, lengths = KnownWays(), []
+
+    for _ in range(60):
+        begin = rng.choice((0, 0, 50))
+        limits = {gtid.domain_id: gtid for gtid in rng.sample(groups, rng.randrange(1, 6))}
+        stop = next((i for i in range(begin, len(groups)) if not is_skipped(groups[i], limits)), len(groups))
+        found = ways.find(("file", mark(begin)), limits.values())
+        at, blocks = begin, []
+        if found is not None:
+            at, blocks = found.end.offset, [found]
+            assert begin < at <= stop
+            step_by_step, at_once = GtidState(), GtidState()
+            for gtid in groups[begin:at]:
+                step_by_step.log(gtid)
+            for gtid in found.gtids:
+                at_once.log(gtid)
+            assert str(at_once) == str(step_by_step)
+            assert [at_once.latest(domain_id) for domain_id in range(2)] == [
+                step_by_step.latest(domain_id) for domain_id in range(2)
+            ]
+            lengths.append(at - begin)
+        while at < stop:
+            end = min(stop, (at // 32 + 1) * 32)
+            blocks.append(walked(groups, at, end))
+            at = end
+        ways.note(("file", mark(begin)), blocks)
+    assert seed % 2 or max(lengths) > 32
+
+
+def test_a_way_of_another_file_or_from_another_place_is_not_taken():
+    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    ways = KnownWays()
+    ways.note(("file", mark(0)), [walked(groups, 0, 5)])
+    assert ways.find(("file", mark(0)), [groups[7]]) is not None
+    assert ways.find(("other", mark(0)), [groups[7]]) is None
+    assert ways.find(("file", mark(1)), [groups[7]]) is None
+
+
+def test_the_way_nobody_went_for_longest_is_forgotten(monkeypatch):
+    monkeypatch.setattr(known_ways, "GTIDS_MAX", 6)
+    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    ways = KnownWays()
+    for begin in (0, 1, 2):
+        ways.note(("file", mark(begin)), [walked(groups, begin, 5)])
+    assert ways.find(("file", mark(0)), [groups[7]]) is not None
+    ways.note(("file", mark(3)), [walked(groups, 3, 5)])
+    assert ways.find(("file", mark(1)), [groups[7]]) is None
+    assert [ways.find(("file", mark(begin)), [groups[7]]) is not None for begin in (0, 2, 3)] == [True] * 3
