@@ -81,7 +81,8 @@ def cells_of(target: Path, name: str, table: TableVersion) -> list[tuple[object,
     """The rows of a Delta table as `content_of` has those of a server."""
     rows = DeltaTable(str(target / directory_name(name))).to_pyarrow_table()
     kinds = [column_of(column) for column in table.columns]
-    assert rows.column_names == [kind.name for kind in kinds]
+    assert sorted(rows.column_names) == sorted(kind.name for kind in kinds)
+    rows = rows.select([kind.name for kind in kinds])
     found = [
         tuple(as_sql(kind, value) for kind, value in zip(kinds, row.values(), strict=True)) for row in rows.to_pylist()
     ]
@@ -118,7 +119,7 @@ def test_a_maintained_table_has_the_cells_of_the_server(
         copy_binlogs(server, log)
         done = maintain(str(log), f"delta://{target}", zero_dates="text")
         found = expect_cells(server, log, target, done)
-        print({name: state.verdict for name, state in done.tables.items() if not state.is_exact}, len(done.written))
+        print([state.verdict for state in done.tables.values() if not state.is_exact and not state.is_gone])
         counts += found
         for path in target.glob("*/_delta_log"):
             last = DeltaTable(str(path.parent)).history(1)[0]

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+import ibbmaster
 from ibbmaster.errors import BusyError, ConfigurationError, PositionError, StoreError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.lake.maintain import job
@@ -149,6 +150,29 @@ def test_patterns_choose_tables(run, tmp_path) -> None:
     assert set(run(*both, only=["d.u"]).tables) == {"d.u"}
     assert set(run(*both, leaves_out=["d.u"]).tables) == {"d.t", "d.u"}
     assert not (tmp_path / "lake" / "other").exists()
+
+
+def test_a_log_may_be_purged_between_runs(run, rows, table, tmp_path) -> None:
+    go = lambda **options: maintain(str(tmp_path / "log"), f"delta://{tmp_path / 'lake'}", **options)  # noqa: E731
+    run(*LOG)
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.flush()
+        for number, events in enumerate(([inserted(of(), [7, 70])], [updated(of(), ([1, 11], [1, 12]))]), start=90):
+            log.append(f"0-1-{number}", [event for part in events for event in part])
+        log.purge(to=log.files[-1].name)
+        assert log.files[0].name != "binlog-000000.ibb"
+    done = go()
+    assert verdicts(done)["d.t"] == "exact at 0-1-91"
+    assert rows() == [(1, 12), (5, 20), (7, 70)]
+    assert operations(table()) == ["WRITE", "MERGE"]
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.append("0-1-92", ["ALTER TABLE d.t ADD c INT DEFAULT 7"])
+    assert "not exact since" in go().tables["d.t"].verdict
+    assert rows() == [(1, 12), (5, 20), (7, 70)]
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.append("0-1-93", ["TRUNCATE d.t"])
+    assert verdicts(go())["d.t"] == "exact at 0-1-93"
+    assert rows() == []
 
 
 class KilledError(BaseException):

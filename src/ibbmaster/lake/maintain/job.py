@@ -75,7 +75,7 @@ def maintain(
     settings = {"--as": "current", "--zero-dates": zero_dates}
     with only_writer(place):
         table_list = TableList.read(place, settings)
-        with LogSource(given, table_list.position) as source:
+        with LogSource(given, table_list.position, table_list.history) as source:
             if table_list.position:
                 source.expect_same(table_list.marks, table_list.position)
             choice = TableChoice(*patterns, lambda: source.history.case)
@@ -106,6 +106,7 @@ class _Run:
                 table_list.tables[full_name] = replace(table_list.tables[full_name], seen=source.end, is_gone=True)
         table_list.position = source.end
         table_list.marks |= source.marks()
+        table_list.history = source.known()
         table_list.write(self._place)
         self._done.tables = dict(table_list.tables)
         return self._done

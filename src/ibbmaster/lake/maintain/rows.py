@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibbmaster.arrow.shape import ABSENT_FIELD, arrow_schema, field_name
 from ibbmaster.dialogue.log_tables import LogSnapshot
-from ibbmaster.errors import EventError
+from ibbmaster.errors import EventError, PositionError
 from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError, just_before
@@ -58,10 +59,10 @@ class CurrentRows:
             UncertainRowsError: the log does not have the rows.
         """
         source = self._source
-        then = None if rows_at is None else source.place_of(rows_at)
-        before = None if then is None else source.table_at(name, then)
+        then = _place_of(source, rows_at)
+        before = None if then is None else source.version_at(name, then)
         past = source.past(name)
-        keeps = isinstance(before, TableVersion) and _looks_like(before, table)
+        keeps = before is not None and _looks_like(before, table)
         if keeps and then is not None:
             start = just_before(then)
             news = self._written_since(then) & {name, *past.ancestors}
@@ -91,7 +92,7 @@ class CurrentRows:
 
         fields = self._source.fields(table)
         schema = arrow_schema(fields)
-        is_plain = past.is_whole and not past.doubts and not past.ancestors and not _is_special(table)
+        is_plain = bool(past.cuts) and not past.doubts and not past.ancestors and not _is_special(table)
         found = self._folded_changes(name, table, past.begin, "") if is_plain else None
         if found is not None and not found[1].were_there.any():
             changes = found[1]
@@ -129,6 +130,15 @@ class CurrentRows:
         if any(found.rows[key].null_count for key in keys):
             return None  # a date that is none here
         return keys, found
+
+
+def _place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
+    """Where a position is; None if the log does not have it any more."""
+    if rows_at is None:
+        return None
+    with contextlib.suppress(PositionError):
+        return source.place_of(rows_at)
+    return None
 
 
 def _looks_like(one: TableVersion, other: TableVersion) -> bool:
