@@ -175,6 +175,42 @@ def test_a_log_may_be_purged_between_runs(run, rows, table, tmp_path) -> None:
     assert rows() == []
 
 
+def test_changes_are_added_once_each_and_keep_one_shape(run, table) -> None:
+    def read() -> list[tuple]:
+        found = table().to_pyarrow_table().to_pylist()
+        own = [name for name in found[0] if not name.startswith("_")]
+        return [(row["_gtid"], row["_change_type"], *(row[name] for name in own)) for row in found]
+
+    for end in range(1, len(LOG) + 1):
+        done = run(*LOG[:end], kind="changes")
+        assert verdicts(done) == {"d.t": f"exact at 0-1-{end}"}
+    changes = [
+        ("0-1-2", "insert", 1, 10),
+        ("0-1-2", "insert", 2, 20),
+        ("0-1-2", "insert", 3, 30),
+        ("0-1-3", "update_preimage", 1, 10),
+        ("0-1-3", "update_postimage", 1, 11),
+        ("0-1-3", "update_preimage", 2, 20),
+        ("0-1-3", "update_postimage", 5, 20),
+        ("0-1-4", "delete", 3, 30),
+    ]
+    assert sorted(read()) == sorted(changes)
+    assert operations(table()) == ["WRITE", "WRITE", "WRITE", "WRITE"]
+    run(*LOG, "ALTER TABLE t ADD c INT DEFAULT 7", "ALTER TABLE t RENAME COLUMN a TO z", kind="changes")
+    assert sorted(read()) == sorted((*change, 7) for change in changes)
+    assert table().schema().fields[-2].name == "z"
+    done = run(
+        *LOG,
+        "ALTER TABLE t ADD c INT DEFAULT 7",
+        "ALTER TABLE t RENAME COLUMN a TO z",
+        "UPDATE t SET z = 1",
+        kind="changes",
+    )
+    assert "not exact since 0-1-7, because" in done.tables["d.t"].verdict
+    with pytest.raises(ConfigurationError, match="made with --as changes, not current"):
+        run(*LOG)
+
+
 class KilledError(BaseException):
     """As a kill, nobody catches it."""
 

@@ -104,6 +104,17 @@ class DeltaTarget:
                 str(self._directory), rows, mode="overwrite", schema_mode="overwrite", commit_properties=_said(state)
             )
 
+    def append(self, rows: pa.Table, state: TableState) -> None:
+        """Have these rows, too.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        from deltalake import write_deltalake
+
+        with self._plain_errors():
+            write_deltalake(str(self._directory), rows, mode="append", commit_properties=_said(state))
+
     def patch(self, keys: Sequence[str], changes: LastChanges, state: TableState) -> bool:
         """Let the rows with these keys become what changes say; returns whether they were there as changes say.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.lake.maintain.changes import Appended, TableChanges
 from ibbmaster.lake.maintain.delta import DeltaTarget, ForeignChangeError, directory_name
 from ibbmaster.lake.maintain.rows import CurrentRows, Patched, Replaced
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
@@ -20,6 +21,7 @@ from ibbmaster.spark.options import schema_options
 from ibbmaster.stages.table_pattern import TableChoice, TablePattern
 
 DELTA = "delta://"
+KINDS: dict[str, type[CurrentRows] | type[TableChanges]] = {"current": CurrentRows, "changes": TableChanges}
 
 
 @dataclass(slots=True)
@@ -55,13 +57,14 @@ def maintain(
     path: str,
     target: str,
     *,
+    kind: str = "current",
     only: Sequence[str] = (),
     leaves_out: Sequence[str] = (),
     schema: str | None = None,
     name_case: int | None = None,
     zero_dates: str = "null",
 ) -> Maintained:
-    """Bring the tables of a lake to the end of a log.
+    """Bring the tables of a lake to the end of a log: `kind` is what they have, the `current` rows or all `changes`.
 
     Raises:
         BusyError: another job writes there.
@@ -72,7 +75,7 @@ def maintain(
     place = directory_of(target)
     patterns = [TablePattern.parse(one) for one in only], [TablePattern.parse(one) for one in leaves_out]
     given = {"path": path, "zeroDates": zero_dates, **schema_options(schema, name_case)}
-    settings = {"--as": "current", "--zero-dates": zero_dates}
+    settings = {"--as": kind, "--zero-dates": zero_dates}
     with only_writer(place):
         table_list = TableList.read(place, settings)
         with LogSource(given, table_list.position, table_list.history) as source:
@@ -82,7 +85,7 @@ def maintain(
             names = [name for name in source.tables() if choice.has_table(FullName(*name))]
             if choice.unmatched:
                 raise ConfigurationError(f"no table of {path} matches {choice.unmatched[0]}")
-            return _Run(place, table_list, source, choice).go(names)
+            return _Run(place, table_list, source, choice).go(names, KINDS[kind](source))
 
 
 class _Run:
@@ -93,10 +96,10 @@ class _Run:
         self._choice = choice
         self._done = Maintained(table_list.position, source.end)
 
-    def go(self, names: Sequence[TableName]) -> Maintained:
+    def go(self, names: Sequence[TableName], rows: CurrentRows | TableChanges) -> Maintained:
         table_list, source = self._list, self._source
         self._take_back()
-        with closing(CurrentRows(source)) as rows:
+        with closing(rows):
             for name in names:
                 full_name = ".".join(name)
                 table_list.tables[full_name] = self._maintain(name, full_name, rows)
@@ -122,7 +125,7 @@ class _Run:
     def _target(self, full_name: str) -> DeltaTarget:
         return DeltaTarget(self._place / directory_name(full_name))
 
-    def _maintain(self, name: TableName, full_name: str, rows: CurrentRows) -> TableState:
+    def _maintain(self, name: TableName, full_name: str, rows: CurrentRows | TableChanges) -> TableState:
         """Let a table be what it is at the log's end; returns what is known of it then."""
         target = self._target(full_name)
         state = replace(self._list.tables.get(full_name, TableState()), seen=self._source.end, is_gone=False)
@@ -138,14 +141,19 @@ class _Run:
         return replace(state, seen=self._source.end, since=since, because=because)
 
     def _brought(
-        self, name: TableName, full_name: str, rows: CurrentRows, target: DeltaTarget, state: TableState
+        self, name: TableName, full_name: str, rows: CurrentRows | TableChanges, target: DeltaTarget, state: TableState
     ) -> TableState:
         table = self._source.known_table(name)
         end = self._source.end
         found = rows.find(name, table, state.rows_at)
+        doubt = rows.doubt(name)
+        since, because = ("", "") if doubt is None else (doubt.gtid, doubt.reason)
         if found is None:
-            return TableState(commit=state.commit, rows_at=end, seen=end)
-        state = self._begin(full_name, target, state)
+            return TableState(commit=state.commit, rows_at=end, seen=end, since=since, because=because)
+        state = replace(self._begin(full_name, target, state), since=since, because=because)
+        if isinstance(found, Appended):
+            target.append(found.rows, state)
+            return state
         if isinstance(found, Patched):
             if target.patch(found.keys, found.changes, state):
                 return state

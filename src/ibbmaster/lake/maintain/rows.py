@@ -52,6 +52,9 @@ class CurrentRows:
         """Forget the rows that were read."""
         self._reader.close()
 
+    def doubt(self, name: TableName) -> None:
+        """There are no rows about which there is doubt."""
+
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
         """What becomes of a table whose rows are there as of a position; None if they are still the same.
 
@@ -59,7 +62,7 @@ class CurrentRows:
             UncertainRowsError: the log does not have the rows.
         """
         source = self._source
-        then = _place_of(source, rows_at)
+        then = place_of(source, rows_at)
         before = None if then is None else source.version_at(name, then)
         past = source.past(name)
         keeps = before is not None and _looks_like(before, table)
@@ -132,7 +135,7 @@ class CurrentRows:
         return keys, found
 
 
-def _place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
+def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
     """Where a position is; None if the log does not have it any more."""
     if rows_at is None:
         return None
