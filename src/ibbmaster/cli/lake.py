@@ -111,10 +111,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     one.add_argument("--to", required=True, metavar="delta://DIR", help="directory with a Delta table for each table")
     one.add_argument(
         "--as",
-        choices=("current", "changes"),
+        choices=("current", "changes", "history"),
         default="current",
         dest="kind",
-        help="what the tables have: their rows now, or every change of a row (default: %(default)s)",
+        help="what the tables have: their rows now, every change, or each version of a row (default: %(default)s)",
     )
     one.add_argument(
         "--only", action="append", default=[], metavar="PATTERN", help="only these tables, as 'shop.*'; may be repeated"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from pathlib import Path
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.lake.maintain.changes import Appended, TableChanges
 from ibbmaster.lake.maintain.delta import DeltaTarget, ForeignChangeError, directory_name
+from ibbmaster.lake.maintain.history import Extended, RowHistory
 from ibbmaster.lake.maintain.rows import CurrentRows, Patched, Replaced
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
 from ibbmaster.lake.maintain.state import TableState
@@ -21,7 +22,12 @@ from ibbmaster.spark.options import schema_options
 from ibbmaster.stages.table_pattern import TableChoice, TablePattern
 
 DELTA = "delta://"
-KINDS: dict[str, type[CurrentRows] | type[TableChanges]] = {"current": CurrentRows, "changes": TableChanges}
+Kind = CurrentRows | TableChanges | RowHistory
+KINDS: dict[str, Callable[[LogSource], Kind]] = {
+    "current": CurrentRows,
+    "changes": TableChanges,
+    "history": RowHistory,
+}
 
 
 @dataclass(slots=True)
@@ -64,7 +70,8 @@ def maintain(
     name_case: int | None = None,
     zero_dates: str = "null",
 ) -> Maintained:
-    """Bring the tables of a lake to the end of a log: `kind` is what they have, the `current` rows or all `changes`.
+    """Bring the tables of a lake to the end of a log: `kind` is what they have, their `current`
+    rows, all `changes`, or the `history` of each row.
 
     Raises:
         BusyError: another job writes there.
@@ -96,7 +103,7 @@ class _Run:
         self._choice = choice
         self._done = Maintained(table_list.position, source.end)
 
-    def go(self, names: Sequence[TableName], rows: CurrentRows | TableChanges) -> Maintained:
+    def go(self, names: Sequence[TableName], rows: Kind) -> Maintained:
         table_list, source = self._list, self._source
         self._take_back()
         with closing(rows):
@@ -125,7 +132,7 @@ class _Run:
     def _target(self, full_name: str) -> DeltaTarget:
         return DeltaTarget(self._place / directory_name(full_name))
 
-    def _maintain(self, name: TableName, full_name: str, rows: CurrentRows | TableChanges) -> TableState:
+    def _maintain(self, name: TableName, full_name: str, rows: Kind) -> TableState:
         """Let a table be what it is at the log's end; returns what is known of it then."""
         target = self._target(full_name)
         state = replace(self._list.tables.get(full_name, TableState()), seen=self._source.end, is_gone=False)
@@ -141,7 +148,7 @@ class _Run:
         return replace(state, seen=self._source.end, since=since, because=because)
 
     def _brought(
-        self, name: TableName, full_name: str, rows: CurrentRows | TableChanges, target: DeltaTarget, state: TableState
+        self, name: TableName, full_name: str, rows: Kind, target: DeltaTarget, state: TableState
     ) -> TableState:
         table = self._source.known_table(name)
         end = self._source.end
@@ -154,14 +161,20 @@ class _Run:
         if isinstance(found, Appended):
             target.append(found.rows, state)
             return state
-        if isinstance(found, Patched):
-            if target.patch(found.keys, found.changes, state):
+        if not isinstance(found, Replaced):
+            if self._are_merged(found, target, state):
                 return state
             found = rows.find(name, table, None)  # the rows there were not those that the log says
             state = self._begin(full_name, target, state)
         assert isinstance(found, Replaced)
         target.replace(found.rows, state)
         return state
+
+    def _are_merged(self, found: Patched | Extended, target: DeltaTarget, state: TableState) -> bool:
+        """Merge what is new; whether it went on from what was there."""
+        if isinstance(found, Patched):
+            return target.patch(found.keys, found.changes, state)
+        return target.extend(found.keys, found.versions, state)
 
     def _begin(self, full_name: str, target: DeltaTarget, state: TableState) -> TableState:
         """Put on the list that a table is about to be written; returns its state afterwards."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.shape import ABSENT_FIELD, arrow_schema, field_name
+from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema, field_name
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import EventError, PositionError
 from ibbmaster.lake.folded import folded_batches
@@ -65,7 +66,7 @@ class CurrentRows:
         then = place_of(source, rows_at)
         before = None if then is None else source.version_at(name, then)
         past = source.past(name)
-        keeps = before is not None and _looks_like(before, table)
+        keeps = before is not None and looks_like(before, table)
         if keeps and then is not None:
             start = just_before(then)
             news = self._written_since(then) & {name, *past.ancestors}
@@ -115,17 +116,12 @@ class CurrentRows:
         """The key, and what becomes of each row that has changed since a place; None if the changes are not enough."""
         fields = self._source.fields(table, PLACES)
         names = [field.name for field in fields[len(PLACES) :]]
-        keys = tuple(names[number] for number in key_numbers(table))
+        keys = names_of_key(fields[len(PLACES) :], table)
         if not keys:
             return None
-        nulls = {
-            field_name(one.name)
-            for one in table.columns
-            if one.default == "NULL" and one.expression is None and not one.is_auto_increment and one.period is None
-        }
         try:
             changes = self._source.changes(name, fields, start, gtids)
-            found = last_changes(changes, keys, names, nulls)
+            found = last_changes(changes, keys, names, nulls_of(table))
         except (PartialChangeError, EventError):  # who follows the rows may know more
             return None
         if found.known and any(one.expression is not None for one in table.columns):
@@ -144,7 +140,21 @@ def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
     return None
 
 
-def _looks_like(one: TableVersion, other: TableVersion) -> bool:
+def names_of_key(fields: Sequence[ShapeField], table: TableVersion) -> tuple[str, ...]:
+    """The columns of the primary key, as they are called here; `fields` are the table's columns."""
+    return tuple(fields[number].name for number in key_numbers(table))
+
+
+def nulls_of(table: TableVersion) -> set[str]:
+    """The columns that are NULL in a row of an INSERT that leaves them out."""
+    return {
+        field_name(one.name)
+        for one in table.columns
+        if one.default == "NULL" and one.expression is None and not one.is_auto_increment and one.period is None
+    }
+
+
+def looks_like(one: TableVersion, other: TableVersion) -> bool:
     """Whether rows of one version are rows of the other, column by column."""
     return one.generation == other.generation and _columns(one) == _columns(other)
 
