@@ -37,6 +37,9 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("kernel/rows.py", "kernel/warm.py"),
     ),
     "fold/test_fast_folding.py": ("kernel/row_changes.py",),
+    "printing/test_fast_lines.py": (
+        *("kernel/lines.py", "printing/json_format.py", "printing/line_columns.py", "printing/side_texts.py"),
+    ),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
