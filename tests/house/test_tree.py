@@ -52,6 +52,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/continuing.py", "classic/following.py", "classic/stored_file.py"),
+    "streaming/test_parts_of_logs.py": ("streaming/framing_state.py",),
     "streaming/test_source.py": (
         *("streaming/block.py", "streaming/buffers.py", "streaming/framed_block.py"),
         *("streaming/large_group.py", "streaming/page_blocks.py", "streaming/shared.py"),
@@ -104,6 +105,11 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
+    # A run goes through all of them, and what counts is what the table is afterwards.
+    "lake/maintain/test_job.py": (
+        *("lake/maintain/delta.py", "lake/maintain/table_list.py", "lake/maintain/rows.py"),
+        *("lake/maintain/source.py", "lake/maintain/state.py"),
+    ),
     "lake/test_one_certainty.py": ("lake/folded.py",),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import select
+import selectors
 import socket
 import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 PIECE = 1 << 16
@@ -122,17 +122,20 @@ class _Connection:
         self._thread.join(JOIN_TIMEOUT_S)
 
     def _run(self) -> None:
-        with contextlib.suppress(OSError):
-            while self._left != 0 and self._move():
-                pass
-            if self._cut is not None and self._left == 0:
-                self._end_as_planned(self._cut)
-        end(self._client)
-        end(self._server)
+        try:
+            with contextlib.suppress(OSError), selectors.DefaultSelector() as selector:
+                for one in (self._client, self._server):
+                    selector.register(one, selectors.EVENT_READ)
+                while self._left != 0 and self._move({key.fileobj for key, _ in selector.select()}):
+                    pass
+                if self._cut is not None and self._left == 0:
+                    self._end_as_planned(self._cut)
+        finally:
+            end(self._client)
+            end(self._server)
 
-    def _move(self) -> bool:
+    def _move(self, ready: Collection[object]) -> bool:
         """Move what is there; False once a side has ended."""
-        ready, _, _ = select.select((self._client, self._server), (), ())
         if self._client in ready:
             data = self._client.recv(PIECE)
             if not data:
