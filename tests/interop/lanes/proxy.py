@@ -106,6 +106,9 @@ class _Connection:
         self._server = server
         self._cut = cut
         self._left = None if cut is None or cut.of_dump else cut.after_bytes
+        self._waiting = select.poll()  # which, unlike select(), takes descriptors beyond 1023
+        for one in (client, server):
+            self._waiting.register(one, select.POLLIN)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -132,15 +135,15 @@ class _Connection:
 
     def _move(self) -> bool:
         """Move what is there; False once a side has ended."""
-        ready, _, _ = select.select((self._client, self._server), (), ())
-        if self._client in ready:
+        ready = {number for number, _ in self._waiting.poll()}
+        if self._client.fileno() in ready:
             data = self._client.recv(PIECE)
             if not data:
                 return False
             if self._cut is not None and self._cut.of_dump and asks_for_dump(data):
                 self._left = self._cut.after_bytes
             self._server.sendall(data)
-        if self._server in ready:
+        if self._server.fileno() in ready:
             data = self._server.recv(PIECE)
             if not data:
                 return False
