@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -99,6 +100,20 @@ def test_a_watch_is_one_for_all_and_given_back_with_the_disk(disk, tmp_path):
     assert watch.wait(60)
     assert len(os.listdir("/proc/self/fd")) == before + 1
     disk.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_disk_that_is_forgotten_leaves_no_descriptor_open(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    disk = RealDisk(tmp_path)
+    disk.lock()
+    disk.create("a")
+    disk.write("a", 0, b"x")
+    disk.read("a", 0, 1)
+    disk.watch()
+    assert len(os.listdir("/proc/self/fd")) > before
+    del disk
+    gc.collect()
     assert len(os.listdir("/proc/self/fd")) == before
 
 

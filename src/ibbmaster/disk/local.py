@@ -210,6 +210,9 @@ class RealDisk:
                 os.close(self._directory_lock)
                 self._directory_lock = None
 
+    def __del__(self) -> None:
+        self.close()  # who forgets a log does not keep its files open for ever
+
     def _path(self, name: str) -> Path:
         if not name or "/" in name or "\0" in name or name in (".", ".."):
             raise StoreError(f"{name!r} is no name of a file in {self.directory}")

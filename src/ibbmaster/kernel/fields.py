@@ -55,18 +55,19 @@ class Field(IntEnum):
     GROUPS = 6  # framed by this call
     PAIRS = 7  # (domain, server) pairs that were logged since it was 0
     VERIFIED = 8  # pages, from the first on, whose checksum is known to be right
-    EVENT_LEFT = 9  # bytes that the current event still lacks
-    HEAD_HELD = 10  # bytes of an event header that was cut
-    PACKET_LEFT = 11  # bytes that fit into the current packet
-    EMPTY_TAIL = 12  # the current payload ends with an empty packet
-    IS_DROPPED = 13  # the current event is left out
-    TO_SKIP = 14  # bytes from the current chunk on that are no events, or were framed
-    SKIP_TYPE = 15  # of the record that continues with the current chunk, -1 for none
-    NESTED_TYPE = 16  # of the one inside that record that continues, -1 for none
-    NOTED = 17  # GTIDs that were noted since it was 0
-    SEGMENTS = 18  # pieces of the source that belong between those of the output
-    SEGMENT_BYTES = 19  # in those pieces
-    SIZE = 20
+    END = 9  # in the pages: no chunk that begins there or later is looked at; 0 for none
+    EVENT_LEFT = 10  # bytes that the current event still lacks
+    HEAD_HELD = 11  # bytes of an event header that was cut
+    PACKET_LEFT = 12  # bytes that fit into the current packet
+    EMPTY_TAIL = 13  # the current payload ends with an empty packet
+    IS_DROPPED = 14  # the current event is left out
+    TO_SKIP = 15  # bytes from the current chunk on that are no events, or were framed
+    SKIP_TYPE = 16  # of the record that continues with the current chunk, -1 for none
+    NESTED_TYPE = 17  # of the one inside that record that continues, -1 for none
+    NOTED = 18  # GTIDs that were noted since it was 0
+    SEGMENTS = 19  # pieces of the source that belong between those of the output
+    SEGMENT_BYTES = 20  # in those pieces
+    SIZE = 21
 
 
 class ChunkColumn(IntEnum):
@@ -300,7 +301,8 @@ class Progress(IntEnum):
     IS_BEGUN = 5  # whether FILE_OFFSET and the state are of a place inside that node
     VERIFIED_FROM = 6  # file offset of the pages whose checksums are known to be right
     VERIFIED_TO = 7
-    SIZE = 8
+    END = 8  # file offset where what may be sent ends, though the file goes on; 0 for none
+    SIZE = 9
 
 
 class NodeScan(IntEnum):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.log.interface import EventGroups, are_framed, are_paged
+from ibbmaster.log.interface import EventGroups, are_paged, files_end_of, files_of
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:
@@ -39,18 +40,19 @@ class SharedBlocks:
 
     def maker(self, groups: EventGroups) -> tuple[BlockMaker, BlockCache] | None:
         """Who makes blocks from the files of these groups, and where they are kept; None where that cannot be done."""
-        ready = kernels()
-        if ready is None or not are_framed(groups):
+        ready, files = kernels(), files_of(groups)
+        if ready is None or files is None:
             return None
         from ibbmaster.streaming.block_cache import BlockCache
 
         if self._cache is None:
             self._cache = BlockCache()
-        if are_paged(groups):
+        find_end = partial(files_end_of, groups)
+        if are_paged(files):
             from ibbmaster.streaming.page_blocks import PageBlocks
 
-            return PageBlocks(groups, self._cache, ready), self._cache
-        assert isinstance(groups, ClassicGroups)
+            return PageBlocks(files, self._cache, ready, find_end), self._cache
+        assert isinstance(files, ClassicGroups)
         from ibbmaster.streaming.classic_blocks import ClassicBlocks
 
-        return ClassicBlocks(groups, self._cache, ready), self._cache
+        return ClassicBlocks(files, self._cache, ready, find_end), self._cache

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import select
+import selectors
 import socket
 import struct
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 PIECE = 1 << 16
@@ -106,9 +106,6 @@ class _Connection:
         self._server = server
         self._cut = cut
         self._left = None if cut is None or cut.of_dump else cut.after_bytes
-        self._waiting = select.poll()  # which, unlike select(), takes descriptors beyond 1023
-        for one in (client, server):
-            self._waiting.register(one, select.POLLIN)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -125,25 +122,28 @@ class _Connection:
         self._thread.join(JOIN_TIMEOUT_S)
 
     def _run(self) -> None:
-        with contextlib.suppress(OSError):
-            while self._left != 0 and self._move():
-                pass
-            if self._cut is not None and self._left == 0:
-                self._end_as_planned(self._cut)
-        end(self._client)
-        end(self._server)
+        try:
+            with contextlib.suppress(OSError), selectors.DefaultSelector() as selector:
+                for one in (self._client, self._server):
+                    selector.register(one, selectors.EVENT_READ)
+                while self._left != 0 and self._move({key.fileobj for key, _ in selector.select()}):
+                    pass
+                if self._cut is not None and self._left == 0:
+                    self._end_as_planned(self._cut)
+        finally:
+            end(self._client)
+            end(self._server)
 
-    def _move(self) -> bool:
+    def _move(self, ready: Collection[object]) -> bool:
         """Move what is there; False once a side has ended."""
-        ready = {number for number, _ in self._waiting.poll()}
-        if self._client.fileno() in ready:
+        if self._client in ready:
             data = self._client.recv(PIECE)
             if not data:
                 return False
             if self._cut is not None and self._cut.of_dump and asks_for_dump(data):
                 self._left = self._cut.after_bytes
             self._server.sendall(data)
-        if self._server.fileno() in ready:
+        if self._server in ready:
             data = self._server.recv(PIECE)
             if not data:
                 return False
