@@ -131,6 +131,8 @@ GENERATED = {
     "of_text": ("id INT PRIMARY KEY, a INT, b INT, t TEXT", ""),
     "keyless": ("id INT, a INT, b INT, t VARCHAR(40)", ", KEY (lost)"),
     "unique_made": ("id INT, a INT, b INT, t TEXT", ", UNIQUE (other)"),
+    "with_hash": ("id INT, a INT, b INT, t TEXT UNIQUE", ""),
+    "keyed_with_hash": ("id INT PRIMARY KEY, a INT, b INT, t TEXT UNIQUE", ""),
 }
 MADE = (
     "twice BIGINT AS (a * 2) STORED, shown VARCHAR(60) AS (CONCAT(a, '-', b)) VIRTUAL, other INT AS (id + 1) VIRTUAL, "
@@ -461,7 +463,8 @@ def changes_of_generated(rng: random.Random, name: str) -> Iterator[str]:
         yield f"INSERT INTO {name} (id, a, b, t) VALUES ({number}, {number % 5}, 1, 'T{number}')"
     for _ in range(30):
         where, value = f"id BETWEEN {rng.randrange(9)} AND {rng.randrange(9)}", rng.choice(("a + 1", "5", "NULL"))
-        assigned = rng.choice((f"a = {value}", f"b = {value}", "t = CONCAT(t, 'x')", f"a = {value}, t = 'same'"))
+        text = "t = CONCAT(t, 'x')"
+        assigned = rng.choice((f"a = {value}", f"b = {value}", text, f"a = {value}, {text}, id = id"))
         yield f"UPDATE {name} SET {assigned} WHERE {where}"
     yield f"UPDATE {name} SET b = 7, a = a + 1 WHERE id IN (91, 92)"
     yield f"UPDATE {name} SET id = 94 WHERE id = 92"

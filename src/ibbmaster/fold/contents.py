@@ -63,13 +63,13 @@ class KeyPlan:
         return found
 
 
-class UpdatedRow(NamedTuple):
-    """A row after an UPDATE that does not tell all of it.
+class ChangedRow(NamedTuple):
+    """A row after an UPDATE that does not report all of it.
 
     Attributes:
         values: stored ones, in the order of a layout.
         reported: the ids of the columns that the UPDATE reports, or that follow from them; None: all of them.
-        lost: generated columns that have another value now, which cannot be told.
+        lost: generated columns that have another value now, which is not known.
     """
 
     values: list[bytes | None]
@@ -223,7 +223,7 @@ class TableContents:
     def lose_values(
         self, layout: StoredLayout, row: StoredRow, columns: Collection[StoredColumn], what: str, gtid: str
     ) -> None:
-        """Generated columns of a row that is there have values that cannot be told."""
+        """Generated columns of a row that is there have values that are not known."""
         for column in columns:
             reason = UnknownRows(gtid, _no_value(what, column))
             plan = None if self.table.is_versioned else self.key_plan(layout)
@@ -240,9 +240,9 @@ class TableContents:
         if self.doubts.is_full:
             self.forget(reason, is_open=True)
 
-    def settle(self, table: TableVersion) -> None:
+    def spread_doubts(self, table: TableVersion) -> None:
         """Where only generated columns of `table` are in doubt, in some rows, have them be so in all rows."""
-        generated = {column.id for column in table.columns if column.expression is not None}
+        generated = {column.id for column in table.columns if column.is_computed}
         lost = {column: reason for found in self.doubts.rows.values() for column, reason in found.items()}
         if self.unknown is None and not self.is_open and not self.doubts.reported and lost.keys() <= generated:
             for column, reason in lost.items():
@@ -402,8 +402,8 @@ class TableContents:
         return self.values_in(layout, self.layouts[layout_no], old)
 
     def generated_places(self, layout: StoredLayout) -> frozenset[int]:
-        """The places of columns that others make: images may leave them out, and tell the whole row all the same."""
-        return frozenset(one.place for one in self._computed_of(layout))
+        """The places of columns that others make: images may leave them out."""
+        return frozenset(layout.places[column.id] for column in self.table.columns if column.is_computed)
 
     def completed(self, layout: StoredLayout, after: StoredRow) -> StoredRow | None:
         """The whole row of an image that leaves out generated columns; None if what they hold hangs on other things."""
@@ -418,9 +418,9 @@ class TableContents:
         before: StoredRow,
         present: Collection[int],
         after: StoredRow,
-        told: Collection[int],
-    ) -> UpdatedRow:
-        """What an UPDATE makes of a row, whose images have values at the places `present`, and `told`.
+        given: Collection[int],
+    ) -> ChangedRow:
+        """What an UPDATE makes of a row, whose images have values at the places `present`, and `given`.
 
         Generated columns that no image has keep what they hold, unless what makes them has changed.
 
@@ -431,7 +431,7 @@ class TableContents:
         """
         ids = [column.id for column in layout.columns]
         missing = set(range(len(ids))) - set(present)
-        reported = {ids[place] for place in told}
+        reported = {ids[place] for place in given}
         if not missing:
             values, unknown = values_of(*before), set[int]()
         elif missing <= self.generated_places(layout):
@@ -441,16 +441,16 @@ class TableContents:
             values, unknown = self.before_image(layout, *before), self._unknown_of(layout, before)
         unknown -= {ids[place] for place in present}
         new = values_of(*after)
-        changed = {place for place in told if values[place] != new[place] or ids[place] in unknown}
-        for place in told:
+        changed = {place for place in given if values[place] != new[place] or ids[place] in unknown}
+        for place in given:
             values[place] = new[place]
         unknown -= reported
         columns = self._computed_of(layout)
-        made = {one.place: one for one in affected(columns, changed) if one.place not in told}
+        made = {one.place: one for one in affected(columns, changed) if one.place not in given}
         made |= {one.place: one for one in columns if one.column.id in unknown}
         lost = self._compute(layout, values, made.values(), AN_UPDATE, unknown)
         reported |= {one.column.id for one in made.values()} - {column.id for column in lost}
-        return UpdatedRow(values, reported if missing else None, lost)
+        return ChangedRow(values, reported if missing else None, lost)
 
     def _with_generated(
         self, layout: StoredLayout, before: StoredRow, missing: Collection[int]
@@ -527,7 +527,7 @@ class TableContents:
         known = {column.id: column for column in self.table.columns}
         values, lost = values_of(*row), []
         for place, column in enumerate(layout.columns):
-            if place in places or known[column.id].expression is not None:
+            if place in places or known[column.id].is_computed:
                 continue
             try:
                 if _constant(known[column.id], column, known[column.id].default) == values[place]:
@@ -658,7 +658,7 @@ class TableContents:
         """What tells a row without a key from others: all of its values that no others make, in the order of now."""
         parts = []
         for column in self.table.columns:
-            if column.expression is not None or (column.period is not None and self.table.is_versioned):
+            if column.is_computed or (column.period is not None and self.table.is_versioned):
                 continue
             place = layout.places[column.id]
             span = spans[place]
@@ -732,7 +732,7 @@ class TableContents:
             return {}
         is_filled = any(map(self.has_null, changing.filled))
         if changing.computed or _key_types(old) != _key_types(table) or changing.retyped() or is_filled:
-            self.settle(old)
+            self.spread_doubts(old)
             if self.is_doubtful:
                 raise InexactRowsError("some of its rows are in doubt")
             self._rewrite(changing)
@@ -760,14 +760,14 @@ class TableContents:
         lost = self._key_columns() & changing.unknown.keys()
         if lost:
             raise InexactRowsError(changing.unknown[min(lost)])
-        if self.is_keyed and (untold := self._key_columns() & self.unknown_columns.keys()):
-            raise InexactRowsError(self.unknown_columns[min(untold)].reason)
+        if self.is_keyed and (unknown := self._key_columns() & self.unknown_columns.keys()):
+            raise InexactRowsError(self.unknown_columns[min(unknown)].reason)
 
     def _key_columns(self) -> set[int]:
         """The ids of the columns that tell rows apart."""
         index = row_key(self.table)
         if index is None:
-            return {column.id for column in self.table.columns if column.expression is None}
+            return {column.id for column in self.table.columns if not column.is_computed}
         return {one.column_id for one in index.parts}
 
     def has_null(self, column_id: int) -> bool:
@@ -814,7 +814,7 @@ def _key_types(table: TableVersion) -> list[tuple[object, ...]]:
     """What keys of rows are made of: where two versions have the same, they have the same keys."""
     index = row_key(table)
     if index is None:
-        return [(None,), *((column.id, column.type) for column in table.columns if column.expression is None)]
+        return [(None,), *((column.id, column.type) for column in table.columns if not column.is_computed)]
     types = {column.id: column.type for column in table.columns}
     return [(part.column_id, part.is_descending, *_form_of_key(types[part.column_id])) for part in index.parts]
 

@@ -763,7 +763,7 @@ class RowFold:
             self._complete.add(other.generation)
         contents = [self._contents(one) for one in involved]
         for one in contents:
-            one.settle(one.table)
+            one.spread_doubts(one.table)
         if any(one.unknown is not None or one.is_doubtful for one in contents):
             return False
         try:

@@ -21,13 +21,13 @@ PORTION_BYTES = 64 << 20  # images of one event that are held at a time
 class _Plan(NamedTuple):
     """Which columns an image has: their sizes, fixed or of the length before them, and their places.
 
-    It `is_whole` with all columns, and `is_told` with all but generated ones.
+    It `is_whole` with all columns, and `is_complete` with all but generated ones.
     """
 
     sizes: list[tuple[int | None, int]]
     places: list[int]
     is_whole: bool
-    is_told: bool
+    is_complete: bool
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class MappedTable:
         return (data[offset:end], moved), end
 
     def _filled(self, plan: _Plan, image: bytes, spans: list[Span]) -> tuple[StoredRow, list[StoredColumn]]:
-        """The whole image of an INSERT: with defaults where it has no value; and the columns that cannot be told."""
+        """The whole image of an INSERT: with defaults where it has no value; and the columns that are not known."""
         values = values_of(image, spans)
         lost = self.contents.complete(self.layout, values, set(range(len(values))) - set(plan.places))
         return self.layout.row(values), lost
@@ -157,15 +157,15 @@ class MappedTable:
                 continue
             flush()  # what it is now may depend on the rows before it
             row = self._update_partly(first, second, before, after, gtid)
-            if is_replace and row is not None and not second.is_told:
+            if is_replace and row is not None and not second.is_complete:
                 self.contents.doubt_defaults(self.layout, row, second.places, gtid)
         flush()
 
     def _whole(self, first: _Plan, second: _Plan, after: StoredRow) -> StoredRow | None:
-        """The row after an UPDATE, if its images alone tell all of it."""
+        """The row after an UPDATE, if that follows from its images alone."""
         if second.is_whole:
             return after
-        if not first.is_told or not second.is_told or self.contents.is_doubtful:
+        if not first.is_complete or not second.is_complete or self.contents.is_doubtful:
             return None
         return self.contents.completed(self.layout, after)
 
@@ -174,7 +174,7 @@ class MappedTable:
     ) -> StoredRow | None:
         """Change a row of which not all is reported; what it is now, if that follows from what it was."""
         contents, layout = self.contents, self.layout
-        if not first.is_told and contents.leaves_in_doubt(layout, before, after, second.places):
+        if not first.is_complete and contents.leaves_in_doubt(layout, before, after, second.places):
             return None
         new = contents.updated(layout, before, first.places, after, second.places)
         row = layout.row(new.values)
