@@ -102,6 +102,11 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
+    # A run goes through all of them, and what counts is what the table is afterwards.
+    "lake/maintain/test_job.py": (
+        *("lake/maintain/delta.py", "lake/maintain/table_list.py", "lake/maintain/rows.py"),
+        *("lake/maintain/source.py", "lake/maintain/state.py"),
+    ),
     "lake/test_one_certainty.py": ("lake/folded.py",),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
