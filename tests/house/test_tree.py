@@ -37,6 +37,9 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("kernel/rows.py", "kernel/warm.py"),
     ),
     "fold/test_fast_folding.py": ("kernel/row_changes.py",),
+    "printing/test_fast_lines.py": (
+        *("kernel/lines.py", "printing/json_format.py", "printing/line_columns.py", "printing/side_texts.py"),
+    ),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
@@ -103,6 +106,11 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
     # What needs Spark runs in one session, which takes ten seconds to start.
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
+    # A run goes through all of them, and what counts is what the table is afterwards.
+    "lake/maintain/test_job.py": (
+        *("lake/maintain/delta.py", "lake/maintain/table_list.py", "lake/maintain/rows.py"),
+        *("lake/maintain/source.py", "lake/maintain/state.py"),
+    ),
     "lake/test_one_certainty.py": ("lake/folded.py",),
     "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),

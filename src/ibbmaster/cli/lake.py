@@ -23,6 +23,7 @@ EXAMPLES = """examples:
   ibbmaster lake export /srv/ibb --to /srv/parquet
   ibbmaster lake snapshot /srv/ibb shop.orders --to /srv/orders
   ibbmaster lake snapshot /srv/ibb shop.orders --history --at 0-1-1000 --to /srv/orders-history
+  ibbmaster lake maintain /srv/ibb --to delta:///srv/tables
   ibbmaster lake stats /srv/ibb --plots /srv/pictures
   ibbmaster lake find /srv/ibb shop.orders id=7
 
@@ -99,6 +100,28 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="write a table also if rows changed in ways that the log does not tell, and list these",
     )
     one.add_argument("--at", metavar="GTIDS", help="up to this position (default: the end of the log)")
+    one = jobs.add_parser(
+        "maintain",
+        help="keep tables of a log as Delta tables, and say of each whether it is exact",
+        description="Bring tables of a lake to the end of a log, without Spark; a later run brings what is new. "
+        "Ends with 1 if a table is not exact.",
+        parents=[declared],
+    )
+    one.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")
+    one.add_argument("--to", required=True, metavar="delta://DIR", help="directory with a Delta table for each table")
+    one.add_argument(
+        "--only", action="append", default=[], metavar="PATTERN", help="only these tables, as 'shop.*'; may be repeated"
+    )
+    one.add_argument(
+        "--except",
+        action="append",
+        default=[],
+        dest="leaves_out",
+        metavar="PATTERN",
+        help="all but these tables; may be repeated",
+    )
+    one.add_argument("--json", action="store_true", help="print one JSON object")
+    one.set_defaults(run=run_maintain)
     one = job("stats", run_stats, "count groups, bytes and rows by domain, hour and table")
     one.add_argument("--plots", metavar="DIR", help="also draw PNG pictures and a page, into this directory")
     one = job("find", run_find, "list the changes of the rows that have some values", declared)
@@ -241,6 +264,37 @@ def run_snapshot(args: argparse.Namespace) -> int:
         else:
             show(frame.columns, [tuple(row) for row in frame.limit(SHOWN_ROWS).collect()])
     return 0
+
+
+def run_maintain(args: argparse.Namespace) -> int:
+    """Bring the tables of a lake to the end of a log; 1 if one of them is not exact."""
+    from ibbmaster.lake.maintain.job import directory_of, maintain
+    from ibbmaster.lake.placing import check_free
+
+    place = directory_of(args.to)
+    expect_log(Path(args.directory))
+    check_free(place)
+    expect_writable(place)
+    importlib.import_module("deltalake")
+    found = maintain(
+        args.directory,
+        args.to,
+        only=args.only,
+        leaves_out=args.leaves_out,
+        schema=args.schema,
+        name_case=args.lower_case_table_names,
+        zero_dates=args.zero_dates,
+    )
+    if args.json:
+        tables = {name: state.as_json() | {"verdict": state.verdict} for name, state in found.tables.items()}
+        lists = {"written": found.written, "removed": found.removed}
+        print(json.dumps({"from": found.start, "to": found.end, "tables": tables, **lists}))
+    else:
+        for name, state in found.tables.items():
+            print(f"{name}: {state.verdict}")
+        for name in found.removed:
+            print(f"removed {name}, which a killed run has left")
+    return 0 if all(state.is_exact or state.is_gone for state in found.tables.values()) else 1
 
 
 def run_stats(args: argparse.Namespace) -> int:

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
         Checking,
         Collecting,
         Decoded,
+        DecodedRows,
         FileRange,
         Framing,
         KeptChanges,
         KnownTables,
+        LinePlan,
         Numbers,
         Roles,
         Sending,
@@ -118,6 +120,22 @@ class Kernels(Protocol):
     def collect_changes(
         self, data: Bytes, events: Numbers, state: Numbers, known: ChangedTables, changes: KeptChanges
     ) -> int: ...
+
+    # columns to lines
+    def write_heads(
+        self,
+        groups: Numbers,
+        note_offsets: Numbers,
+        notes: Bytes,
+        first: int,
+        count: int,
+        steps: Numbers,
+        store: Bytes,
+        head: int,
+        offsets: Numbers,
+        out: Bytes,
+    ) -> int: ...
+    def write_lines(self, data: Bytes, state: Numbers, plan: LinePlan, rows: DecodedRows, out: Bytes) -> int: ...
 
     # answers
     def write_rows(

@@ -32,6 +32,7 @@ from ibbmaster.kernel.fields import (
     Collecting,
     Conversion,
     Decoded,
+    DecodedRows,
     EventColumn,
     Field,
     FileRange,
@@ -43,6 +44,9 @@ from ibbmaster.kernel.fields import (
     KeyColumn,
     KnownTables,
     LayoutColumn,
+    LineColumn,
+    LineField,
+    LinePlan,
     MapColumn,
     NodeColumn,
     NodeScan,
@@ -59,6 +63,7 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.kernel.framing import frame_bytes, renumber
 from ibbmaster.kernel.groups import frame_node, frame_table, skip_table
+from ibbmaster.kernel.lines import write_heads, write_lines
 from ibbmaster.kernel.node_search import find_nodes
 from ibbmaster.kernel.placing import place_groups
 from ibbmaster.kernel.pump import pump, pump_nodes
@@ -96,6 +101,8 @@ __all__ = [
     "renumber",
     "skip_table",
     "warm_up",
+    "write_heads",
+    "write_lines",
     "write_rows",
     "write_texts",
 ]
@@ -233,6 +240,19 @@ def _decode() -> None:
     decode_rows(source, events[:0], np.zeros(int(RowField.SIZE), dtype=np.int64), known, decoded)
 
 
+def _lines() -> None:
+    source = np.frombuffer(bytes(64), dtype=np.uint8)  # not writable, as collected events
+    groups, steps = (
+        np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64),
+        np.zeros((1, LineColumn.COLUMNS), dtype=np.int64),
+    )
+    numbers, pairs = np.zeros(2, dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
+    write_heads(groups[:0], numbers, _bytes(64), 0, 0, steps, _bytes(64), 0, numbers, _bytes(64))
+    plan = LinePlan(pairs, steps, _bytes(64), pairs, numbers, _bytes(64), pairs, _bytes(64))
+    rows = DecodedRows(np.zeros((2, 1), dtype=np.int64), np.zeros((2, 1), dtype=np.uint8), numbers, numbers)
+    write_lines(source, np.zeros(int(LineField.SIZE), dtype=np.int64), plan, rows, _bytes(256))
+
+
 def _answer() -> None:
     source = np.frombuffer(bytes(64), dtype=np.uint8)  # not writable, as a mapped file
     numbers, pairs = np.zeros(2, dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
@@ -274,6 +294,7 @@ STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some ke
     KernelSet.EXPORT: (_place,),
     KernelSet.VERIFY: (_check,),
     KernelSet.READ: (_collect, _decode),
+    KernelSet.PRINT: (_collect, _decode, _lines),
     KernelSet.SELECT: (_answer, _collect, _changes),
 }
 

@@ -139,6 +139,25 @@ def write_whole(frame: DataFrame, place: Path) -> int:
     return count
 
 
+def replace_text(path: Path, text: str) -> None:
+    """Let a file have another content in one step, which lasts; its directory is made if it is missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_text(text)
+    sync(fresh)
+    os.rename(fresh, path)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Let a file, or the names in a directory, last."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _beside(place: Path, what: str) -> Path:
     return place.with_name(f".{place.name}.{what}")
 
