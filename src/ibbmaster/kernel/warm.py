@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.changing import ChangeOf, change_packets
 from ibbmaster.kernel.checking import check_table
 from ibbmaster.kernel.classic_framing import ClassicField, frame_classic
 from ibbmaster.kernel.classic_groups import collect_classic_groups
@@ -74,6 +75,7 @@ from ibbmaster.kernel.texts import write_texts
 
 __all__ = [
     "STEPS",
+    "change_packets",
     "check_table",
     "collect_changes",
     "collect_classic_groups",
@@ -184,6 +186,11 @@ def _pump_classic() -> None:
     pump_classic(-1, -1, _bytes(PAGE), _classic_framing(), _roles(), _sending())
 
 
+def _change() -> None:
+    state = np.zeros(int(ChangeOf.SIZE), dtype=np.int64)
+    change_packets(_bytes(64), 0, state, _skips(), _roles(), _bytes(64))
+
+
 def _convert() -> None:
     numbers = np.zeros(int(Conversion.SIZE), dtype=np.int64)
     source = np.frombuffer(bytes(PAGE), dtype=np.uint8)  # not writable, as what is read from files
@@ -282,7 +289,7 @@ def _changes() -> None:
 
 
 STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some kernels once, for arguments as they come
-    KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes, _find_nodes, _frame_classic, _pump_classic),
+    KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes, _find_nodes, _frame_classic, _pump_classic, _change),
     KernelSet.IMPORT: (_convert,),
     KernelSet.EXPORT: (_place,),
     KernelSet.VERIFY: (_check,),
