@@ -37,6 +37,9 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("kernel/rows.py", "kernel/warm.py"),
     ),
     "fold/test_fast_folding.py": ("kernel/row_changes.py",),
+    "printing/test_fast_lines.py": (
+        *("kernel/lines.py", "printing/json_format.py", "printing/line_columns.py", "printing/side_texts.py"),
+    ),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
@@ -49,6 +52,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/continuing.py", "classic/following.py", "classic/stored_file.py"),
+    "streaming/test_changed_blocks.py": ("kernel/changing.py",),
     "streaming/test_parts_of_logs.py": ("streaming/framing_state.py",),
     "streaming/test_source.py": (
         *("streaming/block.py", "streaming/buffers.py", "streaming/framed_block.py"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.cli.arguments import add_log, add_name_case, add_stages, chosen_stages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import ibbmaster
     from ibbmaster.position import LogPosition
@@ -108,11 +108,13 @@ def run(args: argparse.Namespace) -> int:
                 return goes_on()
 
             mode = "latest" if args.format == "csv" else "asWritten"
-            groups = log.groups(schema_mode=mode, asks_statements=True, at_end=wait if args.follow else None)
             output.write([printer.begin()])
             begin = _print_fast(log, args, output)
+            groups: Iterable[ibbmaster.Group] = ()
+            if begin is not None:
+                groups = log.groups(schema_mode=mode, asks_statements=True, at_end=wait if args.follow else None)
             advance = _advancing(log, bar.reach)
-            for group in () if begin is None else groups:
+            for group in groups:
                 if begin is not None and group.start < begin:
                     continue
                 with placed(group):
@@ -175,16 +177,17 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
     from ibbmaster.position import LOG_START
 
     is_fast = args.format == "json" and not args.follow and args.on_undecodable == "fail" and not hasattr(log, "staged")
-    if not is_fast or not do_pay(KernelSet.READ, WORK_OF_BYTE * log.stored_bytes):
+    if not is_fast or not do_pay(KernelSet.PRINT, WORK_OF_BYTE * log.stored_bytes):
         return LOG_START
     try:
         from ibbmaster.printing.fast_lines import FastLines
+        from ibbmaster.printing.json_format import JsonFormat
     except ModuleNotFoundError:  # Arrow is an extra
         return LOG_START
-    kernels = load(KernelSet.READ)
+    kernels = load(KernelSet.PRINT)
     if kernels is None:
         return LOG_START
-    fast = FastLines(log, kernels)
+    fast = FastLines(log, kernels, JsonFormat())
     try:
         for run in fast.runs():
             output.write(run)
