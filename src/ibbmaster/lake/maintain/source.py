@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.arrow.plan import end_of, find_fields, history_of, open_log, plan_tasks
@@ -18,6 +18,7 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import do_pay
+from ibbmaster.lake.arrow_changes import effective
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, completions, statements_of
 from ibbmaster.log.locating import resume
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 Marks = Mapping[str, tuple[str, int]]  # by domain its last GTID, and when that was written, in seconds
 PLACE = ("_file_no", "_offset")
-SECOND_US = 1_000_000
 GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
 
 
@@ -215,32 +215,16 @@ class LogSource:
         options = self._of_table(name)
         if gtids and not any(self._straddles(place, start) for place in self.prepared):
             options = dataclasses.replace(options, starting_gtid=gtids)
-        return self._in_order(_read(options, fields), start)
+        return self._after(_read(options, fields), start)
 
     def _straddles(self, place: Place, start: Place) -> bool:
         return place <= start < self._effective(place)
 
-    def _in_order(self, changes: pa.Table, start: Place) -> pa.Table:
+    def _after(self, changes: pa.Table, start: Place) -> pa.Table:
         """Those that took effect after a place, each with the group that made it so."""
-        import numpy as np
-        import pyarrow as pa
-
-        files, offsets = (changes[name].to_numpy().copy() for name in PLACE)
-        others: dict[str, Any] = {}
-        for place, completed in self.prepared.items():
-            moved = (files == place[0]) & (offsets == place[1])
-            if moved.any():
-                files[moved], offsets[moved] = self._effective(place)
-                if completed is not None:
-                    moment = completed.timestamp * SECOND_US
-                    others = _with_value(changes, others, moved, {"_gtid": completed.gtid, "_commit_ts": moment})
-        for name, column in (*zip(PLACE, (files, offsets), strict=True), *others.items()):
-            field = changes.schema.field(name)
-            changes = changes.set_column(changes.column_names.index(name), field, pa.array(column, field.type))
+        changes = effective(changes, self.statements)
+        files, offsets = (changes[name].to_numpy() for name in PLACE)
         kept = (files > start[0]) | ((files == start[0]) & (offsets > start[1]))
-        if self.prepared:
-            order = np.lexsort((offsets, files))
-            return changes.take(order[kept[order]])
         return changes if kept.all() else changes.filter(kept)
 
     def _of_table(self, name: TableName) -> ReadOptions:
@@ -263,15 +247,6 @@ def _as_before(history: SchemaHistory) -> SchemaCatalog:
         for name, one in found.tables.items()
     }
     return dataclasses.replace(found, tables=tables)
-
-
-def _with_value(changes: pa.Table, others: dict[str, Any], moved: Any, values: Mapping[str, object]) -> dict[str, Any]:
-    """Columns as lists, those of some rows with another value."""
-    found = dict(others)
-    for name in values.keys() & set(changes.column_names):
-        column = found.get(name) or changes[name].to_pylist()
-        found[name] = [values[name] if is_moved else one for one, is_moved in zip(column, moved, strict=True)]
-    return found
 
 
 def just_before(place: SchemaPlace) -> Place:
