@@ -17,12 +17,14 @@ from deltalake import DeltaTable, write_deltalake
 import ibbmaster
 from ibbmaster.errors import BusyError, ConfigurationError, PositionError, StoreError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
+from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.maintain import job
 from ibbmaster.lake.maintain.delta import DeltaTarget, directory_name
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
 from ibbmaster.lake.maintain.table_list import LIST
 from ibbmaster.lake.placing import only_writer
+from ibbmaster.spark.options import parse_options
 from tests.written_log import Item, deleted, inserted, updated, write_log
 
 CREATED = "CREATE TABLE t (id INT PRIMARY KEY, a INT)"
@@ -241,6 +243,7 @@ def test_history_has_each_version_of_a_row_and_when_it_held(run, table) -> None:
 
 
 XA = Path(__file__).parents[3] / "fixtures" / "ibb" / "xa-and-ddl"
+CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 
 
 def test_changes_of_a_transaction_in_two_phases_are_those_of_its_commit(tmp_path) -> None:
@@ -259,6 +262,25 @@ def test_changes_of_a_transaction_in_two_phases_are_those_of_its_commit(tmp_path
     }
     assert found & set(completed)
     assert found <= plain | set(completed)
+
+
+def plain_rows(rows: pa.Table) -> list[str]:
+    names = sorted(rows.column_names)
+    return sorted(repr([row[name] for name in names]) for row in rows.to_pylist())
+
+
+@pytest.mark.parametrize("log", [XA, CLASSIC / "10.11" / "ddl-trx-xa"], ids=["ibb files", "traditional files"])
+def test_tables_and_histories_are_those_that_a_snapshot_finds(tmp_path, log) -> None:
+    compared = 0
+    for kind, find in (("current", arrow_snapshot), ("history", arrow_history)):
+        done = maintain(str(log), f"delta://{tmp_path / kind}", kind=kind)
+        for name, state in done.tables.items():
+            if state.is_exact:
+                wanted = find(parse_options({"path": str(log), "table": name}))
+                found = DeltaTable(str(tmp_path / kind / directory_name(name))).to_pyarrow_table()
+                assert plain_rows(found) == plain_rows(wanted), name
+                compared += 1
+    assert compared > 6
 
 
 class KilledError(BaseException):
