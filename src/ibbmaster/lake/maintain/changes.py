@@ -20,7 +20,7 @@ FIRST = tuple(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class FreshChanges:
     """Changes that come after those that are there."""
 
     rows: pa.Table
@@ -40,7 +40,7 @@ class TableChanges:
         past = self._source.past(name)
         return min([*past.past_doubts, *past.doubts], default=None)
 
-    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Appended | None:
+    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | FreshChanges | None:
         """What becomes of a table that has the changes up to a position; None if there are no more."""
         source = self._source
         then = place_of(source, rows_at)
@@ -48,7 +48,7 @@ class TableChanges:
         fields = source.fields(table, FIRST)
         if then is not None and before is not None and not self._are_others(name, before, table, rows_at or ""):
             found = source.changes(name, fields, just_before(then), rows_at or "")
-            return Appended(found) if len(found) else None
+            return FreshChanges(found) if len(found) else None
         return Replaced(source.changes(name, fields, START).to_reader())
 
     def _are_others(self, name: TableName, before: TableVersion, table: TableVersion, rows_at: str) -> bool:

@@ -19,7 +19,7 @@ FIRST = ("_file_no", "_offset", "_change_no", "_commit_ts", "_gtid", "_change_ty
 
 
 @dataclass(frozen=True, slots=True)
-class Extended:
+class FreshVersions:
     """New versions of rows, by these key columns."""
 
     keys: tuple[str, ...]
@@ -38,7 +38,7 @@ class RowHistory:
     def doubt(self, name: TableName) -> None:
         """There are no versions about which there is doubt."""
 
-    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Extended | None:
+    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | FreshVersions | None:
         """What becomes of a table that has the versions up to a position; None if there are no more.
 
         Raises:
@@ -55,7 +55,7 @@ class RowHistory:
                 return None
             found = self._versions(name, table, start, (), rows_at or "")
             if found is not None:
-                return Extended(names_of_key(source.fields(table), table), found)
+                return FreshVersions(names_of_key(source.fields(table), table), found)
         _expect_all(table, past, START)
         if not past.cuts:
             raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")

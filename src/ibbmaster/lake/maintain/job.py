@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.lake.maintain.changes import Appended, TableChanges
+from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
 from ibbmaster.lake.maintain.delta import DeltaTarget, ForeignChangeError, directory_name
-from ibbmaster.lake.maintain.history import Extended, RowHistory
+from ibbmaster.lake.maintain.history import FreshVersions, RowHistory
 from ibbmaster.lake.maintain.rows import CurrentRows, Patched, Replaced
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
 from ibbmaster.lake.maintain.state import TableState
@@ -158,7 +158,7 @@ class _Run:
         if found is None:
             return TableState(commit=state.commit, rows_at=end, seen=end, since=since, because=because)
         state = replace(self._begin(full_name, target, state), since=since, because=because)
-        if isinstance(found, Appended):
+        if isinstance(found, FreshChanges):
             target.append(found.rows, state)
             return state
         if not isinstance(found, Replaced):
@@ -170,7 +170,7 @@ class _Run:
         target.replace(found.rows, state)
         return state
 
-    def _are_merged(self, found: Patched | Extended, target: DeltaTarget, state: TableState) -> bool:
+    def _are_merged(self, found: Patched | FreshVersions, target: DeltaTarget, state: TableState) -> bool:
         """Merge what is new; whether it went on from what was there."""
         if isinstance(found, Patched):
             return target.patch(found.keys, found.changes, state)
