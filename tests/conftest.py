@@ -46,6 +46,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="1",
         help="what random choices of each test are drawn from: a number, or `new` (default: %(default)s)",
     )
+    group.addoption(
+        "--maintain-kills",
+        type=int,
+        default=4,
+        help="kills of runs of `lake maintain` (default: %(default)s)",
+    )
+    group.addoption(
+        "--maintain-runs",
+        type=int,
+        default=3,
+        help="runs that follow each random log of a server (default: %(default)s)",
+    )
     group.addoption("--interop-seed", type=int, help="seed of the random choices in tests/interop (default: of --seed)")
     group.addoption(
         "--cuts",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import resource
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +20,7 @@ VERSIONS = ["10.11", "11.8"]
 CUT_COUNT = 5
 DIALOG_BYTES = 2000  # about what a primary sends before the first event
 TIMEOUT_S = 600.0
+DESCRIPTORS = 1200  # some more than select() takes
 
 
 def check_end(replica: Replica, capture: Capture, version: str) -> None:
@@ -23,6 +28,26 @@ def check_end(replica: Replica, capture: Capture, version: str) -> None:
     replica.wait_for_gtid(capture.last_position, tolerates_lost_connections=True)
     expected = capture.replayed(version).tables
     assert replica.tables(list(expected)) == expected
+
+
+def test_the_proxy_moves_and_cuts_bytes_of_descriptors_beyond_1023() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < DESCRIPTORS:
+        pytest.skip(f"no more than {hard} descriptors may be open here")
+    with contextlib.ExitStack() as stack:
+        if soft != resource.RLIM_INFINITY and soft < DESCRIPTORS:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, hard))
+            stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        while stack.enter_context(open(os.devnull, "rb")).fileno() < 1024:
+            pass
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        proxy = stack.enter_context(CuttingProxy(*listener.getsockname(), [Cut(after_bytes=3)]))
+        client = stack.enter_context(socket.create_connection((proxy.host, proxy.port), timeout=30))
+        listener.settimeout(30)
+        server = stack.enter_context(listener.accept()[0])
+        server.sendall(b"abcdef")
+
+        assert b"".join(iter(lambda: client.recv(9), b"")) == b"abc"
 
 
 @pytest.mark.parametrize("version", VERSIONS)

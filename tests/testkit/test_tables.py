@@ -289,6 +289,28 @@ def test_generated_columns_are_in_the_images_as_a_server_has_them(ibb_primary, i
     assert (second["s"], second["k"]) == (6, 6)
 
 
+@pytest.mark.parametrize(
+    ("image", "before", "updated"),
+    [
+        (RowImage.FULL, "idab", "idab"),
+        (RowImage.MINIMAL, "id", "a"),
+        (RowImage.NOBLOB, "idab", "idab"),
+        (RowImage.FULL_NODUP, "idab", "a"),
+    ],
+)
+def test_images_of_updates_and_deletes_are_without_generated_columns_where_a_server_has_none(
+    ibb_primary, image, before, updated
+):
+    table = ibb_primary.table("shop.g", **GENERATED)
+    ibb_primary.format = RowFormat(image=image, has_generated=False)
+    table.insert(id=1, a=2, y="zz")
+    table.update(id=1, a=3, y="zzz")
+    table.delete(id=1)
+    (_, _, inserted), (_, was, became), (_, deleted, _) = changes_in(ibb_primary)
+    assert set("vsk") & set(inserted)
+    assert ("".join(was), "".join(became), "".join(deleted)) == (before, updated, before)
+
+
 def test_what_a_generated_column_comes_to_is_asked_where_it_is_not_known(ibb_primary):
     table = ibb_primary.table("shop.g", **GENERATED)
     with pytest.raises(ConfigurationError, match=r"column y: what repeat.* comes to is not known here: give its value"):

@@ -38,7 +38,10 @@ class FileFraming:
     Attributes:
         offset: of the next group in the file, or the next byte inside a group in parts.
         framing, state: what the kernel works on, and its state there.
+        file_end: offset where groups are left to others; 0 for none. Inside a group it does not matter.
     """
+
+    file_end = 0
 
     def __init__(self, groups: ClassicGroups, kernels: Kernels, window: Any, framing: Framing, offset: int) -> None:
         self.state = state = framing.state
@@ -88,6 +91,8 @@ class FileFraming:
         before, state = self.place, self.state
         while True:
             found = self._groups.read_into(self.offset, memoryview(self._window)[:size])
+            if self.file_end and not self.is_in_parts:
+                found = max(0, min(found, self.file_end - self.offset))
             state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
             status = self._kernels.frame_classic(self._window, found, self.framing, kernel_roles(), skips)
             self.offset += int(state[ClassicField.READ_AT])

@@ -146,7 +146,7 @@ async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> Non
         count = player.count
         if is_over and not has_ended:
             has_ended = True
-            log.info("the recording has ended at %s", player.last_gtid)
+            log.info("the recording has ended at %s", player.state().position())
         if ends and is_over and player.was_read and not replicas:
             primary.stop()
             return
@@ -159,7 +159,8 @@ def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
     player = played.player
     followed = f"{replicas} replica{'s' * (replicas != 1)}"
     if player.last_time is None:
-        return f"not begun, {followed}"
+        has_begun = player.is_over or player.count
+        return f"{player.state().position()}  {followed}" if has_begun else f"not begun, {followed}"
     moment = datetime.datetime.fromtimestamp(player.last_time, datetime.UTC)
     return f"{player.last_gtid}  {moment:%Y-%m-%d %H:%M:%S}Z  {rate:,.0f} transactions/s  {followed}"
 

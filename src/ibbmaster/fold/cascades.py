@@ -61,6 +61,7 @@ def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterat
     layout, contents = mapped.layout, mapped.contents
     wanted = [(column.column.name.lower(), place) for place, column in enumerate(layout.columns)]
     wanted = [(name, place) for name, place in wanted if name in names]
+    generated = contents.generated_places(layout)
     changed: set[bytes] = set()
     for before, present, after, told in mapped.images(event):
         values = values_of(*before)
@@ -78,6 +79,11 @@ def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterat
             yield ForeignChange({name: values[place] for name, place in wanted}, None)
             continue
         new = values_of(*after)
+        if generated & {place for _, place in wanted if place not in told}:
+            made = contents.updated(layout, before, present, after, told)
+            if {column.column.name.lower() for column in made.lost} & names:
+                raise InexactRowsError("an image has no value for a generated column that it refers to")
+            new, told = made.values, range(len(made.values))
         yield ForeignChange(
             {name: values[place] for name, place in wanted},
             {name: new[place] if place in told else values[place] for name, place in wanted},

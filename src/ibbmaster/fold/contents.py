@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.fold.computed import ColumnExpression, affected, compute, computed_columns
@@ -30,7 +30,11 @@ from ibbmaster.sqltext.literals import literal_value
 
 LIKE_A_REPLACE = "an image of a REPLACE does not have the defaults of other columns"
 DIGEST_SIZE = 16
+AN_INSERT, AN_UPDATE = "an INSERT", "an UPDATE"
+NOT_WHOLE = "an image is not whole, and the table has no key"
+NOT_THERE = "an UPDATE of a row that is not there"
 REWRITTEN_AT_A_TIME = 1 << 10  # rows
+CELLS_MAX = 1 << 12  # rows of which single values are in doubt, before a column is as a whole
 
 StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
 
@@ -57,6 +61,20 @@ class KeyPlan:
                 raise InexactRowsError("an image has no value for columns of the key")
             found += make(image[span[0] : span[1]])
         return found
+
+
+class ChangedRow(NamedTuple):
+    """A row after an UPDATE that does not report all of it.
+
+    Attributes:
+        values: stored ones, in the order of a layout.
+        reported: the ids of the columns that the UPDATE reports, or that follow from them; None: all of them.
+        lost: generated columns that have another value now, which is not known.
+    """
+
+    values: list[bytes | None]
+    reported: set[int] | None
+    lost: list[StoredColumn]
 
 
 class RowWatch(Protocol):
@@ -202,6 +220,18 @@ class TableContents:
         self.unknown_columns.setdefault(column, reason)
         self.doubts.reported.pop(column, None)
 
+    def lose_values(
+        self, layout: StoredLayout, row: StoredRow, columns: Collection[StoredColumn], what: str, gtid: str
+    ) -> None:
+        """Generated columns of a row that is there have values that are not known."""
+        for column in columns:
+            reason = UnknownRows(gtid, _no_value(what, column))
+            plan = None if self.table.is_versioned else self.key_plan(layout)
+            if plan is None or len(self.doubts.rows) >= CELLS_MAX:
+                self.lose_column(column.id, reason)
+            elif column.id not in self.unknown_columns or column.id in self.doubts.reported:
+                self.doubt_row(plan.key(*row), [column.id], reason)
+
     def doubt_row(self, key: bytes, columns: Collection[int], reason: UnknownRows) -> None:
         """Values of a row are not known, or, with ROW, whether it is there."""
         if ROW in columns and self.kept.place(self.number, key) is not None:
@@ -209,6 +239,15 @@ class TableContents:
         self.doubts.doubt(key, columns, reason)
         if self.doubts.is_full:
             self.forget(reason, is_open=True)
+
+    def spread_doubts(self, table: TableVersion) -> None:
+        """Where only generated columns of `table` are in doubt, in some rows, have them be so in all rows."""
+        generated = {column.id for column in table.columns if column.is_computed}
+        lost = {column: reason for found in self.doubts.rows.values() for column, reason in found.items()}
+        if self.unknown is None and not self.is_open and not self.doubts.reported and lost.keys() <= generated:
+            for column, reason in lost.items():
+                self.lose_column(column, reason)
+            self.doubts.clear()
 
     def key_plan(self, layout: StoredLayout) -> KeyPlan | None:
         """How keys are made of images of a layout; None for a table without a key."""
@@ -355,13 +394,97 @@ class TableContents:
         """
         plan = self.key_plan(layout)
         if plan is None:
-            raise InexactRowsError("an image is not whole, and the table has no key")
-        key = plan.key(image, spans)
-        place = self.kept.place(self.number, key)
+            raise InexactRowsError(NOT_WHOLE)
+        place = self.kept.place(self.number, plan.key(image, spans))
         if place is None:
-            raise InexactRowsError("an UPDATE of a row that is not there")
+            raise InexactRowsError(NOT_THERE)
         layout_no, old = self.kept.rows.read(place)
         return self.values_in(layout, self.layouts[layout_no], old)
+
+    def generated_places(self, layout: StoredLayout) -> frozenset[int]:
+        """The places of columns that others make: images may leave them out."""
+        return frozenset(layout.places[column.id] for column in self.table.columns if column.is_computed)
+
+    def completed(self, layout: StoredLayout, after: StoredRow) -> StoredRow | None:
+        """The whole row of an image that leaves out generated columns; None if what they hold hangs on other things."""
+        values, wanted = values_of(*after), self._computed_of(layout)
+        if any(one.compute is None for one in wanted) or list(compute(wanted, layout, values, ())):
+            return None
+        return layout.row(values)
+
+    def updated(
+        self,
+        layout: StoredLayout,
+        before: StoredRow,
+        present: Collection[int],
+        after: StoredRow,
+        given: Collection[int],
+    ) -> ChangedRow:
+        """What an UPDATE makes of a row, whose images have values at the places `present`, and `given`.
+
+        Generated columns that no image has keep what they hold, unless what makes them has changed.
+
+        Raises:
+            InexactRowsError: the row is not there, or one of its values is not known.
+
+        Source: MariaDB 11.8.9 has no generated column in images of UPDATE and DELETE; 11.8.6 and 10.11.19 have.
+        """
+        ids = [column.id for column in layout.columns]
+        missing = set(range(len(ids))) - set(present)
+        reported = {ids[place] for place in given}
+        if not missing:
+            values, unknown = values_of(*before), set[int]()
+        elif missing <= self.generated_places(layout):
+            values, unknown = self._with_generated(layout, before, missing)
+            reported |= {ids[place] for place in present}
+        else:
+            values, unknown = self.before_image(layout, *before), self._unknown_of(layout, before)
+        unknown -= {ids[place] for place in present}
+        new = values_of(*after)
+        changed = {place for place in given if values[place] != new[place] or ids[place] in unknown}
+        for place in given:
+            values[place] = new[place]
+        unknown -= reported
+        columns = self._computed_of(layout)
+        made = {one.place: one for one in affected(columns, changed) if one.place not in given}
+        made |= {one.place: one for one in columns if one.column.id in unknown}
+        lost = self._compute(layout, values, made.values(), AN_UPDATE, unknown)
+        reported |= {one.column.id for one in made.values()} - {column.id for column in lost}
+        return ChangedRow(values, reported if missing else None, lost)
+
+    def _with_generated(
+        self, layout: StoredLayout, before: StoredRow, missing: Collection[int]
+    ) -> tuple[list[bytes | None], set[int]]:
+        """The values of an image that leaves out generated columns, with what the row has held in these, and the ids
+        of the columns of which that is not known.
+
+        Raises:
+            InexactRowsError: the row is not there.
+        """
+        values, plan = values_of(*before), self.key_plan(layout)
+        lost = {layout.columns[place].id for place in missing}
+        if plan is None:
+            place = self.kept.place_of(self.number, self._digest(layout, *before))
+        else:
+            key = plan.key(*before)
+            place = self.kept.place(self.number, key)
+            if place is None and self.may_have(key):
+                return values, lost
+        if place is None:
+            raise InexactRowsError(NOT_THERE)
+        layout_no, image = self.kept.rows.read(place)
+        try:
+            kept = self.values_in(layout, self.layouts[layout_no], image)
+        except InexactRowsError:
+            return values, lost
+        for number in missing:
+            values[number] = kept[number]
+        return values, self._unknown_of(layout, before)
+
+    def _unknown_of(self, layout: StoredLayout, row: StoredRow) -> set[int]:
+        """The columns whose values are not known of a row that is kept."""
+        plan = self.key_plan(layout)
+        return set(self.unknown_columns) if plan is None else self.unknown_of(plan.key(*row))
 
     def leaves_in_doubt(
         self, layout: StoredLayout, before: StoredRow, after: StoredRow, places: Collection[int]
@@ -404,7 +527,7 @@ class TableContents:
         known = {column.id: column for column in self.table.columns}
         values, lost = values_of(*row), []
         for place, column in enumerate(layout.columns):
-            if place in places or known[column.id].expression is not None:
+            if place in places or known[column.id].is_computed:
                 continue
             try:
                 if _constant(known[column.id], column, known[column.id].default) == values[place]:
@@ -449,8 +572,10 @@ class TableContents:
             problem = str(error)
         raise InexactRowsError(f"a value of column {new.column.name} cannot be changed: {problem}")
 
-    def complete(self, layout: StoredLayout, values: list[bytes | None], missing: Collection[int], gtid: str) -> None:
-        """Give a row of an INSERT what its image leaves out, at the places that are missing.
+    def complete(
+        self, layout: StoredLayout, values: list[bytes | None], missing: Collection[int]
+    ) -> list[StoredColumn]:
+        """Give a row of an INSERT what its image leaves out, at the places that are missing, but for what is returned.
 
         Raises:
             InexactRowsError: a default is no constant, or the key is not known.
@@ -459,14 +584,14 @@ class TableContents:
             known_values = self._sequence_values(layout)
             for place in missing:
                 values[place] = known_values[place]
-            return
+            return []
         known = {column.id: column for column in self.table.columns}
         for place in missing:
             column = layout.columns[place]
             if known[column.id].expression is None:
                 values[place] = _constant(known[column.id], column, known[column.id].default)
         wanted = [one for one in self._computed_of(layout) if one.place in missing]
-        self._compute(layout, values, wanted, "an INSERT", gtid)
+        return self._compute(layout, values, wanted, AN_INSERT)
 
     def compute_updated(
         self, layout: StoredLayout, values: list[bytes | None], told: Collection[int], gtid: str
@@ -477,23 +602,28 @@ class TableContents:
             InexactRowsError: the key is not known any more.
         """
         columns = self._computed_of(layout)
-        if columns:
-            self._compute(layout, values, affected(columns, told), "an UPDATE", gtid)
+        unknown = self.unknown_columns.keys() | {one for found in self.doubts.rows.values() for one in found}
+        for column in self._compute(layout, values, affected(columns, told), AN_UPDATE, unknown):
+            self.lose_column(column.id, UnknownRows(gtid, _no_value(AN_UPDATE, column)))
 
     def _compute(
         self,
         layout: StoredLayout,
         values: list[bytes | None],
-        columns: Sequence[ColumnExpression],
+        columns: Iterable[ColumnExpression],
         what: str,
-        gtid: str,
-    ) -> None:
-        unknown = self.unknown_columns.keys() | {one for found in self.doubts.rows.values() for one in found}
-        for column in compute(columns, layout, values, unknown):
-            reason = f"{what} has no value for the generated column {column.column.name}"
+        unknown: Collection[int] = (),
+    ) -> list[StoredColumn]:
+        """Give generated columns their values, but for what is returned.
+
+        Raises:
+            InexactRowsError: the key is not known.
+        """
+        lost = list(compute(columns, layout, values, unknown))
+        for column in lost:
             if column.id in self._key_columns():
-                raise InexactRowsError(reason)
-            self.lose_column(column.id, UnknownRows(gtid, reason))
+                raise InexactRowsError(_no_value(what, column))
+        return lost
 
     def _computed_of(self, layout: StoredLayout) -> list[ColumnExpression]:
         found = self._computed.get(layout.number)
@@ -525,10 +655,10 @@ class TableContents:
         return not data.strip(b"\xff")
 
     def _digest(self, layout: StoredLayout, image: bytes, spans: list[Span]) -> bytes:
-        """What tells a row without a key from others: all of its values, in the order of the columns now."""
+        """What tells a row without a key from others: all of its values that no others make, in the order of now."""
         parts = []
         for column in self.table.columns:
-            if column.period is not None and self.table.is_versioned:
+            if column.is_computed or (column.period is not None and self.table.is_versioned):
                 continue
             place = layout.places[column.id]
             span = spans[place]
@@ -602,6 +732,7 @@ class TableContents:
             return {}
         is_filled = any(map(self.has_null, changing.filled))
         if changing.computed or _key_types(old) != _key_types(table) or changing.retyped() or is_filled:
+            self.spread_doubts(old)
             if self.is_doubtful:
                 raise InexactRowsError("some of its rows are in doubt")
             self._rewrite(changing)
@@ -629,11 +760,15 @@ class TableContents:
         lost = self._key_columns() & changing.unknown.keys()
         if lost:
             raise InexactRowsError(changing.unknown[min(lost)])
+        if self.is_keyed and (unknown := self._key_columns() & self.unknown_columns.keys()):
+            raise InexactRowsError(self.unknown_columns[min(unknown)].reason)
 
     def _key_columns(self) -> set[int]:
         """The ids of the columns that tell rows apart."""
         index = row_key(self.table)
-        return {column.id for column in self.table.columns} if index is None else {one.column_id for one in index.parts}
+        if index is None:
+            return {column.id for column in self.table.columns if not column.is_computed}
+        return {one.column_id for one in index.parts}
 
     def has_null(self, column_id: int) -> bool:
         """Whether a row has no value in a column."""
@@ -649,6 +784,10 @@ class TableContents:
 def values_of(image: bytes, spans: Sequence[Span]) -> list[bytes | None]:
     """The stored bytes of each value of an image."""
     return [None if span is None else image[span[0] : span[1]] for span in spans]
+
+
+def _no_value(what: str, column: StoredColumn) -> str:
+    return f"{what} has no value for the generated column {column.column.name}"
 
 
 def first_value(known: TableColumn, column: StoredColumn) -> bytes | None:
@@ -674,9 +813,9 @@ def _constant(known: TableColumn, column: StoredColumn, expression: str | None) 
 def _key_types(table: TableVersion) -> list[tuple[object, ...]]:
     """What keys of rows are made of: where two versions have the same, they have the same keys."""
     index = row_key(table)
-    types = {column.id: column.type for column in table.columns}
     if index is None:
-        return [(None,), *types.items()]
+        return [(None,), *((column.id, column.type) for column in table.columns if not column.is_computed)]
+    types = {column.id: column.type for column in table.columns}
     return [(part.column_id, part.is_descending, *_form_of_key(types[part.column_id])) for part in index.parts]
 
 

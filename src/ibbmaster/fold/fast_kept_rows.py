@@ -222,6 +222,11 @@ class FastKeptRows(KeptRows):
         self._move_to_file(number)
         return super().replace(number, digest, new_digest, place)
 
+    def place_of(self, number: int, digest: bytes) -> int | None:
+        """As `KeptRows.place_of`."""
+        self._move_to_file(number)
+        return super().place_of(number, digest)
+
     def _has_arrays(self, number: int) -> bool:
         return number in self._sorted or number in self._waiting
 

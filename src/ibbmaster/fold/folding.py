@@ -762,6 +762,8 @@ class RowFold:
         if step.is_split and other is not None:
             self._complete.add(other.generation)
         contents = [self._contents(one) for one in involved]
+        for one in contents:
+            one.spread_doubts(one.table)
         if any(one.unknown is not None or one.is_doubtful for one in contents):
             return False
         try:

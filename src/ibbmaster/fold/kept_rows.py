@@ -185,6 +185,11 @@ class KeptRows:
         self._database.execute(f"UPDATE d{number} SET digest = ? WHERE digest = ? AND key = ?", given)
         return True
 
+    def place_of(self, number: int, digest: bytes) -> int | None:
+        """Where the first row is that holds what a digest says."""
+        key = self._of_digest(number, digest)
+        return None if key is None else self.place(number, key)
+
     def _of_digest(self, number: int, digest: bytes) -> bytes | None:
         self._make_digests(number)
         found = self._database.execute(f"SELECT key FROM d{number} WHERE digest = ? LIMIT 1", (digest,)).fetchone()

@@ -12,17 +12,22 @@ from ibbmaster.event.rows.changes import KINDS, ChangeKind, rows_of
 from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
-from ibbmaster.fold.contents import StoredRow, TableContents, values_of
-from ibbmaster.fold.stored import Span, StoredLayout, spans_of
+from ibbmaster.fold.contents import AN_INSERT, AN_UPDATE, StoredRow, TableContents, values_of
+from ibbmaster.fold.stored import Span, StoredColumn, StoredLayout, spans_of
 
 PORTION_BYTES = 64 << 20  # images of one event that are held at a time
 
 
 class _Plan(NamedTuple):
-    """Which columns an image has: their sizes, fixed or of the length before them, and their places."""
+    """Which columns an image has: their sizes, fixed or of the length before them, and their places.
+
+    It `is_whole` with all columns, and `is_complete` with all but generated ones.
+    """
 
     sizes: list[tuple[int | None, int]]
     places: list[int]
+    is_whole: bool
+    is_complete: bool
 
 
 @dataclass(slots=True)
@@ -57,9 +62,13 @@ class MappedTable:
             if kind is ChangeKind.DELETE:
                 self.contents.delete(self.layout, rows)
                 continue
-            if len(first.places) < len(self.layout.columns):
-                rows = [self._filled(first, gtid, *row) for row in rows]
-            self.contents.insert(self.layout, rows)
+            if first.is_whole:
+                self.contents.insert(self.layout, rows)
+                continue
+            filled = [self._filled(first, *row) for row in rows]
+            self.contents.insert(self.layout, [row for row, _ in filled])
+            for row, lost in filled:
+                self.contents.lose_values(self.layout, row, lost, AN_INSERT, gtid)
 
     def images(self, event: bytes) -> Iterator[tuple[StoredRow, Collection[int], StoredRow | None, Collection[int]]]:
         """Each row of an event as it was, and as an UPDATE leaves it, and which places of the two have values.
@@ -85,7 +94,9 @@ class MappedTable:
             bits = int.from_bytes(present, "little")
             columns = self.layout.columns
             places = [place for place in range(len(columns)) if bits >> place & 1]
-            plan = _Plan([(columns[place].fixed, columns[place].prefix) for place in places], places)
+            missing = set(range(len(columns))) - set(places)
+            sizes = [(columns[place].fixed, columns[place].prefix) for place in places]
+            plan = _Plan(sizes, places, not missing, missing <= self.contents.generated_places(self.layout))
             self._plans[present] = plan
         return plan
 
@@ -116,54 +127,57 @@ class MappedTable:
             moved = all_spans
         return (data[offset:end], moved), end
 
-    def _filled(self, plan: _Plan, gtid: str, image: bytes, spans: list[Span]) -> StoredRow:
-        """The whole image of an INSERT: with defaults where it has no value."""
+    def _filled(self, plan: _Plan, image: bytes, spans: list[Span]) -> tuple[StoredRow, list[StoredColumn]]:
+        """The whole image of an INSERT: with defaults where it has no value; and the columns that are not known."""
         values = values_of(image, spans)
-        self.contents.complete(self.layout, values, set(range(len(values))) - set(plan.places), gtid)
-        return self.layout.row(values)
+        lost = self.contents.complete(self.layout, values, set(range(len(values))) - set(plan.places))
+        return self.layout.row(values), lost
 
     def _update(self, first: _Plan, second: _Plan, data: bytes, offset: int, gtid: str, *, is_replace: bool) -> None:
-        is_whole = len(second.places) == len(self.layout.columns)
         before_rows: list[StoredRow] = []
         after_rows: list[StoredRow] = []
         portion = offset
+
+        def flush() -> None:
+            if before_rows:
+                self.contents.update(self.layout, before_rows, after_rows)
+                before_rows.clear()
+                after_rows.clear()
+
         while offset < len(data):
             before, offset = self._row(first, data, offset)
             after, offset = self._row(second, data, offset)
-            if is_whole:
+            whole = self._whole(first, second, after)
+            if whole is not None:
                 before_rows.append(before)
-                after_rows.append(after)
+                after_rows.append(whole)
                 if offset - portion >= PORTION_BYTES:
-                    self.contents.update(self.layout, before_rows, after_rows)
-                    before_rows, after_rows, portion = [], [], offset
-            else:  # which may depend on the row before it
-                row = self._update_partly(first, second, before, after, gtid)
-                if is_replace and row is not None:
-                    self.contents.doubt_defaults(self.layout, row, second.places, gtid)
-        if is_whole:
-            self.contents.update(self.layout, before_rows, after_rows)
+                    flush()
+                    portion = offset
+                continue
+            flush()  # what it is now may depend on the rows before it
+            row = self._update_partly(first, second, before, after, gtid)
+            if is_replace and row is not None and not second.is_complete:
+                self.contents.doubt_defaults(self.layout, row, second.places, gtid)
+        flush()
+
+    def _whole(self, first: _Plan, second: _Plan, after: StoredRow) -> StoredRow | None:
+        """The row after an UPDATE, if that follows from its images alone."""
+        if second.is_whole:
+            return after
+        if not first.is_complete or not second.is_complete or self.contents.is_doubtful:
+            return None
+        return self.contents.completed(self.layout, after)
 
     def _update_partly(
         self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str
     ) -> StoredRow | None:
         """Change a row of which not all is reported; what it is now, if that follows from what it was."""
-        reported = None
-        if len(first.places) < len(self.layout.columns):
-            reported = [self.layout.columns[place].id for place in second.places]
-            if self.contents.leaves_in_doubt(self.layout, before, after, second.places):
-                return None
-        row = self._merged(first, second, before, after, gtid)
-        self.contents.update(self.layout, [before], [row], reported)
+        contents, layout = self.contents, self.layout
+        if not first.is_complete and contents.leaves_in_doubt(layout, before, after, second.places):
+            return None
+        new = contents.updated(layout, before, first.places, after, second.places)
+        row = layout.row(new.values)
+        contents.update(layout, [before], [row], new.reported)
+        contents.lose_values(layout, row, new.lost, AN_UPDATE, gtid)
         return row
-
-    def _merged(self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str) -> StoredRow:
-        """The whole image after an update that tells only some columns."""
-        if len(first.places) == len(self.layout.columns):
-            values = values_of(*before)
-        else:
-            values = self.contents.before_image(self.layout, *before)
-        told = values_of(*after)
-        for place in second.places:
-            values[place] = told[place]
-        self.contents.compute_updated(self.layout, values, second.places, gtid)
-        return self.layout.row(values)

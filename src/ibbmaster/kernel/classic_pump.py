@@ -24,6 +24,8 @@ def _pump(file, socket, source, framing, roles, sending):
     wanted_bytes = BYTES_PER_READ
     while progress[Progress.FRAMED] < progress[Progress.BUDGET]:
         size = _pread(file, source.ctypes.data, wanted_bytes, progress[Progress.FILE_OFFSET])
+        if progress[Progress.END] > 0 and state[K_IN_PARTS] == 0:
+            size = min(size, progress[Progress.END] - progress[Progress.FILE_OFFSET])
         if size <= 0:
             return Status.NEED_MORE
         state[K_READ_AT], state[K_SOURCE_OFFSET], state[Field.OUT] = 0, progress[Progress.FILE_OFFSET], 0

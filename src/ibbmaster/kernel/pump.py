@@ -126,6 +126,10 @@ def _pump(file, socket, pages, framing, sending):
         offset = state[Field.OFFSET]
         state[Field.PAGE] = 0
         state[Field.OUT] = 0
+        if progress[Progress.END] > 0:
+            state[Field.END] = progress[Progress.END] - progress[Progress.FILE_OFFSET]
+            if state[Field.END] <= offset:
+                return Status.NO_DATA
         status = frame_table(pages, count, framing)
         has_advanced = state[Field.PAGE] > 0 or state[Field.OFFSET] != offset
         is_long = count - state[Field.PAGE] > 2

@@ -60,19 +60,25 @@ def index_chunks(pages, count, state, table, row):
 
     The place is that of a chunk, in `state` with the types of the records that continue there; it
     moves after what was noted. Returns the row after what was noted, from `row` on, and why no
-    more was: NEED_MORE after the last page, NO_DATA, BAD_PAGE, FULL if the table is, else FALLBACK.
+    more was: NEED_MORE after the last page, NO_DATA also at END, BAD_PAGE, FULL if the table is, else FALLBACK.
 
     Consumers take page by page, so that they find it in the first cache of the core.
     """
     page, offset = state[Field.PAGE], state[Field.OFFSET]
     record_type, nested_type = state[Field.SKIP_TYPE], state[Field.NESTED_TYPE]
     row_max = len(table)
+    page_end = DATA - CHUNK_HEADER  # where no chunk begins any more
     status = Status.NEED_MORE
     while page < count and status == Status.NEED_MORE:
+        if state[Field.END] > 0:
+            page_end = min(DATA - CHUNK_HEADER, state[Field.END] - page * PAGE)
+            if offset >= page_end and page_end < DATA - CHUNK_HEADER:
+                status = Status.NO_DATA
+                break
         if page >= state[Field.VERIFIED] and not is_page_good(pages, page * PAGE):
             status = Status.BAD_PAGE
             break
-        while offset <= DATA - CHUNK_HEADER - 1:
+        while offset < page_end:
             start = page * PAGE + offset
             header = load32(pages, start)
             type_byte, size = header & 0xFF, header >> 8 & 0xFFFF
@@ -100,6 +106,8 @@ def index_chunks(pages, count, state, table, row):
             table[uint64(row), ChunkColumn.TYPE] = type_byte
             row += 1
             offset = end
+        if status == Status.NEED_MORE and offset >= page_end and page_end < DATA - CHUNK_HEADER:
+            status = Status.NO_DATA
         if status == Status.NEED_MORE:
             page += 1
             offset = 0

@@ -21,7 +21,7 @@ from ibbmaster.arrow.plan import open_log
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.continuing import tables_to_export
 from ibbmaster.lake.failure import plain_errors
-from ibbmaster.lake.placing import make_directory, only_writer
+from ibbmaster.lake.placing import make_directory, only_writer, replace_file, sync
 from ibbmaster.spark.options import parse_options, schema_options
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def export(
             token = uuid.uuid4().hex[:12]
             _place_files(staging, place, token)
         runs.append({"run": token, "gtid": end, **counts})
-        _write_runs(place, runs)
+        replace_file(place / RUNS, json.dumps(runs, indent=1).encode())
         clean(place, runs)
         if as_delta:
             _publish(place, runs)
@@ -212,25 +212,8 @@ def _place_files(staging: Path, place: Path, token: str) -> None:
         source = staging / name
         target = place / Path(name).parent / f"{RUN_MARK}{token}-{number:05}.parquet"
         target.parent.mkdir(parents=True, exist_ok=True)
-        _sync(source)
+        sync(source)
         os.rename(source, target)
         directories.add(target.parent)
     for directory in directories:
-        _sync(directory)
-
-
-def _write_runs(place: Path, runs: Sequence[dict[str, object]]) -> None:
-    place.mkdir(parents=True, exist_ok=True)
-    fresh = place / f"{RUNS}.new"
-    fresh.write_text(json.dumps(runs, indent=1))
-    _sync(fresh)
-    os.rename(fresh, place / RUNS)
-    _sync(place)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        sync(directory)

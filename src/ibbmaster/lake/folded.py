@@ -35,8 +35,18 @@ def folded_table(
 
     with closing(TableReader(log, history)) as reader:
         snapshot = LogSnapshot(end=end, file_name="", state=log.state())
-        found = reader.rows_of(snapshot, table, [column.id for column in table.columns])
-        return pa.Table.from_batches(batches(tuple(fields), _rows(found, table, fields)))
+        return pa.Table.from_batches(folded_batches(reader, snapshot, table, fields))
+
+
+def folded_batches(
+    reader: TableReader, snapshot: LogSnapshot, table: TableVersion, fields: Sequence[ShapeField]
+) -> Iterator[pa.RecordBatch]:
+    """The same by a reader that may have the rows of its tables already.
+
+    Raises: as `folded_table`.
+    """
+    found = reader.rows_of(snapshot, table, [column.id for column in table.columns])
+    return batches(tuple(fields), _rows(found, table, fields))
 
 
 def _rows(found: FoundRows, table: TableVersion, fields: Sequence[ShapeField]) -> Iterator[Row]:

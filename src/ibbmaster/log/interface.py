@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import ReadDisk
@@ -111,6 +111,38 @@ class PagedEventGroups(FramedEventGroups, Protocol):
         """
 
 
+@runtime_checkable
+class PassedGroups(EventGroups, Protocol):
+    """Groups of another reader, or what becomes of them: what stands between a reader of files and a dump."""
+
+    @property
+    def files(self) -> FramedEventGroups | None:
+        """Who reads them from files, up to the same position; None where a kernel may take nothing from there."""
+
+    @property
+    def files_end(self) -> LogPosition | None:
+        """Each group of the files that begins before this place comes; None: all do."""
+
+    @property
+    def changes(self) -> tuple[Any, ...]:
+        """The stages that change each group of the files before it comes, in their order."""
+
+
+def files_of(groups: EventGroups) -> FramedEventGroups | None:
+    """Who reads files from which kernels may take groups, up to `files_end_of`."""
+    return groups if are_framed(groups) else groups.files if are_passed(groups) else None
+
+
+def files_end_of(groups: EventGroups) -> LogPosition | None:
+    """As `PassedGroups.files_end`, of any groups."""
+    return groups.files_end if are_passed(groups) else None
+
+
+def changes_of(groups: EventGroups) -> tuple[Any, ...]:
+    """As `PassedGroups.changes`, of any groups."""
+    return groups.changes if are_passed(groups) else ()
+
+
 def are_framed(groups: EventGroups) -> TypeGuard[FramedEventGroups]:
     """As `isinstance`, which takes 20 us for a protocol: it is asked once for each type."""
     return _is_of(groups, FramedEventGroups)
@@ -119,6 +151,11 @@ def are_framed(groups: EventGroups) -> TypeGuard[FramedEventGroups]:
 def are_paged(groups: EventGroups) -> TypeGuard[PagedEventGroups]:
     """As `are_framed`."""
     return _is_of(groups, PagedEventGroups)
+
+
+def are_passed(groups: EventGroups) -> TypeGuard[PassedGroups]:
+    """As `are_framed`."""
+    return _is_of(groups, PassedGroups)
 
 
 _OF: dict[tuple[type, type], bool] = {}

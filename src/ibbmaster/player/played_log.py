@@ -14,7 +14,16 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.interface import (
+    EventGroups,
+    LogEngine,
+    LogFile,
+    OnFault,
+    ReadPlan,
+    changes_of,
+    files_end_of,
+    files_of,
+)
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.player.pace import Pace
 from ibbmaster.player.repeated_log import RepeatedLog
@@ -26,11 +35,13 @@ ADVANCE_MAX = 10_000  # groups that are logged at once: no call takes long, howe
 class PlayedLog(LogEngine):
     """A part of a log that is over, played. Thread-safe.
 
-    As fast as can be and without end, each round is there once a reader has come to the end of the one before.
+    As fast as can be, all of it is logged at once; of one without end each round once a reader has come to the end of
+    the one before.
 
     Attributes:
-        last_gtid, last_time: of the newest group that is logged so far, seconds since 1970 in the recording.
-        count: groups logged so far.
+        last_gtid, last_time: of the newest group that is logged so far, seconds since 1970 in the recording; None
+            where all is logged at once.
+        count: groups logged so far, likewise.
         was_read: a reader of groups has come.
     """
 
@@ -52,18 +63,18 @@ class PlayedLog(LogEngine):
         self._first_time: int | None = None
         self._state = plan.state.copy()
         self._end = plan.position
-        self._asked = plan.position  # the furthest place that a reader has come to
         self._failure: IbbMasterError | None = None
         self._begun_at = None if starts_when_read else clock()
-        self._goes_by_readers = pace.is_unlimited and isinstance(log, RepeatedLog) and log.is_endless
+        self._rounds = 0  # logged at once
         self._steps = 0  # that were asked for and not taken
-        self._seen = 0  # groups, by who waits
+        self._seen = plan.position  # by who waits
         self.count = 0
         self.was_read = False
         self.last_gtid: Gtid | None = None
         self.last_time: int | None = None
         self._is_over = False
-        self._look_ahead()
+        if not pace.is_unlimited:
+            self._look_ahead()
 
     # The recording ---------------------------------------------------------------------------
 
@@ -86,6 +97,8 @@ class PlayedLog(LogEngine):
     def advance(self) -> bool:
         """Log what is due now, or much of it; whether that is anything."""
         with self._lock:
+            if self._pace.is_unlimited:
+                return self._begun_at is not None and not self._rounds and self._log_round()
             before = self.count
             while self._next is not None and self.count - before < ADVANCE_MAX and self._is_due():
                 group = self._next
@@ -98,15 +111,29 @@ class PlayedLog(LogEngine):
                 self._look_ahead()
             return self.count != before
 
+    def _log_round(self) -> bool:
+        """Log the next round at once, or all if they have an end; False if there is none."""
+        log = self._log
+        if self._is_over:
+            return False
+        if isinstance(log, RepeatedLog):
+            round_no = self._rounds if log.is_endless else log.last_round_no
+            log.note_round(round_no)
+            self._end, self._state = log.end_of_round(round_no), log.state_after_round(round_no)
+            self._is_over = round_no == log.last_round_no
+            self._rounds = round_no + 1
+            self.count = self._rounds * log.round_count
+        else:
+            self._end, self._state, self._is_over = log.end(), log.state(), True
+            self._rounds = 1
+        return True
+
     def _is_due(self) -> bool:
         if self._begun_at is None:
             return False
         assert self._next is not None
         if self._next.gtid is None:
             return True
-        if self._goes_by_readers:
-            assert isinstance(self._log, RepeatedLog)
-            return self._next.start < self._log.end_of_round(self._asked)
         return self._steps > 0 if self._pace.is_stepped else self._clock() >= self._due()
 
     def _due(self) -> float:
@@ -183,30 +210,35 @@ class PlayedLog(LogEngine):
         """What the events of the recording end with, where it says so."""
         return getattr(self._log, "checksum_algorithm", None)
 
-    def has(self, group: EventGroup) -> bool:
-        """Whether a group is logged by now.
+    @property
+    def logged_end(self) -> LogPosition:
+        """As `end`, where it was last; quick."""
+        return self._end
+
+    def has_after(self, position: LogPosition) -> bool:
+        """Whether a group after a place between groups is logged by now.
 
         Raises:
             IbbMasterError: the recording cannot be read on.
         """
-        while group.start >= self._end:
-            with self._lock:
-                self._asked = max(self._asked, group.start)
+        while position >= self._end:
             if not self.advance():
-                break
-        if group.start >= self._end and self._failure is not None:
+                with self._lock:
+                    if position < self._end or not (self._rounds and self._log_round()):
+                        break
+        if position >= self._end and self._failure is not None:
             raise self._failure
-        return group.start < self._end
+        return position < self._end
 
     def wait_for_growth(self, timeout_s: float) -> bool:
         self.advance()
-        if self.count == self._seen and not self._is_over:
+        if self._end == self._seen and not self._is_over:
             self._stepped.clear()
             with self._lock:
                 left = timeout_s if self._begun_at is None or self._next is None else self._due() - self._clock()
             self._stepped.wait(max(0.0, min(timeout_s, left)))
             self.advance()
-        has_grown, self._seen = self.count != self._seen, self.count
+        has_grown, self._seen = self._end != self._seen, self._end
         return has_grown
 
 
@@ -243,7 +275,7 @@ class PlayedPast(LogEngine):
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         for group in self._log.groups_in(log_range, on_fault=on_fault):
-            if not self._played.has(group):
+            if not self._played.has_after(group.start):
                 return
             yield group
 
@@ -260,23 +292,20 @@ class PlayedGroups(EventGroups):
     def __init__(self, log: PlayedLog, groups: EventGroups) -> None:
         self._log = log
         self._groups = groups
-        self._held: EventGroup | None = None  # read, and not due yet
-        self._before: LogPosition | None = None  # where it was looked for
+        self.files = files_of(groups)
+        self.changes = changes_of(groups)
+
+    @property
+    def files_end(self) -> LogPosition | None:
+        end = files_end_of(self._groups)
+        return self._log.logged_end if end is None else min(end, self._log.logged_end)
 
     @property
     def position(self) -> LogPosition:
-        return self._groups.position if self._before is None else self._before
+        return self._groups.position
 
     def close(self) -> None:
         self._groups.close()
 
     def next_group(self) -> EventGroup | None:
-        if self._held is None:
-            self._before = self._groups.position
-            self._held = self._groups.next_group()
-        if self._held is None or not self._log.has(self._held):
-            if self._held is None:
-                self._before = None
-            return None
-        group, self._held, self._before = self._held, None, None
-        return group
+        return self._groups.next_group() if self._log.has_after(self._groups.position) else None

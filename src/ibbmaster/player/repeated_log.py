@@ -95,9 +95,13 @@ class RepeatedLog(LogEngine):
         round_no, index = divmod(file_no - self._first_no(), self._shift())
         return round_no, self._first_no() + index
 
-    def end_of_round(self, position: LogPosition) -> LogPosition:
-        """Where the round of a place ends."""
-        return self.place(self._log.end(), self._round_of(position.file_no)[0])
+    def end_of_round(self, round_no: int) -> LogPosition:
+        """Where a round ends."""
+        return self.place(self._log.end(), round_no)
+
+    def state_after_round(self, round_no: int) -> GtidState:
+        """What is logged at the end of a round."""
+        return self._state_after(round_no, self._finish)
 
     def place(self, position: LogPosition, round_no: int) -> LogPosition:
         """A place of the recording in a round."""
@@ -195,6 +199,11 @@ class RepeatedLog(LogEngine):
             end=self.place(group.end, repetition.number),
         )
         return there if group.gtid is None or not repetition.number else repetition.pass_on(there)
+
+    @property
+    def last_round_no(self) -> int:
+        """Of the last round that there can be."""
+        return self._rounds - 1
 
     def has_round(self, round_no: int) -> bool:
         return round_no < self._rounds

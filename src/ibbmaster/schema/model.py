@@ -101,6 +101,11 @@ class TableColumn:
     comment: str = ""
     check: str | None = None
 
+    @property
+    def is_computed(self) -> bool:
+        """Whether the server computes its values from those of other columns."""
+        return self.expression is not None or (self.is_hidden and self.period is None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexPart:

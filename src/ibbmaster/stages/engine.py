@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.interface import (
+    EventGroups,
+    FramedEventGroups,
+    LogEngine,
+    LogFile,
+    OnFault,
+    ReadPlan,
+    changes_of,
+    files_end_of,
+    files_of,
+)
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
 from ibbmaster.stages.filtering import OriginFilter
@@ -21,6 +31,7 @@ class StagedPlan(ReadPlan):
     """Where reading begins; `state` is that of the log after the stages."""
 
     there: ReadPlan  # the same place of the log itself
+    has_begin: bool = False  # who begins here has what a span leaves out at its begin, and skips it
 
 
 class StagedGroups(EventGroups):
@@ -30,10 +41,18 @@ class StagedGroups(EventGroups):
         self._groups = groups
         self._stages = stages
         self._span = span
+        is_whole = span is None or not span.groups.starts
+        self.files: FramedEventGroups | None = files_of(groups) if is_whole else None
+        self.changes = (*changes_of(groups), *stages)
 
     @property
     def position(self) -> LogPosition:
         return self._groups.position
+
+    @property
+    def files_end(self) -> LogPosition | None:
+        ends = (files_end_of(self._groups), None if self._span is None else self._span.whole_until)
+        return min((end for end in ends if end is not None), default=None)
 
     def close(self) -> None:
         self._groups.close()
@@ -91,6 +110,11 @@ class StagedLog(LogEngine):
         self._renaming: list[GtidTransform] = [stage for stage in stages if isinstance(stage, GtidTransform)]
         self.checksum_algorithm: ChecksumAlgorithm | None = getattr(log, "checksum_algorithm", None)
 
+    @property
+    def span(self) -> LogSpan | None:
+        """The part of the log that is there; None for all of it."""
+        return self._span
+
     def close(self) -> None:
         self._log.close()
 
@@ -115,14 +139,17 @@ class StagedLog(LogEngine):
         if self._span is not None:
             self._span.check_start(position)
         position = self._with_left_out(position, only_cached=only_cached)
-        return self._as_here(self._log.seek(position, only_cached=only_cached))
+        return self._as_here(self._log.seek(position, only_cached=only_cached), has_begin=True)
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
         return self._as_here(self._log.start_of_file(file_no))
 
     def groups(self, plan: ReadPlan) -> StagedGroups:
-        there = plan.there if isinstance(plan, StagedPlan) else plan
-        return StagedGroups(self._log.groups(there), self.stages, self._span)
+        there, span = plan, self._span
+        if isinstance(plan, StagedPlan):
+            there = plan.there
+            span = span.without_begin if span is not None and plan.has_begin else span
+        return StagedGroups(self._log.groups(there), self.stages, span)
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
         for group in self._log.groups_in(log_range, on_fault=on_fault):
@@ -138,9 +165,7 @@ class StagedLog(LogEngine):
         span = self._span
         if span is None or not span.after:
             return self
-        groups = replace(span.groups, starts=())
-        whole = replace(span, after=GtidPosition(), begin=GtidState(), groups=groups)
-        return StagedLog(self._log.with_past, self.stages, whole)
+        return StagedLog(self._log.with_past, self.stages, span.without_begin)
 
     @property
     def unfinished(self) -> str | None:
@@ -168,8 +193,8 @@ class StagedLog(LogEngine):
 
     # Other GTIDs ----------------------------------------------------------------------------
 
-    def _as_here(self, plan: ReadPlan) -> StagedPlan:
-        state = plan.state if self._span is None else self._span.state_from(plan)
+    def _as_here(self, plan: ReadPlan, *, has_begin: bool = False) -> StagedPlan:
+        state = plan.state if self._span is None or has_begin else self._span.state_from(plan)
         return StagedPlan(
             position=plan.position,
             state=self._renamed(state),
@@ -177,6 +202,7 @@ class StagedLog(LogEngine):
             is_restart=plan.is_restart,
             is_begun=plan.is_begun,
             there=plan,
+            has_begin=has_begin,
         )
 
     def _renamed(self, state: GtidState) -> GtidState:

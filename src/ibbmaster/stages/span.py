@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ibbmaster.errors import ConfigurationError, PositionPurgedError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
@@ -18,8 +19,9 @@ class LogSpan:
     """Which groups of a log there are: after `after`, up to `until`, which is included.
 
     A domain that `after` does not name begins at its start; one that `until` does not name has nothing.
-    `begin` is what is logged at the begin, of domains that have one. `state` is what is logged at the end; `until` and
-    `state` are None where the log goes on, and `end` then means nothing.
+    `begin` is what is logged at the begin, of domains that have one. `state` is what is logged at the end, `end` the
+    place after the last group. All groups before `whole_until` are in it, but for those before its begin. `until`,
+    `state` and `whole_until` are None where the log goes on, and `end` then means nothing.
     """
 
     after: GtidPosition
@@ -28,10 +30,18 @@ class LogSpan:
     state: GtidState | None
     end: LogPosition
     groups: GroupSelection
+    whole_until: LogPosition | None
 
     def has(self, gtid: Gtid, start: LogPosition) -> bool:
         """Whether a group that begins at a place is in it."""
         return self.groups.takes(gtid, start, 0)
+
+    @property
+    def without_begin(self) -> LogSpan:
+        """All groups from the begin of the log on."""
+        return replace(
+            self, after=GtidPosition(), begin=GtidState(), groups=GroupSelection(starts=(), ends=self.groups.ends)
+        )
 
     def state_from(self, plan: ReadPlan) -> GtidState:
         """What is logged in front of the first group that a reader gets which begins there."""
@@ -77,16 +87,19 @@ def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | No
     begun = GtidState(gtid for gtid in _state_at(log, begin, starts, state) if gtid.domain_id in begin)
     if until is None:
         selection = GroupSelection(starts=tuple(starts.items()))
-        return LogSpan(after=begin, begin=begun, until=None, state=None, end=log.end(), groups=selection)
+        return LogSpan(
+            after=begin, begin=begun, until=None, state=None, end=log.end(), groups=selection, whole_until=None
+        )
     ends = _places(log, until, state)
-    end = max(ends.values(), default=log.start_of_file().position)
+    end = _end_at(log, until, ends, state)
     return LogSpan(
         after=begin,
         begin=begun,
         until=until,
-        state=_state_at(log, until, ends, state),
-        end=end,
+        state=end.state,
+        end=end.last,
         groups=GroupSelection(starts=tuple(starts.items()), ends=tuple(ends.items())),
+        whole_until=end.whole,
     )
 
 
@@ -103,6 +116,35 @@ def span_so_far(log: LogEngine) -> LogSpan:
         state=state,
         end=end,
         groups=GroupSelection(ends=ends),
+        whole_until=end,
+    )
+
+
+def span_of_file(log: LogEngine, file_no: int) -> LogSpan:
+    """What one file of a log has: the groups that begin in it.
+
+    Raises:
+        KeyError: there is no such file.
+        FormatError, ClassicFormatError: a file is damaged.
+    """
+    begin = log.start_of_file(file_no)
+    so_far = span_so_far(log)
+    assert so_far.state is not None  # it has an end
+    later = [file.file_no for file in log.files() if file.file_no > file_no]
+    following = log.start_of_file(min(later)) if later else None
+    end, state = (so_far.end, so_far.state) if following is None else (following.position, following.state)
+    domain_ids = so_far.state.domain_ids
+    return LogSpan(
+        after=begin.state.position(),
+        begin=begin.state,
+        until=state.position(),
+        state=state,
+        end=end,
+        groups=GroupSelection(
+            starts=tuple((domain_id, begin.position) for domain_id in domain_ids),
+            ends=tuple((domain_id, end) for domain_id in domain_ids),
+        ),
+        whole_until=end,
     )
 
 
@@ -122,17 +164,38 @@ def _places(log: LogEngine, position: GtidPosition, state: GtidState) -> dict[in
 
 def _state_at(log: LogEngine, until: GtidPosition, ends: dict[int, LogPosition], state: GtidState) -> GtidState:
     """What is logged where each domain has come to its end; of domains without one, what was before the log."""
+    return _end_at(log, until, ends, state).state
+
+
+class _End(NamedTuple):
+    """The end of a span."""
+
+    state: GtidState  # what is logged there
+    last: LogPosition  # after the last group that is in it
+    whole: LogPosition  # before this there is nothing that comes after the end of its domain
+
+
+def _end_at(log: LogEngine, until: GtidPosition, ends: dict[int, LogPosition], state: GtidState) -> _End:
+    """The end of each domain, and where that is; domains without one have what was before the log."""
+    begin = log.start_of_file()
     if not until:
-        return log.start_of_file().state
+        return _End(begin.state, begin.position, begin.position)
     plan = _plan(log, until, state)
-    found = GtidState(gtid for gtid in log.start_of_file().state if gtid.domain_id not in until)
+    found = GtidState(gtid for gtid in begin.state if gtid.domain_id not in until)
     for gtid in plan.state:
         if gtid.domain_id in until:
             found.log(gtid)
-    last = max(ends.values())
+    end = max(ends.values())
+    has_others = any(gtid.domain_id not in until and gtid not in begin.state for gtid in state)
+    whole = begin.position if has_others else None
     with closing(log.groups(plan)) as groups:
-        while (group := groups.next_group()) is not None and group.start < last:
+        while (group := groups.next_group()) is not None and group.start < end:
             logged = group.gtid
-            if logged is not None and group.start < ends.get(logged.domain_id, plan.position):
+            if logged is None:
+                continue
+            if group.start < ends.get(logged.domain_id, plan.position):
                 found.log(logged)
-    return found
+                end = max(end, group.end)
+            elif whole is None:
+                whole = group.start
+    return _End(found, end, end if whole is None else whole)

@@ -42,6 +42,7 @@ class Block:
         "is_stopped",
         "log_positions",
         "sequence_after",
+        "stored_gtids",
     )
 
     def __init__(
@@ -56,6 +57,7 @@ class Block:
         gtids: tuple[Gtid, ...] = (),
         is_in_order: bool = True,
         is_stopped: bool = False,
+        stored_gtids: tuple[Gtid, ...] | None = None,
         head: bytes | None = None,
         is_inside_event: bool = False,
         log_positions: LogPositions | None = None,
@@ -70,6 +72,7 @@ class Block:
         self.gtids = gtids  # the last one of each (domain, server) pair whose group begins here
         self.is_in_order = is_in_order  # numbers of each pair grow, so its last one is its highest
         self.is_stopped = is_stopped  # without packets: what comes next is not skipped
+        self.stored_gtids = gtids if stored_gtids is None else stored_gtids  # of the same groups, as the log has them
         self.head = head  # of the log where it begins, if known: enough to say which group that is
         self.is_inside_event = is_inside_event  # a part of an event has gone out, and the rest has not
         self.log_positions = log_positions  # after it, where they are counted
@@ -116,9 +119,9 @@ def plain_block(data: Buffer, at: Mark) -> Block:
     return Block(data, None, len(data), before=at, after=at)
 
 
-def skipped_block(before: Mark, after: Mark, gtids: tuple[Gtid, ...], *, head: bytes | None = b"") -> Block:
-    """No packets of what lies between two marks; with `head` None the log has to say how it begins."""
-    return Block(b"", None, 0, before=before, after=after, gtids=gtids, head=head)
+def skipped_block(before: Mark, after: Mark, gtids: tuple[Gtid, ...]) -> Block:
+    """No packets of what lies between two marks."""
+    return Block(b"", None, 0, before=before, after=after, gtids=gtids, head=b"")
 
 
 def check_continues(block: Block, at: Mark) -> None:

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from ibbmaster.streaming.block import Block, Key
 from ibbmaster.streaming.buffers import Buffers
-from ibbmaster.streaming.known_ways import KnownWays
+from ibbmaster.streaming.known_skips import KnownSkips
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.large_group import LargeGroup
@@ -28,7 +28,7 @@ class BlockCache:
 
     def __init__(self) -> None:
         self.buffers = Buffers()
-        self.ways = KnownWays()  # kept when nobody reads: they are small, and for those who come
+        self.skips = KnownSkips()  # kept without readers, too: small, and for dumps to come
         self._readers: set[object] = set()
         self._making = threading.Lock()  # held while a block for many is made: the others find it then
         self._lock = threading.Lock()

@@ -28,6 +28,7 @@ class BlockMaker(Protocol):
       the position after a group. A mark inside a group has `is_inside_group`, and the position
       of the group's begin; from it only the maker can continue, so it raises what is wrong there.
     - `gtids` has the last GTID of each (domain, server) pair whose group begins in the block.
+    - Where the groups of the files come only up to a place, no block has one that begins there or later.
     - Nothing of a damaged group is framed: the reference way names the damage.
     """
 

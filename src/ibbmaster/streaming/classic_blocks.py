@@ -26,7 +26,7 @@ from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.block_maker import BrokenGroupError
 from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace
 from ibbmaster.streaming.framed_block import make_block, renumbered
-from ibbmaster.streaming.framing_state import FramingState, Mark
+from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
 
 BORDER_BYTES = 256 * 1024  # blocks of all dumps end at the last group before a multiple of it in a file
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
@@ -68,7 +68,15 @@ class ClassicBlocks:
     than a buffer. All is read and framed in worker threads, nothing on the event loop.
     """
 
-    def __init__(self, groups: ClassicGroups, cache: BlockCache, kernels: Kernels) -> None:
+    def __init__(
+        self,
+        groups: ClassicGroups,
+        cache: BlockCache,
+        kernels: Kernels,
+        find_end: Callable[[], LogPosition | None] = lambda: None,
+    ) -> None:
+        """`find_end` gives the place up to which groups may be framed, None where there is no such place."""
+        self._find_end = find_end
         self._groups = groups
         self._buffers = cache.buffers
         self._kernels = kernels
@@ -109,6 +117,7 @@ class ClassicBlocks:
         with self._buffers.workspace() as workspace:
             out = self._buffers.take()
             framing = ClassicFraming(self._groups, self._kernels, workspace, at, selection, sequence, out=out)
+            framing.file_end = file_end(self._find_end(), at.position)
             try:
                 if not framing.is_in_parts and framing.advance(_to_border(at)) and self._may_part(at):
                     framing.go_in_parts()
@@ -136,6 +145,7 @@ class ClassicBlocks:
             framing = ClassicFraming(
                 self._groups, self._kernels, workspace, at, STORED if self._groups.is_stored else NOTHING
             )
+            framing.file_end = file_end(self._find_end(), at.position)
             try:
                 framing.skip(skips)
             except ClassicFormatError:
@@ -147,7 +157,7 @@ class ClassicBlocks:
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[ClassicPump]:
         with self._buffers.workspace() as workspace:
-            yield ClassicPump(self._groups, self._buffers, self._kernels, workspace, socket)
+            yield ClassicPump(self._groups, self._buffers, self._kernels, workspace, socket, self._find_end)
 
     def _may_part(self, at: Mark) -> bool:
         """Whether parts of a long group may go out: of a file that its server has not closed only if all is there."""
@@ -230,8 +240,15 @@ class ClassicPump:
     """The `BlockPump` of traditional files: what one visit of a thread needs, from the file to the socket."""
 
     def __init__(
-        self, groups: ClassicGroups, buffers: Buffers, kernels: Kernels, workspace: Workspace, socket: int
+        self,
+        groups: ClassicGroups,
+        buffers: Buffers,
+        kernels: Kernels,
+        workspace: Workspace,
+        socket: int,
+        find_end: Callable[[], LogPosition | None],
     ) -> None:
+        self._find_end = find_end
         self._groups = groups
         self._buffers = buffers
         self._kernels = kernels
@@ -249,6 +266,7 @@ class ClassicPump:
         framing.state[ClassicField.MAY_BE_IN_PARTS] = not groups.is_in_use
         progress = np.zeros(Progress.SIZE, dtype=np.int64)
         progress[Progress.BUDGET], progress[Progress.FILE_OFFSET] = BUDGET_BYTES, framing.offset
+        progress[Progress.END] = file_end(self._find_end(), at.position)
         sending = workspace.sending(progress, rest)
         self._kernels.pump_classic(
             groups.descriptor, self._socket, workspace.pages, framing.framing, kernel_roles(), sending

@@ -34,3 +34,10 @@ class FramingState(NamedTuple):
 
     def __str__(self) -> str:
         return f"{format_file_name(max(self.position.file_no, 0))} offset {self.position.offset}"
+
+
+def file_end(end: LogPosition | None, at: LogPosition) -> int:
+    """The offset of an end in the file of a place: 0 where the end is none, or in a later file; else 1 at least."""
+    if end is None or end.file_no > at.file_no:
+        return 0
+    return max(1, end.offset) if end.file_no == at.file_no else 1

@@ -26,7 +26,7 @@ from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES, Workspace, pages_to_border
 from ibbmaster.streaming.framed_block import make_block, renumbered
-from ibbmaster.streaming.framing_state import FramingState, Mark
+from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
 from ibbmaster.streaming.large_group import LargeGroup, PartState, first_packet, is_inside_event, resume
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
@@ -50,7 +50,15 @@ class PageBlocks:
     `PAGES_PER_BLOCK` pages, so they can be shared.
     """
 
-    def __init__(self, groups: PagedEventGroups, cache: BlockCache, kernels: Kernels) -> None:
+    def __init__(
+        self,
+        groups: PagedEventGroups,
+        cache: BlockCache,
+        kernels: Kernels,
+        find_end: Callable[[], LogPosition | None] = lambda: None,
+    ) -> None:
+        """`find_end` gives the place up to which groups may be framed, None where there is no such place."""
+        self._find_end = find_end
         self._disk = groups.disk
         self._check_log = groups.check_log
         self._cache = cache
@@ -142,7 +150,7 @@ class PageBlocks:
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[PagePump]:
-        pump = PagePump(socket, self._cache, self._kernels, self._open, self._check_log)
+        pump = PagePump(socket, self._cache, self._kernels, self._open, self._check_log, self._find_end)
         try:
             yield pump
         finally:
@@ -176,13 +184,16 @@ class PageBlocks:
         workspace.go_to(at)
         framing = workspace.framing(out, workspace.none)
         after, head, status = at, b"", int(Status.NEED_MORE)
+        end = file_end(self._find_end(), at.position)
         while page_no < border and status == Status.NEED_MORE:
+            if end and page_no * PAGE_SIZE >= end:
+                break
             target = memoryview(workspace.pages)[: min(PAGES_PER_READ, border - page_no) * PAGE_SIZE]
             size = self._disk.read_into(name, page_no * PAGE_SIZE, target, only_cached=only_cached)
             if size is None:
                 return None
             head = head or _head(workspace, at)
-            state[Field.PAGE] = 0
+            state[Field.PAGE], state[Field.END] = 0, end and end - page_no * PAGE_SIZE
             status = self._kernels.frame_table(workspace.pages, size // PAGE_SIZE, framing)
             page_no += int(state[Field.PAGE])
             before, after = after, workspace.framing_state(at.position.file_no, page_no)
@@ -209,6 +220,9 @@ class PageBlocks:
         state = workspace.state
         first_page_no = at.position.page_no
         page_count = pages or pages_to_border(first_page_no)
+        end = file_end(self._find_end(), at.position)
+        if end and end <= at.position.offset:
+            return None
         while True:
             target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
             size = self._disk.read_into(name, first_page_no * PAGE_SIZE, target, only_cached=only_cached)
@@ -217,6 +231,7 @@ class PageBlocks:
             found = size // PAGE_SIZE
             workspace.prepare(selection, sequence)
             workspace.go_to(at)
+            state[Field.END] = end and end - first_page_no * PAGE_SIZE
             framing = workspace.framing(out, workspace.none)
             if skips is None:
                 status = self._kernels.frame_table(workspace.pages, found, framing)
@@ -257,12 +272,14 @@ class PagePump:
         kernels: Kernels,
         open_file: Callable[[int], int | None],
         check_log: Callable[[], None],
+        find_end: Callable[[], LogPosition | None],
     ) -> None:
         self._socket = socket
         self._buffers = cache.buffers
         self._kernels = kernels
         self._open_file = open_file
         self._check_log = check_log
+        self._find_end = find_end
         self._stack = contextlib.ExitStack()
         self._workspace = self._stack.enter_context(self._buffers.workspace())
         self._out = self._buffers.take()
@@ -291,6 +308,7 @@ class PagePump:
         workspace.prepare(selection, sequence)
         workspace.go_to(at)
         progress[Progress.FILE_OFFSET] = at.position.page_no * PAGE_SIZE
+        progress[Progress.END] = file_end(self._find_end(), at.position)
         status = self._kernels.pump(
             file.descriptor,
             self._socket,

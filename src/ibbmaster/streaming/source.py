@@ -19,7 +19,7 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
-from ibbmaster.log.interface import EventGroups, are_framed, are_paged
+from ibbmaster.log.interface import EventGroups, are_paged, files_of
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block, check_continues, plain_block, skipped_block
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
@@ -58,7 +58,7 @@ class BlockSource:
 
     def __init__(self, groups: EventGroups, session: DumpSession, shared: SharedBlocks) -> None:
         self._groups = groups
-        self._framed_groups = groups if are_framed(groups) else None
+        self._files = files_of(groups)
         self._paged_groups = groups if are_paged(groups) else None
         self._session = session
         self._shared = shared
@@ -151,7 +151,7 @@ class BlockSource:
     # Blocks that a maker makes
 
     def _ready_maker(self) -> BlockMaker | None:
-        if self._maker is None and (found := self._shared.maker(self._groups)) is not None:
+        if self._maker is None and (found := self._shared.maker(self._groups, self._session)) is not None:
             self._maker, self._cache = found
             self._cache.add_reader(self)
         return self._maker
@@ -261,23 +261,23 @@ class BlockSource:
             PositionPurgedError: the log was reset.
         """
         check_continues(block, self._at)
-        groups = self._framed_groups
-        assert groups is not None
-        position = groups.position
-        groups.check_log()
+        files = self._files
+        assert files is not None
+        position = files.position
+        files.check_log()
         self._at = block.after
-        self._begun += block.gtids
+        self._begun += block.stored_gtids
         if isinstance(block.after, FramingState):
             if position == block.begin:
                 inside = block.after.skip_type
-                groups.continue_at(
+                files.continue_at(
                     block.end, self._begun, head=block.head, is_inside_record=inside >= 0, record_type=inside
                 )
             elif position != block.end:  # where a large group ends that the reader has read
                 raise not_continuous(str(block.after), str(FramingState(position)))
             self._begun = ()
         elif block.end != block.begin:  # a large group begins after others
-            groups.continue_at(block.end, ())
+            files.continue_at(block.end, ())
 
     def _join_group(self, maker: BlockMaker) -> None:
         """Go into the group that comes next if another dump is in it, which has read where its parts are."""
@@ -300,8 +300,8 @@ class BlockSource:
 
     def _pumped_block(self, pump: BlockPump, selection: Selection) -> Block | None:
         """What a socket did not take of all that was framed; None where nothing could be framed."""
-        assert self._framed_groups is not None
-        self._framed_groups.check_log()
+        assert self._files is not None
+        self._files.check_log()
         self._check_position()
         before = self._at
         block = pump.send(before, selection, self._session.sequence)
@@ -393,7 +393,7 @@ class BlockSource:
         before = skipped[0].before
         identity = maker.identity(before, only_cached=only_cached)
         if identity is not None:
-            self._cache.ways.note((identity, before), skipped)
+            self._cache.skips.note((identity, before), skipped)
 
     def _skipped_block(self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool) -> Block | None:
         """The groups that come next and are skipped, as far as another replica has gone, or a step further."""
@@ -401,7 +401,7 @@ class BlockSource:
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
             return None
-        known = cache.ways.find((identity, at), limits)
+        known = cache.skips.find((identity, at), limits)
         return known if known is not None else maker.skip(at, limits, only_cached=only_cached)
 
     def _next_group(self) -> EventGroup | None:
@@ -427,8 +427,8 @@ class BlockSource:
         try:
             self._session.check_position(self._groups.position)
         except DumpError:
-            if self._framed_groups is not None:
-                self._framed_groups.check_log()  # a reset is no fault of ours
+            if self._files is not None:
+                self._files.check_log()  # a reset is no fault of ours
             raise
 
     @contextlib.contextmanager

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import lzma
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from lanes.content import TableContent
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
+WITH_GENERATED = {"types.generated"}  # tables whose checksum is not the same in all releases of a version
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,8 @@ class Capture:
         for name, difference in outcome["differ"].items():
             if difference["replica"] is not None:
                 tables[name] = TableContent(**difference["replica"])
+        for name in WITH_GENERATED & tables.keys():
+            tables[name] = replace(tables[name], checksum=None)
         return Replayed(
             tables=tables, error=(outcome["io_error"] or outcome["sql_error"]) if not outcome["same"] else None
         )

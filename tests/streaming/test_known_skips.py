@@ -9,10 +9,10 @@ import pytest
 
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming import known_ways
+from ibbmaster.streaming import known_skips
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.framing_state import FramingState
-from ibbmaster.streaming.known_ways import KnownWays
+from ibbmaster.streaming.known_skips import KnownSkips
 
 
 def mark(offset: int) -> FramingState:
@@ -53,7 +53,7 @@ def test_what_is_found_is_what_a_walk_group_by_group_would_skip(seed):
         step_back = rng.random() < (0.02 if seed % 2 else 0.0)
         numbers[pair] = max(1, numbers.get(pair, 0) + (-rng.randrange(4) if step_back else rng.randrange(1, 3)))
         groups.append(Gtid(domain_id=pair[0], server_id=pair[1], seq_no=numbers[pair]))
-    ways, lengths = KnownWays(), []
+    ways, lengths = KnownSkips(), []
 
     for _ in range(60):
         begin = rng.choice((0, 0, 50))
@@ -84,17 +84,17 @@ def test_what_is_found_is_what_a_walk_group_by_group_would_skip(seed):
 
 def test_a_way_of_another_file_or_from_another_place_is_not_taken():
     groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
-    ways = KnownWays()
+    ways = KnownSkips()
     ways.note(("file", mark(0)), [walked(groups, 0, 5)])
     assert ways.find(("file", mark(0)), [groups[7]]) is not None
     assert ways.find(("other", mark(0)), [groups[7]]) is None
     assert ways.find(("file", mark(1)), [groups[7]]) is None
 
 
-def test_the_way_nobody_went_for_longest_is_forgotten(monkeypatch):
-    monkeypatch.setattr(known_ways, "GTIDS_MAX", 6)
+def test_the_way_not_gone_for_longest_is_forgotten(monkeypatch):
+    monkeypatch.setattr(known_skips, "GTIDS_MAX", 6)
     groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
-    ways = KnownWays()
+    ways = KnownSkips()
     for begin in (0, 1, 2):
         ways.note(("file", mark(begin)), [walked(groups, begin, 5)])
     assert ways.find(("file", mark(0)), [groups[7]]) is not None

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.streaming.block import Block, skipped_block
+from ibbmaster.streaming.block import Block
 
 GTIDS_MAX = 100_000  # in all ways: about 15 MB
 
@@ -36,8 +36,8 @@ class _Way:
         return bisect_left(self.blocks, block.end, key=lambda one: one.end)
 
 
-class KnownWays:
-    """Thread-safe; bounded: the way that nobody went for longest is forgotten."""
+class KnownSkips:
+    """Thread-safe; bounded: the way that was not gone for longest is forgotten."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -103,10 +103,23 @@ def _joined(before: Block, after: Block) -> Block:
 
     What stopped the walk behind them may not stop another dump.
     """
+    return Block(
+        b"",
+        None,
+        0,
+        before=before.before,
+        after=after.after,
+        gtids=_last_of_pairs(before.gtids + after.gtids),
+        stored_gtids=_last_of_pairs(before.stored_gtids + after.stored_gtids),
+        head=before.head,
+    )
+
+
+def _last_of_pairs(gtids: tuple[Gtid, ...]) -> tuple[Gtid, ...]:
+    """Domains in the order in which they came, servers in that of their last groups."""
     last: dict[int, dict[int, Gtid]] = {}
-    for gtid in (*before.gtids, *after.gtids):
+    for gtid in gtids:
         servers = last.setdefault(gtid.domain_id, {})
         servers.pop(gtid.server_id, None)
         servers[gtid.server_id] = gtid
-    gtids = tuple(gtid for servers in last.values() for gtid in servers.values())
-    return skipped_block(before.before, after.after, gtids, head=before.head)
+    return tuple(gtid for servers in last.values() for gtid in servers.values())

@@ -1,0 +1,244 @@
+"""A table of a lake as a Delta table, by delta-rs: each change of it is one commit, which also says what state it is.
+
+The commit carries its number as a transaction of this application, so that what a killed run has
+committed is known, and is not done twice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ibbmaster.errors import StoreError
+from ibbmaster.lake.delta import innermost
+from ibbmaster.lake.maintain.last_changes import DELETED, WHOLE, LastChanges
+from ibbmaster.lake.maintain.state import TableState
+from ibbmaster.lake.maintain.versions import END as ENDS
+from ibbmaster.lake.maintain.versions import NewVersions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import CommitProperties, DeltaTable
+
+_PLAIN = re.compile(r"[\w.-]")  # what a name of a directory has as it is
+HARMLESS = frozenset(  # what others may do to a table that keeps its rows
+    ("OPTIMIZE", "VACUUM START", "VACUUM END", "FSCK", "SET TBLPROPERTIES", "COMPUTE STATS", "ANALYZE", "REORG")
+)
+APPLICATION = "ibbmaster-maintain"
+LOG = "_delta_log"
+CLOSES = "closes"  # whether an entry ends a version
+
+
+def directory_name(table: str) -> str:
+    """What the directory of a table is called: delta-rs takes no per cent signs, so letters are replaced by tildes."""
+    return "".join(
+        letter if _PLAIN.match(letter) else "".join(f"~{byte:02X}" for byte in letter.encode()) for letter in table
+    )
+
+
+class ForeignChangeError(Exception):
+    """Another program has written to a table."""
+
+
+class DeltaTarget:
+    """One Delta table, in a directory of its own, which need not be there yet."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def committed(self) -> TableState | None:
+        """What the last commit of a run says; None if there is none.
+
+        Raises:
+            StoreError: another program made this table, or it cannot be read.
+        """
+        with self._plain_errors():
+            table = self._table()
+            if table is None:
+                return None
+            number = table.transaction_version(APPLICATION)
+            if number is None:
+                raise StoreError(f"{self._directory}: this Delta table was not made by `lake maintain`")
+            for commit in table.history():
+                if APPLICATION in commit:
+                    state = TableState.of_json(json.loads(commit[APPLICATION]))
+                    if state.commit == number:
+                        return state
+            raise StoreError(f"{self._directory}: its Delta log does not say any more at which GTID position it is")
+
+    def expect_own(self) -> None:
+        """See that no other program has changed the rows since the last commit of a run.
+
+        Raises:
+            ForeignChangeError: one has.
+        """
+        with self._plain_errors():
+            table = self._table()
+            for commit in table.history() if table is not None else ():
+                if APPLICATION in commit:
+                    return
+                if commit.get("operation") not in HARMLESS:
+                    version, operation = commit.get("version"), commit.get("operation")
+                    raise ForeignChangeError(
+                        f"another program has written to it ({operation}, version {version}): remove its directory to "
+                        "have it made anew"
+                    )
+
+    def number(self) -> int:
+        """How often a run has written the table."""
+        with self._plain_errors():
+            table = self._table()
+            return 0 if table is None else table.transaction_version(APPLICATION) or 0
+
+    def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
+        """Have these rows in the place of all others, and their columns.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        from deltalake import write_deltalake
+
+        with self._plain_errors():
+            write_deltalake(
+                str(self._directory), rows, mode="overwrite", schema_mode="overwrite", commit_properties=_said(state)
+            )
+
+    def append(self, rows: pa.Table, state: TableState) -> None:
+        """Have these rows, too.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        from deltalake import write_deltalake
+
+        with self._plain_errors():
+            write_deltalake(str(self._directory), rows, mode="append", commit_properties=_said(state))
+
+    def patch(self, keys: Sequence[str], changes: LastChanges, state: TableState) -> bool:
+        """Let the rows with these keys become what changes say; returns whether they were there as changes say.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        with self._plain_errors():
+            table = self._table()
+            assert table is not None
+            on = " AND ".join(f"target.{_quoted(key)} = source.{_value(changes, key)}" for key in keys)
+            names = changes.rows.column_names
+            values = {name: f"source.{_value(changes, name)}" for name in names}
+            kept = {
+                name: f"CASE WHEN source.{_flag(changes, name)} THEN {values[name]} ELSE target.{_quoted(name)} END"
+                for name in changes.known
+            }
+            merge = table.merge(
+                _source(changes), on, source_alias="source", target_alias="target", commit_properties=_said(state)
+            )
+            metrics = (
+                merge.when_matched_delete(f"source.outcome = {DELETED}")
+                .when_matched_update({_quoted(name): (values | kept)[name] for name in names if name not in keys})
+                .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"source.outcome = {WHOLE}")
+                .execute()
+            )
+            there = int(changes.were_there.sum())
+            come = int(((changes.outcomes == WHOLE) & ~changes.were_there).sum())
+            found = metrics["num_target_rows_updated"] + metrics["num_target_rows_deleted"]
+            return bool(found == there and metrics["num_target_rows_inserted"] == come)
+
+    def extend(self, keys: Sequence[str], versions: NewVersions, state: TableState) -> bool:
+        """Add versions of rows, and end those that they replace; returns whether all of these were there.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        import pyarrow as pa
+
+        names = versions.rows.column_names
+        added = versions.rows.append_column(CLOSES, pa.array([False] * len(versions.rows)))
+        ended = versions.ended.append_column(CLOSES, pa.array([True] * len(versions.ended)))
+        source = pa.concat_tables([added, ended], promote_options="default").select([*names, CLOSES])
+        source = source.rename_columns([*(f"v{number}" for number in range(len(names))), CLOSES])
+        values = {name: f"source.v{number}" for number, name in enumerate(names)}
+        on = " AND ".join(f"target.{_quoted(key)} = {values[key]}" for key in keys)
+        with self._plain_errors():
+            table = self._table()
+            assert table is not None
+            merge = table.merge(
+                source,
+                f"source.{CLOSES} AND target._is_current AND {on}",
+                source_alias="source",
+                target_alias="target",
+                commit_properties=_said(state),
+            )
+            metrics = (
+                merge.when_matched_update({**{name: values[name] for name in ENDS}, "_is_current": "false"})
+                .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"NOT source.{CLOSES}")
+                .execute()
+            )
+            updated, inserted = metrics["num_target_rows_updated"], metrics["num_target_rows_inserted"]
+            return bool(updated == len(versions.ended) and inserted == len(versions.rows))
+
+    def files(self) -> set[str]:
+        """The names of all Parquet files in the directory."""
+        return {str(path.relative_to(self._directory)) for path in self._directory.rglob("*.parquet")}
+
+    def remove_orphans(self, known: set[str]) -> list[str]:
+        """Remove the files that have come since `known` and that no commit names; returns their names."""
+        named = set()
+        for path in (self._directory / LOG).glob("*.json"):
+            actions = (json.loads(line) for line in path.read_text().splitlines())
+            named |= {action["add"]["path"] for action in actions if "add" in action}
+        orphans = sorted(name for name in self.files() - known - named if not name.startswith(LOG))
+        for name in orphans:
+            (self._directory / name).unlink()
+        return orphans
+
+    def _table(self) -> DeltaTable | None:
+        from deltalake import DeltaTable
+
+        place = str(self._directory)
+        return DeltaTable(place) if DeltaTable.is_deltatable(place) else None
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        from deltalake.exceptions import DeltaError
+
+        try:
+            yield
+        except (DeltaError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # it is not from delta-rs, and names the place
+            raise StoreError(f"{self._directory}: {innermost(str(error))}") from error
+
+
+def _said(state: TableState) -> CommitProperties:
+    from deltalake import CommitProperties, Transaction
+
+    return CommitProperties(
+        custom_metadata={APPLICATION: json.dumps(state.as_json())},
+        app_transactions=[Transaction(APPLICATION, state.commit)],
+    )
+
+
+def _source(changes: LastChanges) -> pa.Table:
+    """Changes as a table whose columns have names that need no quotes."""
+    import pyarrow as pa
+
+    columns = {_value(changes, name): changes.rows[name] for name in changes.rows.column_names}
+    flags = {_flag(changes, name): pa.array(known) for name, known in changes.known.items()}
+    return pa.table({**columns, **flags, "outcome": pa.array(changes.outcomes)})
+
+
+def _value(changes: LastChanges, name: str) -> str:
+    return f"v{changes.rows.column_names.index(name)}"
+
+
+def _flag(changes: LastChanges, name: str) -> str:
+    return f"is_known{changes.rows.column_names.index(name)}"
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

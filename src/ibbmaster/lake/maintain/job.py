@@ -1,0 +1,185 @@
+"""One run: each chosen table becomes what it is at the end of the log, or keeps what it has, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
+from ibbmaster.lake.maintain.delta import DeltaTarget, ForeignChangeError, directory_name
+from ibbmaster.lake.maintain.history import FreshVersions, RowHistory
+from ibbmaster.lake.maintain.rows import CurrentRows, Patched, Replaced
+from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
+from ibbmaster.lake.maintain.state import TableState
+from ibbmaster.lake.maintain.table_list import TableList
+from ibbmaster.lake.placing import only_writer
+from ibbmaster.schema.clause import FullName
+from ibbmaster.schema.identity import TableName, parse_table_name
+from ibbmaster.spark.options import schema_options
+from ibbmaster.stages.table_pattern import TableChoice, TablePattern
+
+DELTA = "delta://"
+Kind = CurrentRows | TableChanges | RowHistory
+KINDS: dict[str, Callable[[LogSource], Kind]] = {
+    "current": CurrentRows,
+    "changes": TableChanges,
+    "history": RowHistory,
+}
+
+
+@dataclass(slots=True)
+class Maintained:
+    """What a run has done.
+
+    Attributes:
+        start, end: the GTID positions between which it has read the log.
+        tables: by name, what is known of each now.
+        written: those that it has written.
+        removed: files that killed runs had left.
+    """
+
+    start: str
+    end: str
+    tables: dict[str, TableState] = field(default_factory=dict)
+    written: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+
+
+def directory_of(target: str) -> Path:
+    """The directory that a target names.
+
+    Raises:
+        ConfigurationError: it is none that can be written.
+    """
+    if not target.startswith(DELTA) or target == DELTA:
+        raise ConfigurationError(f"--to is {target[:80]!r}, expected delta://PATH")
+    return Path(target.removeprefix(DELTA))
+
+
+def maintain(
+    path: str,
+    target: str,
+    *,
+    kind: str = "current",
+    only: Sequence[str] = (),
+    leaves_out: Sequence[str] = (),
+    schema: str | None = None,
+    name_case: int | None = None,
+    zero_dates: str = "null",
+) -> Maintained:
+    """Bring the tables of a lake to the end of a log: `kind` is what they have, their `current`
+    rows, all `changes`, or the `history` of each row.
+
+    Raises:
+        BusyError: another job writes there.
+        ConfigurationError: a pattern matches no table, or the tables there were made otherwise.
+        PositionError: the log does not have the position of the last run, or is another log.
+        StoreError: the target holds something else, or cannot be written; or there is no log.
+    """
+    place = directory_of(target)
+    patterns = [TablePattern.parse(one) for one in only], [TablePattern.parse(one) for one in leaves_out]
+    given = {"path": path, "zeroDates": zero_dates, **schema_options(schema, name_case)}
+    settings = {"--as": kind, "--zero-dates": zero_dates}
+    with only_writer(place):
+        table_list = TableList.read(place, settings)
+        with LogSource(given, table_list.position, table_list.history) as source:
+            if table_list.position:
+                source.expect_same(table_list.marks, table_list.position)
+            choice = TableChoice(*patterns, lambda: source.history.case)
+            names = [name for name in source.tables() if choice.has_table(FullName(*name))]
+            if choice.unmatched:
+                raise ConfigurationError(f"no table of {path} matches {choice.unmatched[0]}")
+            return _Run(place, table_list, source, choice).go(names, KINDS[kind](source))
+
+
+class _Run:
+    def __init__(self, place: Path, table_list: TableList, source: LogSource, choice: TableChoice) -> None:
+        self._place = place
+        self._list = table_list
+        self._source = source
+        self._choice = choice
+        self._done = Maintained(table_list.position, source.end)
+
+    def go(self, names: Sequence[TableName], rows: Kind) -> Maintained:
+        table_list, source = self._list, self._source
+        self._take_back()
+        with closing(rows):
+            for name in names:
+                full_name = ".".join(name)
+                table_list.tables[full_name] = self._maintain(name, full_name, rows)
+        for full_name in list(table_list.tables):
+            name = parse_table_name(full_name)
+            if name not in names and self._choice.has_table(FullName(*name)):
+                table_list.tables[full_name] = replace(table_list.tables[full_name], seen=source.end, is_gone=True)
+        table_list.position = source.end
+        table_list.marks |= source.marks()
+        table_list.history = source.known()
+        table_list.write(self._place)
+        self._done.tables = dict(table_list.tables)
+        return self._done
+
+    def _take_back(self) -> None:
+        """What a run that was killed has left: files without a commit."""
+        if self._list.begun is not None:
+            full_name, files = self._list.begun
+            table = self._target(full_name)
+            self._done.removed = [f"{full_name}/{name}" for name in table.remove_orphans(set(files))]
+            self._list.begun = None
+
+    def _target(self, full_name: str) -> DeltaTarget:
+        return DeltaTarget(self._place / directory_name(full_name))
+
+    def _maintain(self, name: TableName, full_name: str, rows: Kind) -> TableState:
+        """Let a table be what it is at the log's end; returns what is known of it then."""
+        target = self._target(full_name)
+        state = replace(self._list.tables.get(full_name, TableState()), seen=self._source.end, is_gone=False)
+        try:
+            if target.number() != state.commit:  # a run was killed after that, or the table has been removed
+                state = target.committed() or TableState()
+            target.expect_own()
+            return self._brought(name, full_name, rows, target, state)
+        except UncertainRowsError as error:
+            since, because = error.since, error.because
+        except (ConfigurationError, EventError, ForeignChangeError) as error:
+            since, because = self._source.end, str(error)
+        return replace(state, seen=self._source.end, since=since, because=because)
+
+    def _brought(
+        self, name: TableName, full_name: str, rows: Kind, target: DeltaTarget, state: TableState
+    ) -> TableState:
+        table = self._source.known_table(name)
+        end = self._source.end
+        found = rows.find(name, table, state.rows_at)
+        doubt = rows.doubt(name)
+        since, because = ("", "") if doubt is None else (doubt.gtid, doubt.reason)
+        if found is None:
+            return TableState(commit=state.commit, rows_at=end, seen=end, since=since, because=because)
+        state = replace(self._begin(full_name, target, state), since=since, because=because)
+        if isinstance(found, FreshChanges):
+            target.append(found.rows, state)
+            return state
+        if not isinstance(found, Replaced):
+            if self._are_merged(found, target, state):
+                return state
+            found = rows.find(name, table, None)  # the rows there were not those that the log says
+            state = self._begin(full_name, target, state)
+        assert isinstance(found, Replaced)
+        target.replace(found.rows, state)
+        return state
+
+    def _are_merged(self, found: Patched | FreshVersions, target: DeltaTarget, state: TableState) -> bool:
+        """Merge what is new; whether it went on from what was there."""
+        if isinstance(found, Patched):
+            return target.patch(found.keys, found.changes, state)
+        return target.extend(found.keys, found.versions, state)
+
+    def _begin(self, full_name: str, target: DeltaTarget, state: TableState) -> TableState:
+        """Put on the list that a table is about to be written; returns its state afterwards."""
+        self._list.begun = full_name, sorted(target.files())
+        self._list.write(self._place)
+        self._list.begun = None
+        self._done.written.append(full_name)
+        return TableState(commit=state.commit + 1, rows_at=self._source.end, seen=self._source.end)

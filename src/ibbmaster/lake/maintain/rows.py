@@ -1,0 +1,169 @@
+"""What becomes of one table: nothing, some rows otherwise, or all of it anew."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema, field_name
+from ibbmaster.dialogue.log_tables import LogSnapshot
+from ibbmaster.errors import EventError, PositionError
+from ibbmaster.lake.folded import folded_batches
+from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
+from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError, just_before
+from ibbmaster.lake.pasts import Past, Place
+from ibbmaster.schema.identity import TableName
+from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.schema.names import key_numbers
+from ibbmaster.sql.answer import UnknownRowsError
+from ibbmaster.sql.select import TableReader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PLACES = ("_file_no", "_offset", "_change_no", "_change_type", ABSENT_FIELD.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """All rows of a table, as it has them now."""
+
+    rows: pa.RecordBatchReader
+
+
+@dataclass(frozen=True, slots=True)
+class Patched:
+    """The rows that have become others, by these key columns."""
+
+    keys: tuple[str, ...]
+    changes: LastChanges
+
+
+class CurrentRows:
+    """The rows that the tables of a log have at its end, or what has changed of them since a position."""
+
+    def __init__(self, source: LogSource) -> None:
+        self._source = source
+        self._reader = TableReader(source.log, source.history, loads_kernels=True)
+        self._written: dict[SchemaPlace | None, set[TableName]] = {}
+
+    def close(self) -> None:
+        """Forget the rows that were read."""
+        self._reader.close()
+
+    def doubt(self, name: TableName) -> None:
+        """There are no rows about which there is doubt."""
+
+    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
+        """What becomes of a table whose rows are there as of a position; None if they are still the same.
+
+        Raises:
+            UncertainRowsError: the log does not have the rows.
+        """
+        source = self._source
+        then = place_of(source, rows_at)
+        before = None if then is None else source.version_at(name, then)
+        past = source.past(name)
+        keeps = before is not None and looks_like(before, table)
+        if keeps and then is not None:
+            start = just_before(then)
+            news = self._written_since(then) & {name, *past.ancestors}
+            doubts = [doubt for doubt in past.doubts if doubt.place > start]
+            if past.begin <= start and not doubts and not news:
+                return None
+            if past.begin <= start and not doubts and news == {name} and not _is_special(table):
+                found = self._patched(name, table, start, rows_at or "")
+                if found is not None:
+                    return found
+        return Replaced(self._whole(name, table, past))
+
+    def _written_since(self, place: SchemaPlace) -> set[TableName]:
+        found = self._written.get(place)
+        if found is None:
+            found = self._written[place] = self._source.written_since(place)
+        return found
+
+    def _patched(self, name: TableName, table: TableVersion, start: Place, gtids: str) -> Patched | None:
+        """By the changes since a place; None if these alone are not enough."""
+        found = self._folded_changes(name, table, start, gtids)
+        return None if found is None else Patched(*found)
+
+    def _whole(self, name: TableName, table: TableVersion, past: Past) -> pa.RecordBatchReader:
+        """All rows: from the changes alone if that is enough, or row by row."""
+        import pyarrow as pa
+
+        fields = self._source.fields(table)
+        schema = arrow_schema(fields)
+        is_plain = bool(past.cuts) and not past.doubts and not past.ancestors and not _is_special(table)
+        found = self._folded_changes(name, table, past.begin, "") if is_plain else None
+        if found is not None and not found[1].were_there.any():
+            changes = found[1]
+            rows = changes.rows.filter(pa.array(changes.outcomes == WHOLE))
+            return pa.RecordBatchReader.from_batches(schema, rows.cast(schema).to_batches())
+        end = self._source.end_position
+        snapshot = LogSnapshot(end=end, file_name="", state=self._source.log.state())
+        try:
+            batches = folded_batches(self._reader, snapshot, table, fields)
+        except UnknownRowsError as error:
+            raise UncertainRowsError(error.unknown.gtid, error.unknown.reason) from None
+        return pa.RecordBatchReader.from_batches(schema, batches)
+
+    def _folded_changes(
+        self, name: TableName, table: TableVersion, start: Place, gtids: str
+    ) -> tuple[tuple[str, ...], LastChanges] | None:
+        """The key, and what becomes of each row that has changed since a place; None if the changes are not enough."""
+        fields = self._source.fields(table, PLACES)
+        names = [field.name for field in fields[len(PLACES) :]]
+        keys = names_of_key(fields[len(PLACES) :], table)
+        if not keys:
+            return None
+        try:
+            changes = self._source.changes(name, fields, start, gtids)
+            found = last_changes(changes, keys, names, nulls_of(table))
+        except (PartialChangeError, EventError):  # who follows the rows may know more
+            return None
+        if found.known and any(one.expression is not None for one in table.columns):
+            return None  # an image may leave out what the server has computed
+        if any(found.rows[key].null_count for key in keys):
+            return None  # a date that is none here
+        return keys, found
+
+
+def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
+    """Where a position is; None if the log does not have it any more."""
+    if rows_at is None:
+        return None
+    with contextlib.suppress(PositionError):
+        return source.place_of(rows_at)
+    return None
+
+
+def names_of_key(fields: Sequence[ShapeField], table: TableVersion) -> tuple[str, ...]:
+    """The columns of the primary key, as they are called here; `fields` are the table's columns."""
+    return tuple(fields[number].name for number in key_numbers(table))
+
+
+def nulls_of(table: TableVersion) -> set[str]:
+    """The columns that are NULL in a row of an INSERT that leaves them out."""
+    return {
+        field_name(one.name)
+        for one in table.columns
+        if one.default == "NULL" and one.expression is None and not one.is_auto_increment and one.period is None
+    }
+
+
+def looks_like(one: TableVersion, other: TableVersion) -> bool:
+    """Whether rows of one version are rows of the other, column by column."""
+    return one.generation == other.generation and _columns(one) == _columns(other)
+
+
+def _columns(table: TableVersion) -> set[tuple[object, ...]]:
+    keys = {table.columns[number].id for number in key_numbers(table)}
+    return {(one.id, one.name, one.type, one.expression, one.id in keys) for one in table.columns}
+
+
+def _is_special(table: TableVersion) -> bool:
+    """Whether rows of a table may be no rows that hold now."""
+    return table.is_versioned

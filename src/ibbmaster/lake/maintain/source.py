@@ -1,0 +1,261 @@
+"""A log as one run of a maintenance sees it: from where tables are to where it ends now."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from ibbmaster.arrow.ddl_scan import scan_ddl
+from ibbmaster.arrow.plan import end_of, find_fields, history_of, open_log, plan_tasks
+from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.arrow.reading import read_task
+from ibbmaster.arrow.shape import ShapeField, TableFields, arrow_schema, field_name, table_fields
+from ibbmaster.errors import PositionError
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.loading import do_pay
+from ibbmaster.lake.arrow_changes import effective
+from ibbmaster.lake.pasts import START, Past, Place, past_of
+from ibbmaster.lake.statements import Logged, completions, statements_of
+from ibbmaster.log.locating import resume
+from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.rows.shape import version_shape
+from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.identity import TableName, parse_table_name
+from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion, UnknownTable
+from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
+from ibbmaster.spark.options import listed, parse_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Marks = Mapping[str, tuple[str, int]]  # by domain its last GTID, and when that was written, in seconds
+PLACE = ("_file_no", "_offset")
+GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
+
+
+class UncertainRowsError(Exception):
+    """The log does not have the rows of a table since a GTID, and why."""
+
+    def __init__(self, since: str, because: str) -> None:
+        super().__init__(since, because)
+        self.since = since
+        self.because = because
+
+
+class LogSource:
+    """Up to the end that the log has when this is made; what is appended later is for the next run.
+
+    `start` is a GTID position: what the log has from there on is new; empty for all of it. `known` is what an earlier
+    one knew of the schemas of tables, also of files that were purged since.
+    """
+
+    def __init__(self, given: Mapping[str, str], start: str = "", known: bytes | None = None) -> None:
+        self.start = start
+        options = parse_options(given)
+        self.log = open_log(options)
+        pays = do_pay(KernelSet.READ, sum(file.size for file in self.log.files()))
+        self.end = str(self.log.state().position())
+        self.options = dataclasses.replace(options, uses_kernels=pays, ending_gtid=self.end)
+        self.end_position = end_of(self.end, options, self.log)
+        self.end_place = SchemaPlace(self.end_position, 0)
+        self._is_continued = False
+        self.history = self._history(known)
+
+    def _history(self, known: bytes | None) -> SchemaHistory:
+        """That of all of the log; of a log that was purged it goes on from what is known."""
+        options = self.options
+        if known is None or options.declarations or not list(self.log.start_of_file().state):
+            return history_of(options, self.log)
+        self._is_continued = True
+        base = _as_before(decode_history(known)[0])
+        scan = scan_ddl if options.uses_kernels else None
+        position = GtidPosition.parse(self.start)
+        return LoggedSchema(self.log, base=base, behind=position, scan=scan, case=options.name_case).history()
+
+    def known(self) -> bytes:
+        """What the next one has to know of schemas."""
+        last = LastFolded(self.end_position, "", "", "", "")
+        return encode_history(SchemaHistory(self.history.at(), self.history.case), last)
+
+    def close(self) -> None:
+        """Close its files."""
+        self.log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @cached_property
+    def statements(self) -> list[Logged]:
+        """All that the log says beyond rows, in order."""
+        options = self._of_groups(None)
+        return sorted(one for task in plan_tasks(options, find_fields(options)) for one in statements_of(task))
+
+    @cached_property
+    def prepared(self) -> dict[Place, Logged | None]:
+        """Where XA transactions were prepared, and what committed them."""
+        return dict(completions(self.statements))
+
+    def tables(self) -> Iterator[TableName]:
+        """Those that are there at the end."""
+        for name in sorted(set(self.history.names())):
+            known = self.table_at(name, self.end_place)
+            if isinstance(known, UnknownTable) or (known is not None and known.kind is TableKind.BASE):
+                yield name
+
+    def known_table(self, name: TableName) -> TableVersion:
+        """A table at the end.
+
+        Raises:
+            UncertainRowsError: its columns are not known.
+        """
+        known = self.table_at(name, self.end_place)
+        if isinstance(known, UnknownTable):
+            raise UncertainRowsError(known.gtid or "", known.reason)
+        assert known is not None
+        return known
+
+    def table_at(self, name: TableName, place: SchemaPlace) -> KnownTable | None:
+        """A table at a place."""
+        return self.history.table_at(*name, place)
+
+    def past(self, name: TableName) -> Past:
+        """What statements come to for a table, up to the end."""
+        return past_of(self.history, name, self.end_place, self.statements)
+
+    # What is new ------------------------------------------------------------------------------
+
+    def place_of(self, gtids: str) -> SchemaPlace:
+        """Where a position is in this log.
+
+        Raises:
+            PositionError: it is not there, or is no place: before it there are groups that it does not have.
+        """
+        start = resume(self.log, GtidPosition.parse(gtids))
+        last = max(start.starts.values(), default=start.begin)
+        if start.begin < last:
+            problem = "is no place of this log: groups before its last one are not in it"
+            raise PositionError(f"GTID position {gtids} {problem}")
+        return SchemaPlace(last, 0)
+
+    def version_at(self, name: TableName, place: SchemaPlace) -> TableVersion | None:
+        """A table at a place that is in the log; None where it is not known."""
+        if self._is_continued and place < self.place_of(self.start):
+            return None
+        known = self.table_at(name, place)
+        return known if isinstance(known, TableVersion) else None
+
+    def written_since(self, start: SchemaPlace | None) -> set[TableName]:
+        """The tables, as events name them, of which rows have changed in groups that took effect since a place."""
+        found: set[str] = set()
+        for group in self._groups.select(["_file_no", "_offset", "tables"]).to_pylist():
+            if start is None or self._effective((group["_file_no"], group["_offset"])) > just_before(start):
+                found.update(group["tables"] or ())
+        return {self.history.case.table_key(*parse_table_name(name)) for name in found}
+
+    def marks(self) -> dict[str, tuple[str, int]]:
+        """The last GTID of each domain, and when it was written: another log may have the same numbers."""
+        rows = self._groups.select(["_domain", "_gtid", "_commit_ts"]).to_pylist()
+        return {str(row["_domain"]): (row["_gtid"], int(row["_commit_ts"].timestamp())) for row in rows}
+
+    def expect_same(self, marks: Marks, position: str) -> None:
+        """
+        Raises:
+            PositionError: this is another log than that with these marks.
+        """
+        wanted = dict(marks.values())
+        end = end_of(position, self.options, self.log)
+        with closing(self.log.groups(self.log.seek(GtidPosition.parse(position)))) as groups:
+            while (group := groups.next_group()) is not None and group.start < end:
+                seconds = decode_event_header(group.gtid_event).timestamp
+                if wanted.get(str(group.gtid), seconds) != seconds:
+                    raise PositionError(f"GTID {group.gtid} is another group in this log than in that of the last run")
+
+    @cached_property
+    def _groups(self) -> pa.Table:
+        begin = just_before(self.place_of(self.start)) if self.start else START
+        is_all = any(self._straddles(place, begin) for place in self.prepared)
+        options = self._of_groups(None if is_all else self.start or None, GROUPS)
+        return _read(options, find_fields(options))
+
+    def _effective(self, place: Place) -> Place:
+        """Where a group takes effect: nowhere, which is before everything, if it does not."""
+        if place not in self.prepared:
+            return place
+        completed = self.prepared[place]
+        return (-1, -1) if completed is None else completed.place
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def fields(self, table: TableVersion, more: Sequence[str] = ()) -> TableFields:
+        """The columns of a table, and `more` in front of them.
+
+        Raises:
+            ConfigurationError: two of them differ only in their case.
+            EventError: there are columns of a type of which nothing is known.
+        """
+        shape = version_shape(table.full_name, table)
+        own = [field_name(column.name) for column in shape.columns]
+        table_fields(shape, self.options.zero_dates)
+        return table_fields(shape, self.options.zero_dates, [*more, *own])
+
+    def changes(self, name: TableName, fields: TableFields, start: Place, gtids: str = "") -> pa.Table:
+        """The changes of a table that have taken effect in groups after a place, in that order.
+
+        `gtids` is a position from which all of them can be read; empty for the beginning.
+        """
+        options = self._of_table(name)
+        if gtids and not any(self._straddles(place, start) for place in self.prepared):
+            options = dataclasses.replace(options, starting_gtid=gtids)
+        return self._after(_read(options, fields), start)
+
+    def _straddles(self, place: Place, start: Place) -> bool:
+        return place <= start < self._effective(place)
+
+    def _after(self, changes: pa.Table, start: Place) -> pa.Table:
+        """Those that took effect after a place, each with the group that made it so."""
+        changes = effective(changes, self.statements)
+        files, offsets = (changes[name].to_numpy() for name in PLACE)
+        kept = (files > start[0]) | ((files == start[0]) & (offsets > start[1]))
+        return changes if kept.all() else changes.filter(kept)
+
+    def _of_table(self, name: TableName) -> ReadOptions:
+        table = ".".join(name)
+        return dataclasses.replace(self.options, table=table, tables=(table,))
+
+    def _of_groups(self, gtids: str | None, columns: Collection[str] = ()) -> ReadOptions:
+        given = {"path": self.options.path, "granularity": "groups", "endingGtid": self.end}
+        options = parse_options(given | ({"columns": listed(columns)} if columns else {}))
+        return dataclasses.replace(
+            options, starting_gtid=gtids, uses_kernels=self.options.uses_kernels, name_case=self.options.name_case
+        )
+
+
+def _as_before(history: SchemaHistory) -> SchemaCatalog:
+    """What tables were at the end of a history, for a log that begins later."""
+    found = history.at()
+    tables = {
+        name: dataclasses.replace(one, is_created_in_log=False) if isinstance(one, TableVersion) else one
+        for name, one in found.tables.items()
+    }
+    return dataclasses.replace(found, tables=tables)
+
+
+def just_before(place: SchemaPlace) -> Place:
+    """Groups at this place, and all later ones, compare as greater."""
+    return place.position.file_no, place.position.offset - 1
+
+
+def _read(options: ReadOptions, fields: tuple[ShapeField, ...]) -> pa.Table:
+    import pyarrow as pa
+
+    batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
+    return pa.Table.from_batches(batches, schema=arrow_schema(fields))

@@ -1,0 +1,85 @@
+"""The list of the tables of a lake: what was maintained from which log, and up to where.
+
+It is written once a run is through all tables. Of a run that was killed the tables themselves know
+more than the list: what each says counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.lake.maintain.state import TableState
+from ibbmaster.lake.placing import replace_file
+
+HISTORY = "_ibbmaster-schema.cache"
+LIST = "_ibbmaster-maintain.json"
+FORMAT = 1
+
+
+@dataclass(slots=True)
+class TableList:
+    """What is on the list.
+
+    Attributes:
+        settings: how tables are made, which stays as it is.
+        position: the GTID position that the last run has reached.
+        marks: of each domain its last GTID there, and when that was written, in seconds since 1970.
+        tables: by name.
+        history: what was known of the schemas of tables, which the log may not have any more.
+        begun: a table that a run is writing, and the files that were there before.
+    """
+
+    settings: Mapping[str, str]
+    position: str = ""
+    marks: dict[str, tuple[str, int]] = field(default_factory=dict)
+    tables: dict[str, TableState] = field(default_factory=dict)
+    begun: tuple[str, list[str]] | None = None
+    history: bytes | None = None
+
+    @classmethod
+    def read(cls, place: Path, settings: Mapping[str, str]) -> Self:
+        """That of a directory, or a new one.
+
+        Raises:
+            ConfigurationError: its tables were made in another way.
+            StoreError: the directory holds something else.
+        """
+        path = place / LIST
+        if not path.exists():
+            others = sorted(one.name for one in place.iterdir()) if place.is_dir() else []
+            if others:
+                raise StoreError(f"{place}: holds {others[0]}, and no maintained tables: give an empty directory")
+            return cls(settings)
+        try:
+            found = json.loads(path.read_text())
+            assert found["format"] == FORMAT
+            marks = {str(domain): (str(gtid), int(seconds)) for domain, (gtid, seconds) in found["marks"].items()}
+            tables = {str(name): TableState.of_json(state) for name, state in found["tables"].items()}
+            begun = None if found["begun"] is None else (str(found["begun"][0]), list(found["begun"][1]))
+            known, position = dict(found["settings"]), str(found["position"])
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError):
+            raise StoreError(f"{path}: this is no list of maintained tables") from None
+        for name, value in settings.items():
+            if known.get(name) != value:
+                raise ConfigurationError(f"{place}: its tables were made with {name} {known.get(name)}, not {value}")
+        history = (place / HISTORY).read_bytes() if (place / HISTORY).exists() else None
+        return cls(settings, position, marks, tables, begun, history)
+
+    def write(self, place: Path) -> None:
+        """Put the list where it was, in one step."""
+        value = {
+            "format": FORMAT,
+            "settings": dict(self.settings),
+            "position": self.position,
+            "marks": self.marks,
+            "tables": {name: state.as_json() for name, state in sorted(self.tables.items())},
+            "begun": self.begun,
+        }
+        if self.history is not None:
+            replace_file(place / HISTORY, self.history)
+        replace_file(place / LIST, json.dumps(value, indent=1).encode())

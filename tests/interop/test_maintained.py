@@ -1,0 +1,146 @@
+"""Tables of a real server are kept as Delta tables: each cell is the server's, or it is said that it may not be.
+
+`--maintain-runs=60` is a longer campaign; a failure prints the seed, and `--interop-seed` brings it back.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
+from lanes.replay import as_sql
+
+from ibbmaster.lake.maintain.delta import directory_name
+from ibbmaster.lake.maintain.job import Maintained, maintain
+from ibbmaster.lake.maintain.source import LogSource
+from ibbmaster.lake.maintain.table_list import HISTORY
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.names import column_of
+from ibbmaster.testkit.mariadb_server import RealPrimary
+
+STEPS = 12  # between two runs
+
+
+class DomainsAndXa(Campaign):
+    """The same, in several domains, with transactions in two phases."""
+
+    def __init__(self, server: RealPrimary, rng: random.Random, images: tuple[str, ...]) -> None:
+        self._prepared: list[str] = []
+        super().__init__(server, rng, images)
+
+    def step(self) -> None:
+        chance = self._rng.random()
+        if chance < 0.05:
+            self._run(f"SET gtid_domain_id = {self._rng.choice([0, 0, 1, 7])}")
+        elif chance < 0.12:
+            self.begin_xa()
+        elif chance < 0.18 or len(self._prepared) > 2:
+            self.end_xa()
+        else:
+            super().step()
+
+    def begin_xa(self) -> None:
+        """Insert a row in a table of its own, so that nothing waits for it."""
+        self._number += 1
+        name = f"x{self._number}"
+        table = "`xa,1`"
+        self._run(f"CREATE TABLE IF NOT EXISTS {table} (id INT PRIMARY KEY AUTO_INCREMENT, word VARCHAR(9))")
+        self._run(f"XA START '{name}'")
+        self._run(f"INSERT INTO {table} VALUES (NULL, '{name}')")
+        self._run(f"XA END '{name}'")
+        self._run(f"XA PREPARE '{name}'")
+        self._prepared.append(name)
+        self._renew()
+
+    def end_xa(self) -> None:
+        if self._prepared:
+            name = self._prepared.pop(self._rng.randrange(len(self._prepared)))
+            self._run(f"XA {self._rng.choice(['COMMIT', 'COMMIT', 'ROLLBACK'])} '{name}'")
+
+    def _renew(self) -> None:
+        """A connection with a prepared transaction can do nothing else."""
+        self._connection.close()
+        self._connection = self._server.connect()
+        for statement in (f"USE {DATABASE}", "SET time_zone='+00:00', sql_mode='STRICT_ALL_TABLES'"):
+            self._run(statement)
+
+
+def copy_binlogs(server: RealPrimary, target: Path, copied: set[str]) -> None:
+    """Copy what has come since."""
+    server.sql("FLUSH BINARY LOGS")
+    target.mkdir(exist_ok=True)
+    for name in [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]:
+        if name not in copied:
+            shutil.copy(server.data / name, target / name)
+            copied.add(name)
+
+
+def purge(log: Path) -> None:
+    """Leave only the last file."""
+    for path in sorted(log.iterdir())[:-1]:
+        path.unlink()
+
+
+def cells_of(target: Path, name: str, table: TableVersion) -> list[tuple[object, ...]]:
+    """The rows of a Delta table as `content_of` has those of a server; of a history those that hold now."""
+    rows = DeltaTable(str(target / directory_name(name))).to_pyarrow_table()
+    kinds = [column_of(column) for column in table.columns]
+    if "_is_current" in rows.column_names:
+        rows = rows.filter(rows["_is_current"])
+    assert sorted(one for one in rows.column_names if one[0] != "_") == sorted(kind.name for kind in kinds)
+    rows = rows.select([kind.name for kind in kinds])
+    found = [
+        tuple(as_sql(kind, value) for kind, value in zip(kinds, row.values(), strict=True)) for row in rows.to_pylist()
+    ]
+    return sorted(found, key=repr)
+
+
+def expect_cells(server: RealPrimary, log: Path, target: Path, done: Maintained) -> Counter[str]:
+    """Every table that is exact has the server's cells; what the verdicts were."""
+    counts: Counter[str] = Counter()
+    known = (target / HISTORY).read_bytes()
+    with LogSource({"path": str(log)}, done.end, known) as source:
+        for name, state in done.tables.items():
+            counts["gone" if state.is_gone else "exact" if state.is_exact else "not exact"] += 1
+            if state.is_exact and not state.is_gone:
+                database, _, table = name.partition(".")
+                assert cells_of(target, name, source.known_table((database, table))) == content_of(
+                    server, f"`{table}`"
+                ), name
+    return counts
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_a_maintained_table_has_the_cells_of_the_server(
+    request, seed, tmp_path: Path, new_server, watch_log, version
+) -> None:
+    rng = random.Random(f"{seed} {version}")
+    metadata = rng.choice(("FULL", "NO_LOG"))
+    server = new_server(version, f"--binlog-row-metadata={metadata}", "--binlog-format=ROW")
+    campaign = DomainsAndXa(server, rng, (*IMAGES, "FULL", "FULL"))
+    watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
+    copied: set[str] = set()
+    log, target, counts = tmp_path / "log", tmp_path / "tables", Counter[str]()
+    for _ in range(request.config.getoption("--maintain-runs")):
+        for _ in range(STEPS):
+            campaign.step()
+        copy_binlogs(server, log, copied)
+        for kind in ("current", "history"):
+            done = maintain(str(log), f"delta://{target / kind}", kind=kind, zero_dates="text")
+            counts += expect_cells(server, log, target / kind, done)
+        print([state.verdict for state in done.tables.values() if not state.is_exact and not state.is_gone])
+        if rng.random() < 0.04:
+            purge(log)
+        for path in target.glob("*/*/_delta_log"):
+            last = DeltaTable(str(path.parent)).history(1)[0]
+            counts[last["operation"]] += 1
+    print(dict(counts))
+    assert counts["exact"] > counts["not exact"] / 2
+    assert counts["MERGE"]
+    assert counts["WRITE"]
+    campaign.close()

@@ -1,0 +1,448 @@
+"""Tables are brought to the end of a log again and again: with what is new, once, and with a verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+import ibbmaster
+from ibbmaster.errors import BusyError, ConfigurationError, PositionError, StoreError
+from ibbmaster.event.rows.encoding import WrittenTable, written_table
+from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
+from ibbmaster.lake.maintain import job
+from ibbmaster.lake.maintain.delta import DeltaTarget, directory_name
+from ibbmaster.lake.maintain.job import Maintained, maintain
+from ibbmaster.lake.maintain.source import LogSource
+from ibbmaster.lake.maintain.table_list import LIST
+from ibbmaster.lake.placing import only_writer
+from ibbmaster.spark.options import parse_options
+from tests.written_log import Item, deleted, inserted, updated, write_log
+
+CREATED = "CREATE TABLE t (id INT PRIMARY KEY, a INT)"
+
+
+def of(name: str = "t", **columns: str) -> WrittenTable:
+    number = sum(name.encode())
+    return written_table(f"d.{name}", {"id": "int", "a": "int", **columns}, table_id=number, primary_key=["id"])
+
+
+LOG: list[Item] = [
+    CREATED,
+    [inserted(of(), [1, 10], [2, 20], [3, 30])],
+    [updated(of(), ([1, 10], [1, 11]), ([2, 20], [5, 20]))],
+    [deleted(of(), [3, 30])],
+]
+ROWS = {1: 11, 5: 20}
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """Maintain the tables of a log of these groups."""
+
+    def go(*items: Item, **options) -> Maintained:
+        shutil.rmtree(tmp_path / "log", ignore_errors=True)
+        write_log(tmp_path / "log", *items)
+        return maintain(str(tmp_path / "log"), f"delta://{tmp_path / 'lake'}", **options)
+
+    return go
+
+
+@pytest.fixture
+def table(tmp_path: Path):
+    """A Delta table of the lake."""
+    return lambda name="d.t": DeltaTable(str(tmp_path / "lake" / directory_name(name)))
+
+
+@pytest.fixture
+def rows(table):
+    """The rows of one."""
+    return lambda name="d.t": sorted(tuple(row.values()) for row in table(name).to_pyarrow_table().to_pylist())
+
+
+def operations(one: DeltaTable) -> list[str]:
+    return [commit["operation"] for commit in one.history()][::-1]
+
+
+def verdicts(done: Maintained) -> dict[str, str]:
+    return {name: state.verdict for name, state in done.tables.items()}
+
+
+def test_each_run_brings_what_is_new_and_no_more(run, rows, table) -> None:
+    for end in range(1, len(LOG) + 1):
+        done = run(*LOG[:end])
+        assert verdicts(done) == {"d.t": f"exact at 0-1-{end}"}
+    assert rows() == sorted(ROWS.items())
+    assert operations(table()) == ["WRITE", "MERGE", "MERGE", "MERGE"]
+    done = run(*LOG)
+    assert done.written == []
+    assert len(operations(table())) == 4
+    assert verdicts(run(*LOG, "CREATE TABLE other (id INT PRIMARY KEY)")) == {
+        "d.t": "exact at 0-1-5",
+        "d.other": "exact at 0-1-5",
+    }
+    assert len(operations(table())) == 4
+
+
+ALTERED: dict[str, tuple[list[Item], list[tuple]]] = {
+    "a column with a default": (["ALTER TABLE t ADD c INT DEFAULT 7"], [(1, 11, 7), (5, 20, 7)]),
+    "a column renamed": (["ALTER TABLE t RENAME COLUMN a TO z"], [(1, 11), (5, 20)]),
+    "a column widened": (["ALTER TABLE t MODIFY a BIGINT"], [(1, 11), (5, 20)]),
+    "a column dropped": (["ALTER TABLE t DROP a"], [(1,), (5,)]),
+    "another column of that name": (["ALTER TABLE t DROP a", "ALTER TABLE t ADD a INT"], [(1, None), (5, None)]),
+    "emptied": (["TRUNCATE t", [inserted(of(), [9, 9])]], [(9, 9)]),
+    "made anew": (["DROP TABLE t", CREATED, [inserted(of(), [1, 1])]], [(1, 1)]),
+    "of another type": (
+        ["CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, a VARCHAR(9))", [inserted(of(a="varchar(9)"), [1, "x"])]],
+        [(1, "x")],
+    ),
+    "swapped": (
+        ["CREATE TABLE u LIKE t", [inserted(of("u"), [7, 7])], "RENAME TABLE t TO v, u TO t"],
+        [(7, 7)],
+    ),
+    "without its key": (["ALTER TABLE t DROP PRIMARY KEY", [inserted(of(), [1, 11])]], [(1, 11), (1, 11), (5, 20)]),
+}
+
+
+@pytest.mark.parametrize(("steps", "expected"), ALTERED.values(), ids=ALTERED)
+def test_a_table_that_is_altered_has_one_shape_and_its_own_values(run, rows, table, steps, expected) -> None:
+    run(*LOG)
+    done = run(*LOG, *steps)
+    assert done.tables["d.t"].is_exact
+    assert rows() == expected
+    assert operations(table()) == ["WRITE", "WRITE"]
+
+
+def test_columns_in_another_order_are_no_change(run, rows, table) -> None:
+    run(*LOG)
+    moved = written_table("d.t", {"a": "int", "id": "int"}, table_id=9, primary_key=["id"])
+    assert run(*LOG, "ALTER TABLE t MODIFY a INT FIRST", [inserted(moved, [7, 6])]).tables["d.t"].is_exact
+    assert rows() == [(1, 11), (5, 20), (6, 7)]
+    assert operations(table()) == ["WRITE", "MERGE"]
+
+
+def test_rows_that_the_log_does_not_tell_stay_as_they_were_and_the_verdict_says_since_when(run, rows) -> None:
+    run(*LOG)
+    doubted = [*LOG, [inserted(of(), [6, 6])], "UPDATE t SET a = RAND()", [inserted(of(), [8, 8])]]
+    done = run(*doubted)
+    assert not done.tables["d.t"].is_exact
+    assert "not exact since 0-1-6, because" in done.tables["d.t"].verdict
+    assert done.tables["d.t"].verdict.endswith("its rows here are those at 0-1-4")
+    assert rows() == sorted(ROWS.items())
+    done = run(*doubted, "TRUNCATE t", [inserted(of(), [8, 8])])
+    assert verdicts(done) == {"d.t": "exact at 0-1-9"}
+    assert rows() == [(8, 8)]
+
+
+def test_a_table_that_is_gone_keeps_its_last_rows(run, rows) -> None:
+    run(*LOG)
+    done = run(*LOG, "DROP TABLE t")
+    assert verdicts(done) == {"d.t": "gone, dropped or renamed; its rows here are those at 0-1-4"}
+    assert rows() == sorted(ROWS.items())
+    run(*LOG, "DROP TABLE t", CREATED)
+    assert rows() == []
+
+
+def test_patterns_choose_tables(run, tmp_path) -> None:
+    both = [*LOG, "CREATE TABLE u LIKE t", [inserted(of("u"), [1, 1])]]
+    assert set(run(*both, only=["d.u"]).tables) == {"d.u"}
+    assert set(run(*both, leaves_out=["d.u"]).tables) == {"d.t", "d.u"}
+    assert not (tmp_path / "lake" / "other").exists()
+
+
+def test_a_log_may_be_purged_between_runs(run, rows, table, tmp_path) -> None:
+    go = lambda **options: maintain(str(tmp_path / "log"), f"delta://{tmp_path / 'lake'}", **options)  # noqa: E731
+    run(*LOG)
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.flush()
+        for number, events in enumerate(([inserted(of(), [7, 70])], [updated(of(), ([1, 11], [1, 12]))]), start=90):
+            log.append(f"0-1-{number}", [event for part in events for event in part])
+        log.purge(to=log.files[-1].name)
+        assert log.files[0].name != "binlog-000000.ibb"
+    done = go()
+    assert verdicts(done)["d.t"] == "exact at 0-1-91"
+    assert rows() == [(1, 12), (5, 20), (7, 70)]
+    assert operations(table()) == ["WRITE", "MERGE"]
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.append("0-1-92", ["ALTER TABLE d.t ADD c INT DEFAULT 7"])
+    assert "not exact since" in go().tables["d.t"].verdict
+    assert rows() == [(1, 12), (5, 20), (7, 70)]
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.append("0-1-93", ["TRUNCATE d.t"])
+    assert verdicts(go())["d.t"] == "exact at 0-1-93"
+    assert rows() == []
+
+
+def test_changes_are_added_once_each_and_keep_one_shape(run, table) -> None:
+    def read() -> list[tuple]:
+        found = table().to_pyarrow_table().to_pylist()
+        own = [name for name in found[0] if not name.startswith("_")]
+        return [(row["_gtid"], row["_change_type"], *(row[name] for name in own)) for row in found]
+
+    for end in range(1, len(LOG) + 1):
+        done = run(*LOG[:end], kind="changes")
+        assert verdicts(done) == {"d.t": f"exact at 0-1-{end}"}
+    changes = [
+        ("0-1-2", "insert", 1, 10),
+        ("0-1-2", "insert", 2, 20),
+        ("0-1-2", "insert", 3, 30),
+        ("0-1-3", "update_preimage", 1, 10),
+        ("0-1-3", "update_postimage", 1, 11),
+        ("0-1-3", "update_preimage", 2, 20),
+        ("0-1-3", "update_postimage", 5, 20),
+        ("0-1-4", "delete", 3, 30),
+    ]
+    assert sorted(read()) == sorted(changes)
+    assert operations(table()) == ["WRITE", "WRITE", "WRITE", "WRITE"]
+    run(*LOG, "ALTER TABLE t ADD c INT DEFAULT 7", "ALTER TABLE t RENAME COLUMN a TO z", kind="changes")
+    assert sorted(read()) == sorted((*change, 7) for change in changes)
+    assert table().schema().fields[-2].name == "z"
+    done = run(
+        *LOG,
+        "ALTER TABLE t ADD c INT DEFAULT 7",
+        "ALTER TABLE t RENAME COLUMN a TO z",
+        "UPDATE t SET z = 1",
+        kind="changes",
+    )
+    assert "not exact since 0-1-7, because" in done.tables["d.t"].verdict
+    with pytest.raises(ConfigurationError, match="made with --as changes, not current"):
+        run(*LOG)
+
+
+def test_history_has_each_version_of_a_row_and_when_it_held(run, table) -> None:
+    def read() -> list[tuple]:
+        names = ["id", "a", "_gtid_from", "_gtid_to", "_is_current"]
+        return sorted(tuple(row[name] for name in names) for row in table().to_pyarrow_table().to_pylist())
+
+    for end in range(1, len(LOG) + 1):
+        assert verdicts(run(*LOG[:end], kind="history")) == {"d.t": f"exact at 0-1-{end}"}
+    versions = [
+        (1, 10, "0-1-2", "0-1-3", False),
+        (1, 11, "0-1-3", None, True),
+        (2, 20, "0-1-2", "0-1-3", False),
+        (3, 30, "0-1-2", "0-1-4", False),
+        (5, 20, "0-1-3", None, True),
+    ]
+    assert read() == versions
+    assert operations(table()) == ["WRITE", "MERGE", "MERGE", "MERGE"]
+    emptied = [*LOG, "ALTER TABLE t ADD c INT DEFAULT 7", "TRUNCATE t", [inserted(of(c="int"), [1, 1, 1])]]
+    run(*emptied, kind="history")
+    ended = [(key, a, since, to, False) for key, a, since, to, _ in versions]
+    assert read() == sorted([*ended, (1, 1, "0-1-7", None, True)])
+    assert {row["c"] for row in table().to_pyarrow_table().to_pylist()} == {7, 1}
+    done = run(*emptied, "UPDATE t SET a = RAND()", kind="history")
+    assert "not exact since 0-1-8, because" in done.tables["d.t"].verdict
+
+
+XA = Path(__file__).parents[3] / "fixtures" / "ibb" / "xa-and-ddl"
+CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
+
+
+def test_changes_of_a_transaction_in_two_phases_are_those_of_its_commit(tmp_path) -> None:
+    maintain(str(XA), f"delta://{tmp_path}", kind="changes")
+    with LogSource({"path": str(XA)}) as source:
+        completed = [one.gtid for one in source.prepared.values() if one is not None]
+        assert len(completed) < len(source.prepared)  # some were rolled back
+    found = set()
+    for path in tmp_path.glob("*/_delta_log"):
+        found |= set(DeltaTable(str(path.parent)).to_pyarrow_table()["_gtid"].to_pylist())
+    plain = {
+        row["_gtid"]
+        for batch in [ibbmaster.open(XA).to_arrow(columns=["_gtid", "_file_no", "_offset"])]
+        for row in batch.to_pylist()
+        if (row["_file_no"], row["_offset"]) not in source.prepared
+    }
+    assert found & set(completed)
+    assert found <= plain | set(completed)
+
+
+def plain_rows(rows: pa.Table) -> list[str]:
+    names = sorted(rows.column_names)
+    return sorted(repr([row[name] for name in names]) for row in rows.to_pylist())
+
+
+@pytest.mark.parametrize("log", [XA, CLASSIC / "10.11" / "ddl-trx-xa"], ids=["ibb files", "traditional files"])
+def test_tables_and_histories_are_those_that_a_snapshot_finds(tmp_path, log) -> None:
+    compared = 0
+    for kind, find in (("current", arrow_snapshot), ("history", arrow_history)):
+        done = maintain(str(log), f"delta://{tmp_path / kind}", kind=kind)
+        for name, state in done.tables.items():
+            if state.is_exact:
+                wanted = find(parse_options({"path": str(log), "table": name}))
+                found = DeltaTable(str(tmp_path / kind / directory_name(name))).to_pyarrow_table()
+                assert plain_rows(found) == plain_rows(wanted), name
+                compared += 1
+    assert compared > 6
+
+
+class KilledError(BaseException):
+    """As a kill, nobody catches it."""
+
+
+@pytest.fixture
+def kill_at(monkeypatch: pytest.MonkeyPatch):
+    """Let a run end at a call of one of the steps that leave something: in front of it, or behind it."""
+
+    def arm(wanted: int) -> list[str]:
+        seen: list[str] = []
+        methods = job.TableList.write, DeltaTarget.replace, DeltaTarget.patch
+        for owner, method in zip((job.TableList, DeltaTarget, DeltaTarget), methods, strict=True):
+
+            def killed(*args, _method=method, **options):
+                for when in ("before", "after"):
+                    if when == "after":
+                        result = _method(*args, **options)
+                    seen.append(f"{when} {_method.__name__}")
+                    if len(seen) == wanted:
+                        raise KilledError
+                return result
+
+            monkeypatch.setattr(owner, method.__name__, killed)
+        return seen
+
+    return arm
+
+
+GROWN = [*LOG, "CREATE TABLE u LIKE t", [inserted(of("u"), [1, 1]), updated(of(), ([1, 11], [1, 12]))]]
+
+
+@pytest.mark.parametrize("wanted", range(1, 14))
+def test_a_run_that_is_killed_at_any_step_is_taken_up_and_brings_each_change_once(
+    run, rows, table, kill_at, monkeypatch, wanted
+) -> None:
+    run(*LOG)
+    seen = kill_at(wanted)
+    with contextlib.suppress(KilledError):
+        run(*GROWN)
+    assert len(seen) == min(wanted, 10), seen
+    monkeypatch.undo()
+    done = run(*GROWN)
+    assert verdicts(done) == {"d.t": "exact at 0-1-6", "d.u": "exact at 0-1-6"}
+    assert rows() == [(1, 12), (5, 20)]
+    assert rows("d.u") == [(1, 1)]
+    assert operations(table()) == ["WRITE", "MERGE"]
+    assert operations(table("d.u")) == ["WRITE"]
+    done = run(*GROWN, [deleted(of(), [1, 12])])
+    assert rows() == [(5, 20)]
+
+
+def test_files_that_a_killed_run_has_left_are_removed_and_named(run, rows, tmp_path, monkeypatch) -> None:
+    run(*LOG)
+    orphan = tmp_path / "lake" / "d.t" / "part-00000-left-c000.snappy.parquet"
+
+    def killed(self, *_):
+        orphan.write_bytes(b"")
+        raise KilledError
+
+    monkeypatch.setattr(DeltaTarget, "patch", killed)
+    with pytest.raises(KilledError):
+        run(*GROWN)
+    monkeypatch.undo()
+    assert run(*GROWN).removed == [f"d.t/{orphan.name}"]
+    assert not orphan.exists()
+    assert rows() == [(1, 12), (5, 20)]
+
+
+def test_another_log_is_refused_and_nothing_is_written(run, rows, tmp_path) -> None:
+    run(*LOG)
+    before = (tmp_path / "lake" / LIST).read_text()
+    with pytest.raises(PositionError, match="this binlog does not hold 0-1-4"):
+        run(*LOG[:2])
+    table_list = json.loads(before)
+    table_list["marks"]["0"][1] += 1  # the last group of that log was written a second later
+    (tmp_path / "lake" / LIST).write_text(json.dumps(table_list))
+    with pytest.raises(PositionError, match="GTID 0-1-4 is another group in this log than in that of the last run"):
+        run(*LOG)
+    assert rows() == sorted(ROWS.items())
+
+
+REFUSED = {
+    "no table": ({"only": ["d.x"]}, ConfigurationError, r"no table of .* matches d\.x"),
+    "no pattern": ({"only": ["x"]}, ConfigurationError, "'x' is not a pattern"),
+    "other dates": ({"zero_dates": "text"}, ConfigurationError, "made with --zero-dates null, not text"),
+}
+
+
+@pytest.mark.parametrize(("options", "kind", "text"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_is_refused_and_nothing_is_written(run, tmp_path, options, kind, text) -> None:
+    run(*LOG[:2])
+    before = sorted(path for path in (tmp_path / "lake").rglob("*"))
+    with pytest.raises(kind, match=text):
+        run(*LOG, **options)
+    assert sorted(path for path in (tmp_path / "lake").rglob("*")) == before
+
+
+def test_a_target_that_holds_something_else_is_refused(run, tmp_path) -> None:
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "mine").touch()
+    with pytest.raises(StoreError, match="holds mine, and no maintained tables"):
+        run(*LOG)
+    with pytest.raises(ConfigurationError, match="expected delta://PATH"):
+        maintain(str(tmp_path), "detla://x")
+
+
+def test_one_job_writes_at_a_time(run, tmp_path) -> None:
+    run(*LOG[:2])
+    with only_writer(tmp_path / "lake"), pytest.raises(BusyError, match="another job writes here"):
+        run(*LOG)
+
+
+def test_a_list_that_is_none_is_refused(run, tmp_path) -> None:
+    for text in ("{", "[]", '{"format": 1}', '{"format": 2}'):
+        (tmp_path / "lake").mkdir(exist_ok=True)
+        (tmp_path / "lake" / LIST).write_text(text)
+        with pytest.raises(StoreError, match="this is no list of maintained tables"):
+            run(*LOG)
+
+
+def test_a_table_that_somebody_else_has_written_to_is_left_alone_and_said_so(run, rows, table) -> None:
+    run(*LOG[:2])
+    write_deltalake(table(), pa.table({"id": pa.array([8], pa.int32()), "a": pa.array([8], pa.int32())}), mode="append")
+    done = run(*LOG)
+    assert "another program has written to it (WRITE, version 1)" in done.tables["d.t"].verdict
+    assert rows() == [(1, 10), (2, 20), (3, 30), (8, 8)]
+
+
+def test_a_table_may_be_compacted_and_its_directory_removed(run, rows, table, tmp_path) -> None:
+    run(*LOG[:2])
+    run(*LOG[:3])
+    table().optimize.compact()
+    table().create_checkpoint()
+    assert run(*LOG).tables["d.t"].is_exact
+    assert rows() == sorted(ROWS.items())
+    shutil.rmtree(tmp_path / "lake" / "d.t")
+    assert run(*LOG).tables["d.t"].is_exact
+    assert rows() == sorted(ROWS.items())
+
+
+@pytest.mark.parametrize("kind", ["current", "history"])
+def test_processes_that_are_killed_at_any_time_leave_each_change_once(request, tmp_path, rows, table, kind) -> None:
+    steps: list[Item] = [CREATED]
+    program = Path(sysconfig.get_path("scripts")) / "ibbmaster"
+    command = [str(program), "lake", "maintain", str(tmp_path / "log"), "--to", f"delta://{tmp_path / 'lake'}"]
+    killed = 0
+    for number in range(request.config.getoption("--maintain-kills")):
+        steps += [[inserted(of(), [2 * number, 0], [2 * number + 1, 0])], [updated(of(), ([number, 0], [number, 1]))]]
+        shutil.rmtree(tmp_path / "log", ignore_errors=True)
+        write_log(tmp_path / "log", *steps)
+        with subprocess.Popen([*command, "--as", kind], stdout=subprocess.DEVNULL) as process:
+            try:
+                process.wait(timeout=random.uniform(0.3, 3))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                killed += 1
+    print(f"{killed} killed")
+    maintain(str(tmp_path / "log"), f"delta://{tmp_path / 'lake'}", kind=kind)
+    count = request.config.getoption("--maintain-kills")
+    found = [row for row in table().to_pyarrow_table().to_pylist() if row.get("_is_current", True)]
+    assert sorted((row["id"], row["a"]) for row in found) == [(one, int(one < count)) for one in range(2 * count)]
+    if kind == "history":
+        assert len(table().to_pyarrow_table()) == 3 * count
