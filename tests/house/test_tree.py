@@ -37,6 +37,9 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("kernel/rows.py", "kernel/warm.py"),
     ),
     "fold/test_fast_folding.py": ("kernel/row_changes.py",),
+    "printing/test_fast_lines.py": (
+        *("kernel/lines.py", "printing/json_format.py", "printing/line_columns.py", "printing/side_texts.py"),
+    ),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
@@ -49,6 +52,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/continuing.py", "classic/following.py", "classic/stored_file.py"),
+    "streaming/test_changed_blocks.py": ("kernel/changing.py",),
     "streaming/test_parts_of_logs.py": ("streaming/framing_state.py",),
     "streaming/test_source.py": (
         *("streaming/block.py", "streaming/buffers.py", "streaming/framed_block.py"),
@@ -107,8 +111,13 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("lake/maintain/delta.py", "lake/maintain/table_list.py", "lake/maintain/rows.py"),
         *("lake/maintain/source.py", "lake/maintain/state.py"),
     ),
-    "lake/test_one_certainty.py": ("lake/folded.py",),
-    "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
+    "lake/test_one_certainty.py": ("lake/folded.py", "lake/spark_changes.py"),
+    # Both engines through one command, and what they say beside each other.
+    "lake/test_arrow_snapshots.py": ("lake/arrow_changes.py", "lake/replay.py"),
+    "cli/test_lake.py": (
+        *("lake/exporting.py", "log/group_content.py"),
+        "lake/spreading.py",
+    ),
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
     # Each way to read, over the same logs: what counts is that none of them has an answer of its own.
     "spark/test_every_path.py": ("spark/live_schema.py",),

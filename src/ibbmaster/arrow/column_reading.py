@@ -17,6 +17,7 @@ PLAIN_SCALE = 6  # with more digits Arrow writes small decimals as 1E-7
 CASTS = {("int", "bigint"), ("float", "double")}
 INTEGER_DIGITS = {"int": 10, "bigint": 19}
 UTF8_CHARSETS = ("utf8mb4", "utf8mb3")
+OF_NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.BIT, ValueKind.ENUM, ValueKind.SET)
 SHOWN = {  # values that the kernel writes as text, and how many bytes they have
     ValueKind.UUID: (TextOp.UUID, UUID_SIZE),
     ValueKind.INET4: (TextOp.INET4, INET4_SIZE),
@@ -117,6 +118,17 @@ def raw_reading_of(column: Column) -> Reading:
     if size is None:
         return Reading(RowOp.RAW_PREFIXED, kind.length_size(column), 0, "value")
     return Reading(RowOp.RAW_FIXED, size, 0, "value")
+
+
+def line_reading_of(column: Column) -> Reading:
+    """How the values of a column are read that become pieces of a line: most stay where they are.
+
+    Raises:
+        ValueError: values of this type cannot be read at all.
+    """
+    if column.kind in OF_NUMBERS:
+        return reading_of(column, "string")
+    return raw_reading_of(column)
 
 
 def can_cast(found: str, wanted: str) -> bool:

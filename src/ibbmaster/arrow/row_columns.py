@@ -475,7 +475,7 @@ class RowColumns:
         found: list[object] = []
         for place, value in enumerate(encoded.dictionary):
             try:
-                found.append(cells.read(_raw(value.as_py(), reading), 0)[0])
+                found.append(cells.read(raw_value(value.as_py(), reading), 0)[0])
             except (ValueError, OverflowError) as error:
                 row = rows.start + encoded.indices.index(place).as_py()
                 undecodable = UndecodableError(self._table, cells.column.name, cells.column.type_name, str(error))
@@ -483,7 +483,7 @@ class RowColumns:
         return pa.array(found, arrow_type(cells.type)).take(encoded.indices)
 
 
-def _raw(value: Any, reading: Reading) -> bytes:
+def raw_value(value: Any, reading: Reading) -> bytes:
     """A value as the bytes of an image."""
     if reading.what == "code":
         return int(value).to_bytes(reading.first, "little", signed=value < 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,8 +129,10 @@ class RowTables:
         zero_dates: ZeroDates,
         *,
         completes_keys: bool = False,
+        reading: Callable[[Column], Reading] = text_reading_of,
     ) -> None:
         self._completes_keys = completes_keys
+        self._reading = reading
         self._fields = fields
         self._shape = shape
         self._reader = reader
@@ -249,7 +252,7 @@ class RowTables:
                 self.steps = _longer(self.steps)
             try:
                 if self._fields is None:
-                    step = _text_step(column, 2 * number)
+                    step = _step(self._reading(column), 2 * number)
                 elif number in cells:
                     step = _step(cells[number].reading, cells[number].slot)
                 else:
@@ -269,10 +272,6 @@ def _step(reading: Reading, slot: int) -> Step:
 def _skipping(reading: Reading) -> Step:
     op = RowOp.SKIP_PREFIXED if reading.op == RowOp.RAW_PREFIXED else RowOp.SKIP_FIXED
     return op, 0, 0, 0, size_of(reading)
-
-
-def _text_step(column: Column, slot: int) -> Step:
-    return _step(text_reading_of(column), slot)
 
 
 def _longer(array: Any) -> Any:

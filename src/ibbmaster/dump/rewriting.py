@@ -66,11 +66,19 @@ class LogPositions(NamedTuple):
     last: int
 
 
+class Made(NamedTuple):
+    """How events are made those of a traditional file."""
+
+    log_pos_rule: LogPosRule
+    has_checksums: bool
+
+
 class Selection(NamedTuple):
     """What goes out of a log: all events but some, each after `prefix`; and how they are changed.
 
     They go out as an engine binlog has them; with `is_stored` as a traditional file has them,
-    BINLOG_CHECKPOINT between groups too, and their `log_positions` are counted.
+    BINLOG_CHECKPOINT between groups too; with `made` as a file would have them that is made of them.
+    In both cases their `log_positions` are counted.
     """
 
     leaves_out_annotate: bool
@@ -78,6 +86,7 @@ class Selection(NamedTuple):
     prefix: bytes
     log_positions: LogPositions | None = None
     is_stored: bool = False
+    made: Made | None = None
 
     def behind(self, log_positions: LogPositions | None) -> Selection:
         """The same after a block that ends at these positions."""
@@ -116,6 +125,9 @@ class Rewriter:
         )
         #: `begin_group` has to be called.
         self.counts_borders = self._log_pos_rule is not LogPosRule.STORED
+        #: Events become those of a traditional file.
+        self.makes_events = not self.only_selects and not profile.sends_files and self._replaces_none
+        self._made = Made(self._log_pos_rule, self._has_checksums) if self.makes_events else None
         self._selections: dict[bytes, Selection] = {}  # by prefix, where positions are not counted
 
     def begin_stored_file(self, size: int, *, has_checksums: bool) -> None:
@@ -143,7 +155,7 @@ class Rewriter:
 
     def selection(self, prefix: bytes) -> Selection | None:
         """What becomes of events, for code that does it elsewhere; None where more than a choice is to be made."""
-        if not self._replaces_none or self.position < self.send_from or not (self.only_selects or self._sends_files):
+        if not self._replaces_none or self.position < self.send_from:
             return None
         if (known := self._selections.get(prefix)) is not None:
             return known
@@ -153,6 +165,7 @@ class Rewriter:
             prefix,
             None if self.only_selects else LogPositions(self.position, self.last_position),
             self._sends_files,
+            self._made,
         )
         if self.only_selects:
             self._selections[prefix] = selection

@@ -297,6 +297,11 @@ class DumpSession:
         self.is_inside_group = True
 
     @property
+    def makes_events(self) -> bool:
+        """Whether what goes out are events that a traditional file would have, made of those of the log."""
+        return self._rewriter.makes_events
+
+    @property
     def selection(self) -> Selection | None:
         """How groups may be framed elsewhere from here on, reported by `receive_block`; None if they may not.
 

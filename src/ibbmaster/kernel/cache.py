@@ -64,6 +64,7 @@ class KernelSet(StrEnum):
     EXPORT = "export"  # pages become traditional files
     VERIFY = "verify"  # pages are checked
     READ = "read"  # events and rows become columns, for Spark
+    PRINT = "print"  # rows become lines of text
     SELECT = "select"  # rows become answers
 
 

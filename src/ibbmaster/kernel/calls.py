@@ -15,10 +15,12 @@ if TYPE_CHECKING:
         Checking,
         Collecting,
         Decoded,
+        DecodedRows,
         FileRange,
         Framing,
         KeptChanges,
         KnownTables,
+        LinePlan,
         Numbers,
         Roles,
         Sending,
@@ -46,6 +48,9 @@ class Kernels(Protocol):
         self, file: int, socket: int, nodes: Numbers, pages: Bytes, framing: Framing, sending: Sending
     ) -> int: ...
     def frame_bytes(self, source: Bytes, start: int, end: int, framing: Framing) -> tuple[int, int]: ...
+    def change_packets(
+        self, source: Bytes, size: int, state: Numbers, numbers: Numbers, roles: Roles, out: Bytes
+    ) -> tuple[int, int]: ...
     def renumber(self, out: Bytes, size: int, first: int, delta: int) -> None: ...
 
     # traditional files
@@ -115,6 +120,22 @@ class Kernels(Protocol):
     def collect_changes(
         self, data: Bytes, events: Numbers, state: Numbers, known: ChangedTables, changes: KeptChanges
     ) -> int: ...
+
+    # columns to lines
+    def write_heads(
+        self,
+        groups: Numbers,
+        note_offsets: Numbers,
+        notes: Bytes,
+        first: int,
+        count: int,
+        steps: Numbers,
+        store: Bytes,
+        head: int,
+        offsets: Numbers,
+        out: Bytes,
+    ) -> int: ...
+    def write_lines(self, data: Bytes, state: Numbers, plan: LinePlan, rows: DecodedRows, out: Bytes) -> int: ...
 
     # answers
     def write_rows(

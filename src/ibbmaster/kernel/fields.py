@@ -496,6 +496,95 @@ class RowStatus(IntEnum):
     MANY_TABLES = 6  # the hash table of those that the group has named is half full
 
 
+class LineOp(IntEnum):
+    """What a step of a line writes after its text."""
+
+    TEXT = 0  # nothing
+    HEAD = 1  # what is the same in all lines of a group: number of the head
+    NUMBER = 2  # which line of its group it is, counted on
+    GTID = 3  # of the group, in heads alone, as are the next ones
+    MOMENT = 4  # when it was committed, as 2026-01-31T12:00:00Z
+    GROUP = 5  # one of `GroupColumn`
+    NOTE = 6  # what is known of the group besides
+    SIDE = 7  # a text that was made before, also for NULL: which of them
+    INTEGER = 8  # whether it has a sign
+    DECIMAL = 9  # digits, scale
+    DATE = 10
+    DATETIME = 11  # digits of a second
+    TIMESTAMP = 12  # the same
+    TIME = 13  # the same
+    UUID = 14  # bytes
+    INET4 = 15  # the same
+    INET6 = 16  # the same
+    UTF8 = 17  # as a string of JSON has it
+    LETTERS = 18  # single bytes: where their 256 texts begin among the choices
+    BASE64 = 19  # bytes that it is filled up to
+    CHOICE = 20  # where its texts begin among the choices, and how many there are
+
+
+class LineColumn(IntEnum):
+    """Columns of the steps of lines. Their texts are in the store; NULL has neither OPENING nor CLOSING."""
+
+    OP = 0
+    START = 1  # of the text in front
+    SIZE = 2
+    SLOT = 3  # of the value
+    IS_AFTER = 4  # whether it is in the row after
+    FIRST = 5  # arguments
+    SECOND = 6
+    OPENING = 7  # of the text before a value
+    OPENING_SIZE = 8
+    CLOSING = 9  # of the text after it
+    CLOSING_SIZE = 10
+    COLUMNS = 11
+
+
+class LineField(IntEnum):
+    """Places in the state of a writing of lines."""
+
+    ROW = 0  # the next one
+    ROWS = 1  # the first that is not wanted
+    OUT = 2  # bytes in the output
+    GROUP = 3  # of the line before; -1 for none
+    NUMBER = 4  # lines that this group has
+    GROUPS = 5  # that have heads
+    STEP = 6  # whose value is for the reference
+    NULL_START = 7  # of what stands for NULL, in the store
+    NULL_SIZE = 8
+    SIDE_ROW = 9  # where the texts begin that were made before
+    SIZE = 10
+
+
+class LineStatus(IntEnum):
+    """Why a writing of lines stopped."""
+
+    END = 0  # of the rows
+    FULL = 1  # the next line has no room
+    FALLBACK = 2  # a value is for the reference
+
+
+class LinePlan(NamedTuple):
+    """How lines are written."""
+
+    programs: Numbers  # the first step and how many, for each kind of row event
+    steps: Numbers  # see LineColumn
+    store: Bytes  # of texts
+    choices: Numbers  # where a text begins in the store, and its bytes; -1: there is none
+    head_offsets: Numbers  # of each head, group after group
+    heads: Bytes
+    side_offsets: Numbers  # a row for each column of texts that were made before
+    sides: Bytes
+
+
+class DecodedRows(NamedTuple):
+    """What `decode_rows` has left."""
+
+    values: Numbers
+    valid: Bytes
+    row_groups: Numbers
+    row_kinds: Numbers
+
+
 class KeyOp(IntEnum):
     """How the stored bytes of a value become a part of a key. The reference: `ibbmaster.fold.stored`."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.changing import ChangeOf, change_packets
 from ibbmaster.kernel.checking import check_table
 from ibbmaster.kernel.classic_framing import ClassicField, frame_classic
 from ibbmaster.kernel.classic_groups import collect_classic_groups
@@ -31,6 +32,7 @@ from ibbmaster.kernel.fields import (
     Collecting,
     Conversion,
     Decoded,
+    DecodedRows,
     EventColumn,
     Field,
     FileRange,
@@ -42,6 +44,9 @@ from ibbmaster.kernel.fields import (
     KeyColumn,
     KnownTables,
     LayoutColumn,
+    LineColumn,
+    LineField,
+    LinePlan,
     MapColumn,
     NodeColumn,
     NodeScan,
@@ -58,6 +63,7 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.kernel.framing import frame_bytes, renumber
 from ibbmaster.kernel.groups import frame_node, frame_table, skip_table
+from ibbmaster.kernel.lines import write_heads, write_lines
 from ibbmaster.kernel.node_search import find_nodes
 from ibbmaster.kernel.placing import place_groups
 from ibbmaster.kernel.pump import pump, pump_nodes
@@ -69,6 +75,7 @@ from ibbmaster.kernel.texts import write_texts
 
 __all__ = [
     "STEPS",
+    "change_packets",
     "check_table",
     "collect_changes",
     "collect_classic_groups",
@@ -94,6 +101,8 @@ __all__ = [
     "renumber",
     "skip_table",
     "warm_up",
+    "write_heads",
+    "write_lines",
     "write_rows",
     "write_texts",
 ]
@@ -177,6 +186,11 @@ def _pump_classic() -> None:
     pump_classic(-1, -1, _bytes(PAGE), _classic_framing(), _roles(), _sending())
 
 
+def _change() -> None:
+    state = np.zeros(int(ChangeOf.SIZE), dtype=np.int64)
+    change_packets(_bytes(64), 0, state, _skips(), _roles(), _bytes(64))
+
+
 def _convert() -> None:
     numbers = np.zeros(int(Conversion.SIZE), dtype=np.int64)
     source = np.frombuffer(bytes(PAGE), dtype=np.uint8)  # not writable, as what is read from files
@@ -226,6 +240,19 @@ def _decode() -> None:
     decode_rows(source, events[:0], np.zeros(int(RowField.SIZE), dtype=np.int64), known, decoded)
 
 
+def _lines() -> None:
+    source = np.frombuffer(bytes(64), dtype=np.uint8)  # not writable, as collected events
+    groups, steps = (
+        np.zeros((1, GroupColumn.COLUMNS), dtype=np.int64),
+        np.zeros((1, LineColumn.COLUMNS), dtype=np.int64),
+    )
+    numbers, pairs = np.zeros(2, dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
+    write_heads(groups[:0], numbers, _bytes(64), 0, 0, steps, _bytes(64), 0, numbers, _bytes(64))
+    plan = LinePlan(pairs, steps, _bytes(64), pairs, numbers, _bytes(64), pairs, _bytes(64))
+    rows = DecodedRows(np.zeros((2, 1), dtype=np.int64), np.zeros((2, 1), dtype=np.uint8), numbers, numbers)
+    write_lines(source, np.zeros(int(LineField.SIZE), dtype=np.int64), plan, rows, _bytes(256))
+
+
 def _answer() -> None:
     source = np.frombuffer(bytes(64), dtype=np.uint8)  # not writable, as a mapped file
     numbers, pairs = np.zeros(2, dtype=np.int64), np.zeros((1, 2), dtype=np.int64)
@@ -262,11 +289,12 @@ def _changes() -> None:
 
 
 STEPS: dict[KernelSet, tuple[Callable[[], None], ...]] = {  # each calls some kernels once, for arguments as they come
-    KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes, _find_nodes, _frame_classic, _pump_classic),
+    KernelSet.SERVE: (_frame_groups, _frame, _pump, _pump_nodes, _find_nodes, _frame_classic, _pump_classic, _change),
     KernelSet.IMPORT: (_convert,),
     KernelSet.EXPORT: (_place,),
     KernelSet.VERIFY: (_check,),
     KernelSet.READ: (_collect, _decode),
+    KernelSet.PRINT: (_collect, _decode, _lines),
     KernelSet.SELECT: (_answer, _collect, _changes),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
-from typing import Protocol, TypeGuard, runtime_checkable
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import ReadDisk
@@ -113,7 +113,7 @@ class PagedEventGroups(FramedEventGroups, Protocol):
 
 @runtime_checkable
 class PassedGroups(EventGroups, Protocol):
-    """Groups of another reader, of which some come as they are: what stands between a reader of files and a dump."""
+    """Groups of another reader, or what becomes of them: what stands between a reader of files and a dump."""
 
     @property
     def files(self) -> FramedEventGroups | None:
@@ -121,7 +121,11 @@ class PassedGroups(EventGroups, Protocol):
 
     @property
     def files_end(self) -> LogPosition | None:
-        """Each group of the files that begins before this place comes, as it is; None: all do."""
+        """Each group of the files that begins before this place comes; None: all do."""
+
+    @property
+    def changes(self) -> tuple[Any, ...]:
+        """The stages that change each group of the files before it comes, in their order."""
 
 
 def files_of(groups: EventGroups) -> FramedEventGroups | None:
@@ -132,6 +136,11 @@ def files_of(groups: EventGroups) -> FramedEventGroups | None:
 def files_end_of(groups: EventGroups) -> LogPosition | None:
     """As `PassedGroups.files_end`, of any groups."""
     return groups.files_end if are_passed(groups) else None
+
+
+def changes_of(groups: EventGroups) -> tuple[Any, ...]:
+    """As `PassedGroups.changes`, of any groups."""
+    return groups.changes if are_passed(groups) else ()
 
 
 def are_framed(groups: EventGroups) -> TypeGuard[FramedEventGroups]:

@@ -14,7 +14,16 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, ReadPlan, files_end_of, files_of
+from ibbmaster.log.interface import (
+    EventGroups,
+    LogEngine,
+    LogFile,
+    OnFault,
+    ReadPlan,
+    changes_of,
+    files_end_of,
+    files_of,
+)
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.player.pace import Pace
 from ibbmaster.player.repeated_log import RepeatedLog
@@ -207,7 +216,7 @@ class PlayedLog(LogEngine):
         return self._end
 
     def has_after(self, position: LogPosition) -> bool:
-        """Whether a group behind a place between groups is logged by now.
+        """Whether a group after a place between groups is logged by now.
 
         Raises:
             IbbMasterError: the recording cannot be read on.
@@ -284,6 +293,7 @@ class PlayedGroups(EventGroups):
         self._log = log
         self._groups = groups
         self.files = files_of(groups)
+        self.changes = changes_of(groups)
 
     @property
     def files_end(self) -> LogPosition | None:

@@ -9,12 +9,13 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import StoreError
 from ibbmaster.printing.json_lines import UNSEEN
 
-HELD_MAX = 16 << 20  # bytes of a group's text in memory; what is more is in a temporary file
+HELD_MAX = 64 << 20  # bytes of a group's text in memory; what is more is in a temporary file
 PIECE_SIZE = 1 << 20
 OBEYED = re.compile(f"[\0-\x08\x0b-\x1f]|{UNSEEN.pattern}")  # all but tab and line feed
 
@@ -26,23 +27,39 @@ class GroupOutput:
         self._target = target
         self._is_seen = target.isatty()
 
-    def write(self, pieces: Iterable[bytes]) -> None:
-        """Write a group; nothing of it where making its text fails.
+    def write(self, pieces: Iterable[Buffer]) -> None:
+        """Write a group; nothing of it where making its text fails. Pieces must stay as they are until then.
 
         Raises:
             BrokenPipeError: its reader has closed it.
             OSError: it cannot be written.
         """
-        with tempfile.SpooledTemporaryFile(HELD_MAX) as held:
+        with contextlib.ExitStack() as stack:
+            held: list[Buffer] = []
+            size, spool = 0, None
             for piece in pieces:
-                held.write(piece)
-            held.seek(0)
-            while piece := held.read(PIECE_SIZE):
-                self._target.write(shown(piece) if self._is_seen else piece)
+                size += len(piece)
+                if size > HELD_MAX and spool is None:
+                    spool = stack.enter_context(tempfile.TemporaryFile())
+                    spool.writelines(held)
+                    held.clear()
+                if spool is None:
+                    held.append(piece)
+                else:
+                    spool.write(piece)
+            for piece in held if spool is None else _read(spool):
+                self._target.write(shown(bytes(piece)) if self._is_seen else piece)
 
     def flush(self) -> None:
         """Let readers see all that was written."""
         self._target.flush()
+
+
+def _read(spool: IO[bytes]) -> Iterator[bytes]:
+    """All that a file has, from its begin on."""
+    spool.seek(0)
+    while piece := spool.read(PIECE_SIZE):
+        yield piece
 
 
 def shown(data: bytes) -> bytes:

@@ -15,6 +15,7 @@ from ibbmaster.log.interface import (
     LogFile,
     OnFault,
     ReadPlan,
+    changes_of,
     files_end_of,
     files_of,
 )
@@ -40,8 +41,9 @@ class StagedGroups(EventGroups):
         self._groups = groups
         self._stages = stages
         self._span = span
-        is_whole = not stages and (span is None or not span.groups.starts)
+        is_whole = span is None or not span.groups.starts
         self.files: FramedEventGroups | None = files_of(groups) if is_whole else None
+        self.changes = (*changes_of(groups), *stages)
 
     @property
     def position(self) -> LogPosition:
@@ -107,6 +109,11 @@ class StagedLog(LogEngine):
         self._span = span
         self._renaming: list[GtidTransform] = [stage for stage in stages if isinstance(stage, GtidTransform)]
         self.checksum_algorithm: ChecksumAlgorithm | None = getattr(log, "checksum_algorithm", None)
+
+    @property
+    def span(self) -> LogSpan | None:
+        """The part of the log that is there; None for all of it."""
+        return self._span
 
     def close(self) -> None:
         self._log.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ class Block:
         "is_inside_event",
         "log_positions",
         "sequence_after",
+        "stored_gtids",
     )
 
     def __init__(
@@ -52,6 +53,7 @@ class Block:
         before: Mark,
         after: Mark,
         gtids: tuple[Gtid, ...] = (),
+        stored_gtids: tuple[Gtid, ...] | None = None,
         head: bytes | None = None,
         is_inside_event: bool = False,
         log_positions: LogPositions | None = None,
@@ -64,6 +66,7 @@ class Block:
         self.before = before  # where it begins
         self.after = after
         self.gtids = gtids  # the last one of each (domain, server) pair whose group begins here
+        self.stored_gtids = gtids if stored_gtids is None else stored_gtids  # of the same groups, as the log has them
         self.head = head  # of the log where it begins, if known: enough to say which group that is
         self.is_inside_event = is_inside_event  # a part of an event has gone out, and the rest has not
         self.log_positions = log_positions  # after it, where they are counted
@@ -122,11 +125,21 @@ def check_continues(block: Block, at: Mark) -> None:
 
 def one_skipped(blocks: list[Block]) -> Block:
     """Blocks without packets that follow each other, as one."""
-    last = {(gtid.domain_id, gtid.server_id): gtid for block in blocks for gtid in block.gtids}
     first = blocks[0]
     return Block(
-        b"", None, 0, before=first.before, after=blocks[-1].after, gtids=tuple(last.values()), head=first.head or b""
+        b"",
+        None,
+        0,
+        before=first.before,
+        after=blocks[-1].after,
+        gtids=_last_of_pairs(gtid for block in blocks for gtid in block.gtids),
+        stored_gtids=_last_of_pairs(gtid for block in blocks for gtid in block.stored_gtids),
+        head=first.head or b"",
     )
+
+
+def _last_of_pairs(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
+    return tuple({(gtid.domain_id, gtid.server_id): gtid for gtid in gtids}.values())
 
 
 def joined(pieces: list[Block]) -> Block:

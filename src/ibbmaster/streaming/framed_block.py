@@ -66,6 +66,7 @@ def renumbered(block: Block, was: int, sequence: int, *, kernels: Kernels, pool:
         before=block.before,
         after=block.after,
         gtids=block.gtids,
+        stored_gtids=block.stored_gtids,
         head=block.head,
         is_inside_event=block.is_inside_event,
         log_positions=block.log_positions,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.log.interface import EventGroups, are_paged, files_end_of, files_of
+from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_paged, changes_of, files_end_of, files_of
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:
+    from ibbmaster.dump.session import DumpSession
+    from ibbmaster.kernel.calls import Kernels
     from ibbmaster.streaming.block_cache import BlockCache
     from ibbmaster.streaming.block_maker import BlockMaker
 
@@ -38,7 +41,7 @@ class SharedBlocks:
         if self._cache is not None:
             self._cache.clear()
 
-    def maker(self, groups: EventGroups) -> tuple[BlockMaker, BlockCache] | None:
+    def maker(self, groups: EventGroups, session: DumpSession) -> tuple[BlockMaker, BlockCache] | None:
         """Who makes blocks from the files of these groups, and where they are kept; None where that cannot be done."""
         ready, files = kernels(), files_of(groups)
         if ready is None or files is None:
@@ -47,12 +50,25 @@ class SharedBlocks:
 
         if self._cache is None:
             self._cache = BlockCache()
-        find_end = partial(files_end_of, groups)
-        if are_paged(files):
-            from ibbmaster.streaming.page_blocks import PageBlocks
+        maker = _maker_of(files, partial(files_end_of, groups), self._cache, ready)
+        changes = changes_of(groups)
+        if not changes and not session.makes_events:
+            return maker, self._cache
+        from ibbmaster.streaming.changed_blocks import ChangedBlocks, is_changed_in_blocks
 
-            return PageBlocks(files, self._cache, ready, find_end), self._cache
-        assert isinstance(files, ClassicGroups)
-        from ibbmaster.streaming.classic_blocks import ClassicBlocks
+        if not all(map(is_changed_in_blocks, changes)):
+            return None
+        return ChangedBlocks(maker, changes, self._cache, ready), self._cache
 
-        return ClassicBlocks(files, self._cache, ready, find_end), self._cache
+
+def _maker_of(
+    files: FramedEventGroups, find_end: Callable[[], LogPosition | None], cache: BlockCache, ready: Kernels
+) -> BlockMaker:
+    if are_paged(files):
+        from ibbmaster.streaming.page_blocks import PageBlocks
+
+        return PageBlocks(files, cache, ready, find_end)
+    assert isinstance(files, ClassicGroups)
+    from ibbmaster.streaming.classic_blocks import ClassicBlocks
+
+    return ClassicBlocks(files, cache, ready, find_end)

@@ -151,7 +151,7 @@ class BlockSource:
     # Blocks that a maker makes
 
     def _ready_maker(self) -> BlockMaker | None:
-        if self._maker is None and (found := self._shared.maker(self._groups)) is not None:
+        if self._maker is None and (found := self._shared.maker(self._groups, self._session)) is not None:
             self._maker, self._cache = found
             self._cache.add_reader(self)
         return self._maker
@@ -267,7 +267,7 @@ class BlockSource:
         position = files.position
         files.check_log()
         self._at = block.after
-        self._begun += block.gtids
+        self._begun += block.stored_gtids
         if isinstance(block.after, FramingState):
             if position == block.begin:
                 inside = block.after.skip_type

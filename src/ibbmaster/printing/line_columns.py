@@ -1,0 +1,388 @@
+"""Changes of rows as lines of text, read and written by kernels; what is unusual is left to the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ibbmaster.arrow.arrays import string_array
+from ibbmaster.arrow.column_reading import line_reading_of
+from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.plan import ReadTask, row_reader
+from ibbmaster.arrow.row_columns import RowColumns, raw_value
+from ibbmaster.arrow.row_tables import RowTables
+from ibbmaster.errors import EventError, UndecodableError
+from ibbmaster.event.gtid_event import (
+    GTID_EVENT_SIZE_MIN,
+    GTID_FLAGS_OFFSET,
+    GtidEvent,
+    GtidExtraFlag,
+    GtidFlag,
+    decode_gtid_event,
+)
+from ibbmaster.event.header import TYPE_OFFSET
+from ibbmaster.event.rows.kinds.registry import value_reader
+from ibbmaster.event.statement.logged import STATEMENT_TYPES
+from ibbmaster.event.types import EventType
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.fields import (
+    ANY_TABLE,
+    KIND_BITS,
+    UPDATE_AFTER,
+    DecodedRows,
+    EventColumn,
+    LineColumn,
+    LineField,
+    LineOp,
+    LinePlan,
+    LineStatus,
+    RowField,
+    VariantColumn,
+)
+from ibbmaster.printing.content import statement_of
+from ibbmaster.printing.line_plan import LineFormat, Piece, PieceValue, Steps
+from ibbmaster.printing.side_texts import SideTexts
+
+STATEMENTS = (*STATEMENT_TYPES, EventType.XA_PREPARE)
+OUT_BYTES = 4 << 20  # in one piece
+OUT_SLACK = 1 << 12
+LARGE_BATCH = 1 << 26  # bytes of events of which few rows are written at once
+FEW_ROWS = 64
+HEAD_VALUE_MAX = 64  # bytes
+FRAMES_MAX = 256
+BODY_OFFSET = 19 + 4 + 4  # of a QUERY event, after what says who ran it and for how long
+
+
+class LineBuffers:
+    """What lines are written into: to touch memory for the first time takes as long as to write it."""
+
+    def __init__(self) -> None:
+        self._free: list[Any] = []
+        self._used: list[Any] = []
+
+    def take(self) -> Any:
+        """A buffer that is not read any more."""
+        buffer = self._free.pop() if self._free else np.empty(OUT_BYTES, dtype=np.uint8)
+        self._used.append(buffer)
+        return buffer
+
+    def reuse(self) -> None:
+        """All that were taken have been read."""
+        self._free += self._used
+        self._used.clear()
+
+
+class _Group(NamedTuple):
+    """The group that a batch ends with, for the next one."""
+
+    identity: tuple[int, ...]
+    note: str
+    head: GtidEvent
+
+
+class LineColumns(RowColumns):
+    """Makes lines of changes and statements; what it gives are buffers of lines, in place of record batches."""
+
+    READS_EVERY_COLUMN = True
+    _programs: Any  # the first step and how many, for each kind of row event
+    _program_count: int
+
+    def __init__(self, task: ReadTask, kernels: Kernels, form: LineFormat, buffers: LineBuffers) -> None:
+        self._form = form
+        self._buffers = buffers
+        self._steps = Steps()
+        self._head_steps = [self._steps.add(pieces) for pieces in form.heads()]
+        self._head_bytes = [_bytes_of(pieces) for pieces in form.heads()]
+        self._null = self._steps.text(form.null)
+        boundaries = task.versions.boundaries()
+        super().__init__(task.fields, row_reader(task), task.options.zero_dates, kernels, boundaries)
+        self.side_numbers: dict[int, int] = {}  # of columns, by their numbers in their tables
+        self._line_state = np.zeros(LineField.SIZE, dtype=np.int64)
+        self._last: _Group | None = None
+        self._heads: Any = np.zeros(0, dtype=np.uint8)
+        self._head_offsets: Any = np.zeros(1, dtype=np.int64)
+        self._frames: dict[bytes, None] = {}  # what QUERY events have that have no line
+
+    @property
+    def _no_table(self) -> int:
+        return ANY_TABLE
+
+    def _new_tables(self) -> RowTables:
+        self._programs = np.zeros((64, 2), dtype=np.int64)
+        self._program_count = 0
+        self._forced: dict[tuple[int, frozenset[int]], tuple[int, int]] = {}
+        return RowTables(None, None, self._reader, self._zero_dates, reading=line_reading_of)
+
+    def record_batches(self, batch: EventBatch) -> Iterator[Any]:
+        """The lines of a batch of events, in buffers of whole lines.
+
+        Raises:
+            EventError: an event is damaged, or a value cannot be read.
+        """
+        self._begin_groups(batch)
+        self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
+        for plain in self._plain.of(batch):
+            for start, end in self._parts(plain):
+                yield from self._in_order(plain, start, end)
+
+    # Groups and statements --------------------------------------------------------------------
+
+    def _begin_groups(self, batch: EventBatch) -> None:
+        """Write what the lines of each group of a batch have in common."""
+        self._notes = self._notes_of(batch)
+        count = len(batch.groups)
+        note_offsets = np.zeros(count + 1, dtype=np.int64)
+        for group, note in self._notes.items():
+            note_offsets[group + 1] = len(note)
+        np.cumsum(note_offsets, out=note_offsets)
+        notes = "".join(note for _, note in sorted(self._notes.items())).encode()
+        room = sum(self._head_bytes) * count + len(notes) * len(self._head_steps) + OUT_SLACK
+        if room > len(self._heads):
+            self._heads = np.empty(room, dtype=np.uint8)
+        self._head_offsets = np.zeros(len(self._head_steps) * count + 1, dtype=np.int64)
+        for number, (first, size) in enumerate(self._head_steps):
+            self._kernels.write_heads(
+                batch.groups,
+                note_offsets,
+                np.frombuffer(bytearray(notes), dtype=np.uint8) if notes else self._steps.store,
+                first,
+                size,
+                self._steps.steps,
+                self._steps.store,
+                number,
+                self._head_offsets,
+                self._heads,
+            )
+
+    def _notes_of(self, batch: EventBatch) -> dict[int, str]:
+        """What is noted of the groups of a batch; the last one is kept for the next batch."""
+        notes: dict[int, str] = {}
+        if self._last is not None and self._last.identity == batch.identity(0):
+            notes[0] = self._last.note
+        firsts = np.flatnonzero(batch.events[:, EventColumn.NUMBER] == 0)
+        for number, group, commit_id in _unusual(batch, firsts):
+            if commit_id is None:
+                head = self._head(batch, number)
+                notes[group] = self._form.note(head.commit_id, head.xid)
+            else:
+                notes[group] = self._form.note(commit_id, None)
+        last = len(batch.groups) - 1
+        if len(firsts) and int(batch.events[firsts[-1], EventColumn.GROUP]) == last:
+            self._last = _Group(batch.identity(-1), notes.get(last, ""), self._head(batch, int(firsts[-1])))
+        self._whole, self._firsts = batch, firsts
+        return notes
+
+    @staticmethod
+    def _head(batch: EventBatch, number: int) -> GtidEvent:
+        with batch.naming_group(number):
+            return decode_gtid_event(batch.event(number))
+
+    def _head_of(self, batch: EventBatch, group: int) -> GtidEvent:
+        """The GTID event of a group, which may be in a batch before."""
+        if self._last is not None and batch.identity(group) == self._last.identity:
+            return self._last.head
+        place = int(np.searchsorted(self._whole.events[self._firsts, EventColumn.GROUP], group))
+        return self._head(self._whole, int(self._firsts[place]))
+
+    def _in_order(self, batch: EventBatch, start: int, end: int) -> Iterator[Any]:
+        """Rows and statements of some events, as they follow each other."""
+        types = batch.data[batch.events[start:end, EventColumn.START] + TYPE_OFFSET]
+        for statement in (start + np.flatnonzero(np.isin(types, STATEMENTS))).tolist():
+            event = batch.event(statement)
+            body = event[BODY_OFFSET:]
+            if event[TYPE_OFFSET] == EventType.QUERY and body in self._frames:
+                continue
+            line = self._statement_line(batch, statement, event)
+            if line is None:
+                if len(self._frames) < FRAMES_MAX:
+                    self._frames[body] = None
+                continue
+            yield from self._of_part(replace(batch, events=batch.events[start:statement]))
+            yield self._numbered(batch, statement, *line)
+            start = statement + 1
+        yield from self._of_part(replace(batch, events=batch.events[start:end]))
+
+    def _statement_line(self, batch: EventBatch, number: int, event: bytes) -> tuple[int, str] | None:
+        """The head of the line of a statement, and what it has after its number; None: it has no line."""
+        head = self._head_of(batch, int(batch.events[number, EventColumn.GROUP]))
+        with batch.naming_group(number):
+            statement = statement_of(event, head)
+        return None if statement is None else self._form.statement(statement, is_ddl=bool(head.flags & GtidFlag.DDL))
+
+    def _numbered(self, batch: EventBatch, number: int, head: int, text: str) -> bytes:
+        """A line with its number."""
+        group = int(batch.events[number, EventColumn.GROUP])
+        identity = batch.identity(group)
+        first, count = self._last_rows
+        count = count if first == identity else 0
+        self._last_rows = identity, count + 1
+        start, end = self._head_offsets[(place := head * len(batch.groups) + group) : place + 2].tolist()
+        return bytes(self._heads[start:end]) + f"{count}{text}".encode()
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
+        """All rows at once; of large ones a few, for what the reference makes of their values."""
+        if len(batch.data) <= LARGE_BATCH:
+            yield 0, count
+            return
+        start = 0
+        while start < count:
+            end = min(start + FEW_ROWS, count)
+            if end < count and self._row_kinds[end] & (1 << KIND_BITS) - 1 == UPDATE_AFTER:
+                end += 1
+            yield start, end
+            start = end
+
+    def _flush(self, batch: EventBatch) -> Iterator[Any]:
+        count = int(self._state[RowField.ROWS])
+        if not count:
+            return
+        self._add_programs()
+        for start, end in self._portions(batch, count):
+            yield from self._lines(batch, start, end)
+        self._valid[::2, :count] = 0
+        self._state[RowField.ROWS] = 0
+
+    def _add_programs(self) -> None:
+        """Know what the lines of each kind of row event have."""
+        for variant in range(self._program_count, self._tables.variant_count):
+            if variant == len(self._programs):
+                self._programs = np.concatenate([self._programs, np.zeros_like(self._programs)])
+            self._programs[variant] = self._steps.add(self.pieces(variant))
+        self._program_count = self._tables.variant_count
+
+    def pieces(self, variant: int, forced: Collection[int] = ()) -> list[Piece]:
+        """What the lines of a kind of row event have; columns in `forced` are written by the reference."""
+        decoder = self._tables.decoders[self._tables.variants[variant, VariantColumn.MAP]]
+        assert decoder is not None
+        table = decoder.schema
+        if len({column.name for column in table.columns}) < len(table.columns):
+            raise EventError(f"{table.name}: two of its columns have the same name")
+        before, after = (_numbers_of(bits) for bits in self._tables.presents[2 * variant : 2 * variant + 2])
+        kind = int(self._tables.variants[variant, VariantColumn.KIND])
+        found = []
+        for piece in self._form.line(table, kind, before, after):
+            if piece.column in forced or piece.written.op == LineOp.SIDE:
+                side = self.side_numbers.setdefault(piece.column, len(self.side_numbers))
+                piece = piece._replace(written=PieceValue(LineOp.SIDE, side))
+            found.append(piece)
+        return found
+
+    def sides_of(self, variant: int) -> list[int]:
+        """The columns that the reference writes for a kind of row event."""
+        first, count = self._programs[variant].tolist()
+        steps = self._steps.steps[first : first + count]
+        return sorted(set((steps[steps[:, LineColumn.OP] == LineOp.SIDE, LineColumn.SLOT] // 2).tolist()))
+
+    def program(self, variant: int, forced: frozenset[int]) -> tuple[int, int]:
+        """The steps of the lines of a kind of row event, with columns that are written by the reference."""
+        if (variant, forced) not in self._forced:
+            self._forced[variant, forced] = self._steps.add(self.pieces(variant, forced))
+        return self._forced[variant, forced]
+
+    def texts(self, batch: EventBatch, variant: int, number: int, rows: Any) -> Any:
+        """The values of a column in some rows of a kind of row event, as the reference writes them, in UTF-8.
+
+        Raises:
+            EventError: one of them cannot be read.
+        """
+        import pyarrow as pa
+
+        decoder = self._tables.decoders[self._tables.variants[variant, VariantColumn.MAP]]
+        assert decoder is not None
+        column, slot = decoder.schema.columns[number], 2 * number
+        reading = line_reading_of(column)
+        values, more, valid = self._values[slot, rows], self._values[slot + 1, rows], self._valid[slot, rows]
+        if reading.what == "code":
+            stored = pa.array(values, mask=valid == 0)
+        else:
+            stored = string_array(pa.binary(), batch.data, values, more, valid, self._kernels)
+        encoded = stored.dictionary_encode()
+        read = value_reader(column)
+        found = np.empty(len(encoded.dictionary) + 1, dtype=object)
+        for place, value in enumerate(encoded.dictionary):
+            try:
+                found[place] = self._form.text(column, read(raw_value(value.as_py(), reading), 0)[0]).encode()
+            except (ValueError, OverflowError) as error:
+                raise UndecodableError(decoder.schema.name, column.name, column.type_name, str(error)) from None
+        found[-1] = self._form.null.encode()
+        return found[encoded.indices.fill_null(len(found) - 1).to_numpy()]
+
+    def _lines(self, batch: EventBatch, start: int, end: int) -> Iterator[Any]:
+        """The lines of some rows."""
+        state, rows = self._line_state, DecodedRows(self._values, self._valid, self._row_groups, self._row_kinds)
+        first, count = self._last_rows
+        state[LineField.ROW], state[LineField.ROWS], state[LineField.SIDE_ROW] = start, end, start
+        state[LineField.NULL_START], state[LineField.NULL_SIZE] = self._null
+        state[LineField.GROUPS], state[LineField.GROUP] = len(batch.groups), -1
+        group = int(self._row_groups[start])
+        if batch.identity(group) == first:
+            state[LineField.GROUP], state[LineField.NUMBER] = group, count
+        sides = SideTexts(self, batch, self._programs, self._row_kinds[start:end] >> KIND_BITS, start)
+        while True:
+            out = self._buffers.take()
+            state[LineField.OUT] = 0
+            while True:
+                plan = LinePlan(
+                    sides.programs,
+                    self._steps.steps,
+                    self._steps.store,
+                    self._steps.choices,
+                    self._head_offsets,
+                    self._heads,
+                    sides.offsets,
+                    sides.data,
+                )
+                status = self._kernels.write_lines(batch.data, state, plan, rows, out)
+                if status == LineStatus.FALLBACK:
+                    sides.add(
+                        int(state[LineField.ROW]), int(self._steps.steps[state[LineField.STEP], LineColumn.SLOT]) // 2
+                    )
+                elif status == LineStatus.FULL and not state[LineField.OUT]:
+                    out = np.empty(2 * len(out), dtype=np.uint8)
+                else:
+                    break
+            yield memoryview(out)[: int(state[LineField.OUT])]
+            if status == LineStatus.END:
+                break
+        self._last_rows = batch.identity(int(state[LineField.GROUP])), int(state[LineField.NUMBER])
+
+
+def _numbers_of(bits: int) -> list[int]:
+    """The places of the bits that are set."""
+    return [number for number in range(bits.bit_length()) if bits >> number & 1]
+
+
+def _bytes_of(pieces: Sequence[Piece]) -> int:
+    """Of a head at most, without notes."""
+    return sum(len(piece.text.encode()) + HEAD_VALUE_MAX for piece in pieces)
+
+
+def _unusual(batch: EventBatch, firsts: Any) -> Iterator[tuple[int, int, int | None]]:
+    """Number and group of GTID events that say more than the GTID: the commit id, None for those that say other things.
+
+    Those, too, that the reference has to find to be damaged.
+    """
+    events, data = batch.events[firsts], batch.data
+    starts, sizes = events[:, EventColumn.START], events[:, EventColumn.SIZE]
+    is_odd = (sizes < GTID_EVENT_SIZE_MIN) | (data[starts + TYPE_OFFSET] != EventType.GTID)
+    flags = data[np.where(is_odd, 0, starts + GTID_FLAGS_OFFSET)]
+    is_odd |= flags & (GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA) != 0
+    has_commit = flags & GtidFlag.GROUP_COMMIT != 0
+    used = GTID_FLAGS_OFFSET + 1 + 8 * has_commit
+    is_odd |= used > sizes
+    extra = np.where(is_odd | (used >= sizes), 0, data[np.where(used < sizes, starts + used, 0)])
+    is_odd |= extra & (GtidExtraFlag.COMMIT_ALTER | GtidExtraFlag.ROLLBACK_ALTER) != 0
+    used += (extra != 0) + (extra & GtidExtraFlag.MULTI_ENGINE != 0) + 4 * (extra & GtidExtraFlag.THREAD_ID != 0)
+    is_odd |= used > sizes
+    groups = events[:, EventColumn.GROUP]
+    for place in np.flatnonzero(is_odd | has_commit).tolist():
+        commit_id = None
+        if not is_odd[place]:
+            at = int(starts[place]) + GTID_FLAGS_OFFSET + 1
+            commit_id = int.from_bytes(data[at : at + 8].tobytes(), "little")
+        yield int(firsts[place]), int(groups[place]), commit_id

@@ -1,0 +1,188 @@
+"""What the lines of a format are made of, as steps for kernels: texts, and values after them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ibbmaster.event.gtid_event import GtidXid
+from ibbmaster.event.rows.charset import NO_LETTER, letters_of
+from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.event.rows.kinds.net import INET4_SIZE, INET6_SIZE, UUID_SIZE
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.kernel.fields import LineColumn, LineOp
+
+UTF8_CHARSETS = ("utf8mb4", "utf8mb3")
+
+
+class PieceValue(NamedTuple):
+    """How a kernel writes the values of a column.
+
+    Attributes:
+        choices: what it chooses among, in place of FIRST; None for what is for the reference.
+    """
+
+    op: LineOp
+    first: int = 0
+    second: int = 0
+    opening: str = ""
+    closing: str = ""
+    choices: Sequence[str | None] = ()
+
+
+SIDE = PieceValue(LineOp.SIDE)  # written by the reference
+
+
+class Piece(NamedTuple):
+    """A text of a line, and what follows it: a value of the column with that number, or `written`."""
+
+    text: str = ""
+    written: PieceValue = PieceValue(LineOp.TEXT)
+    column: int = -1
+    is_after: bool = False
+
+
+class LineFormat(Protocol):
+    """What kernels have to know of a format."""
+
+    null: str  # a value that is NULL
+
+    def heads(self) -> Sequence[Sequence[Piece]]:
+        """What is the same in all lines of a group, without values."""
+
+    def note(self, commit_id: int | None, xid: GtidXid | None) -> str:
+        """What NOTE is in the heads of a group."""
+
+    def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
+        """The line of a change; its images have these columns, none where there is no image."""
+
+    def written(self, column: Column) -> PieceValue:
+        """How the kernel writes the values of a column."""
+
+    def text(self, column: Column, value: object) -> str:
+        """A value that is not NULL, as the reference has it."""
+
+    def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
+        """The line of a statement: the head that goes before its number, and what is after; None: it has no line."""
+
+
+def written_value(
+    column: Column, *, quote: str, base64: tuple[str, str], labels: Sequence[str | None] | None, letters: Any
+) -> PieceValue:
+    """How the kernel writes what most formats write alike: numbers as they are, and texts between quotes.
+
+    `letters` makes of a letter what stands for it; `labels` are the texts of an ENUM.
+    """
+    match column.kind:
+        case ValueKind.INTEGER:
+            return PieceValue(LineOp.INTEGER, int(not column.is_unsigned))
+        case ValueKind.YEAR | ValueKind.BIT:
+            return PieceValue(LineOp.INTEGER)
+        case ValueKind.DECIMAL:
+            return PieceValue(LineOp.DECIMAL, column.size, column.scale, quote, quote)
+        case ValueKind.DATE:
+            return PieceValue(LineOp.DATE, 0, 0, quote, quote)
+        case ValueKind.DATETIME | ValueKind.TIMESTAMP | ValueKind.TIME if not column.has_old_format:
+            return PieceValue(_CLOCKS[column.kind], column.scale, 0, quote, quote)
+        case ValueKind.UUID | ValueKind.INET4 | ValueKind.INET6:
+            op, size = _FIXED[column.kind]
+            return PieceValue(op, size, 0, quote, quote)
+        case ValueKind.ENUM if labels is not None:
+            return PieceValue(LineOp.CHOICE, 0, len(labels), choices=labels)
+        case ValueKind.TEXT if not column.is_compressed:
+            charset = column.charset or "utf8mb4"
+            if charset in UTF8_CHARSETS:
+                return PieceValue(LineOp.UTF8, 0, 0, quote, quote)
+            known = letters_of(charset)
+            if known is not None:
+                texts = [None if letter == NO_LETTER else letters(letter) for letter in known.ljust(256, NO_LETTER)]
+                return PieceValue(LineOp.LETTERS, 0, 0, quote, quote, texts)
+        case ValueKind.BINARY | ValueKind.GEOMETRY if not column.is_compressed:
+            is_filled = column.type == ColumnType.STRING and column.charset == "binary"
+            return PieceValue(LineOp.BASE64, column.size if is_filled else 0, 0, *base64)
+    return SIDE
+
+
+_CLOCKS = {
+    ValueKind.DATETIME: LineOp.DATETIME,
+    ValueKind.TIMESTAMP: LineOp.TIMESTAMP,
+    ValueKind.TIME: LineOp.TIME,
+}
+_FIXED = {
+    ValueKind.UUID: (LineOp.UUID, UUID_SIZE),
+    ValueKind.INET4: (LineOp.INET4, INET4_SIZE),
+    ValueKind.INET6: (LineOp.INET6, INET6_SIZE),
+}
+
+
+class Steps:
+    """Steps as kernels have them, with the texts they refer to; they only grow.
+
+    Attributes:
+        steps: see `LineColumn`.
+        store: the bytes of all texts.
+        choices: where each choice begins in the store, and its bytes; -1: it is for the reference.
+    """
+
+    def __init__(self) -> None:
+        self.steps: Any = np.zeros((64, LineColumn.COLUMNS), dtype=np.int64)
+        self.store: Any = np.zeros(1 << 12, dtype=np.uint8)
+        self.choices: Any = np.zeros((64, 2), dtype=np.int64)
+        self._texts: dict[str, tuple[int, int]] = {}
+        self._chosen: dict[tuple[str | None, ...], int] = {}
+        self._step_count = self._bytes = self._choice_count = 0
+
+    def add(self, pieces: Sequence[Piece]) -> tuple[int, int]:
+        """The steps of a line: the first, and how many."""
+        first = self._step_count
+        for text, written, column, is_after in _merged(pieces):
+            if self._step_count == len(self.steps):
+                self.steps = np.concatenate([self.steps, np.zeros_like(self.steps)])
+            argument = self._choices_at(written.choices) if written.choices else written.first
+            self.steps[self._step_count] = (
+                written.op,
+                *self.text(text),
+                2 * column,
+                is_after,
+                argument,
+                written.second,
+                *self.text(written.opening),
+                *self.text(written.closing),
+            )
+            self._step_count += 1
+        return first, self._step_count - first
+
+    def text(self, text: str) -> tuple[int, int]:
+        """Where a text begins in the store, and its bytes."""
+        if text not in self._texts:
+            data = text.encode()
+            while self._bytes + len(data) + 32 > len(self.store):
+                self.store = np.concatenate([self.store, np.zeros_like(self.store)])
+            self.store[self._bytes : self._bytes + len(data)] = np.frombuffer(data, dtype=np.uint8)
+            self._texts[text] = self._bytes, len(data)
+            self._bytes += len(data)
+        return self._texts[text]
+
+    def _choices_at(self, choices: Sequence[str | None]) -> int:
+        """Where some texts begin among the choices."""
+        key = tuple(choices)
+        if key not in self._chosen:
+            first = self._chosen[key] = self._choice_count
+            rows = [(0, -1) if text is None else self.text(text) for text in key]
+            while first + len(rows) > len(self.choices):
+                self.choices = np.concatenate([self.choices, np.zeros_like(self.choices)])
+            self.choices[first : first + len(rows)] = rows
+            self._choice_count += len(rows)
+        return self._chosen[key]
+
+
+def _merged(pieces: Sequence[Piece]) -> list[Piece]:
+    """The same pieces, with texts that follow each other in one."""
+    found: list[Piece] = []
+    for piece in pieces:
+        if found and found[-1].written.op == LineOp.TEXT:
+            piece = piece._replace(text=found.pop().text + piece.text)
+        found.append(piece)
+    return found
