@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 from lanes.replay import CLASSIC, as_sql, expected_tables, readable_captures
+from pyarrow import parquet
 
 from ibbmaster.arrow.plan import find_shape
 from ibbmaster.cli.main import main
@@ -34,6 +35,8 @@ from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event, make_gtid_event
 
+BOTH = ("snapshot", "count", "stats", "find")  # jobs that both engines do
+
 
 @pytest.fixture
 def lake(spark, monkeypatch, capsys):
@@ -48,8 +51,9 @@ def lake(spark, monkeypatch, capsys):
 
     monkeypatch.setattr("ibbmaster.lake.session.open_session", lambda master, **options: Shared())
 
-    def run(*arguments):
-        code = main(["lake", *map(str, arguments)])
+    def run(job, *arguments):
+        engine = ["--engine", "spark"] if job in BOTH and "--engine" not in arguments else []
+        code = main(["lake", job, *engine, *map(str, arguments)])
         out, err = capsys.readouterr()
         return code, out, err
 
@@ -416,6 +420,64 @@ def test_what_cannot_be_done_is_one_line(lake, fixtures, tmp_path, arguments, pr
     assert len(err.splitlines()) == 1
     assert out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+ASKED = {
+    "snapshot": ["snapshot", "{log}", "shop.parent", "--json"],
+    "history": ["snapshot", "{log}", "shop.parent", "--history", "--json"],
+    "position": ["snapshot", "{log}", "shop.parent", "--at", "0-1-20", "--json"],
+    "text": ["snapshot", "{log}", "shop.parent"],
+    "count": ["count", "{log}", "shop.parent"],
+    "count at": ["count", "{log}", "shop.parent", "--at", "0-1-20", "--json"],
+    "stats": ["stats", "{log}"],
+    "stats json": ["stats", "{log}", "--json"],
+    "find": ["find", "{log}", "shop.parent", "id=3"],
+    "find json": ["find", "{log}", "shop.parent", "id=3", "--json"],
+    "find ours": ["find", "{log}", "shop.parent", "_gtid=0-1-23"],
+    "nothing": ["find", "{log}", "shop.parent", "id=99999"],
+    "no value": ["find", "{log}", "shop.parent", "id=x"],
+    "no table": ["count", "{log}", "shop.none"],
+    "no column": ["find", "{log}", "shop.parent", "nope=1"],
+    "no position": ["snapshot", "{log}", "shop.parent", "--at", "0-1-99999"],
+    "no key": ["snapshot", "{log}", "shop.parent", "--key", "nope"],
+}
+
+
+@pytest.mark.parametrize("arguments", ASKED.values(), ids=ASKED)
+def test_both_engines_say_the_same(lake, fixtures, arguments):
+    arguments = [fixtures / "ibb/xa-and-ddl" if one == "{log}" else one for one in arguments]
+    of_spark, of_arrow = (lake(*arguments, "--engine", engine) for engine in ("spark", "arrow"))
+    assert (of_arrow[0], of_arrow[2]) == (of_spark[0], of_spark[2])
+    assert sorted(of_arrow[1].splitlines()) == sorted(of_spark[1].splitlines())
+
+
+def run_alone(capsys, *arguments):
+    code = main(["lake", *map(str, arguments)])
+    return code, *capsys.readouterr()
+
+
+def test_a_small_log_is_read_without_spark_and_that_is_said(fixtures, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("ibbmaster.lake.session.open_session", None)  # it would fail
+    log, target = fixtures / "ibb/xa-and-ddl", tmp_path / "parent"
+    said = r"ibbmaster: engine arrow, for 0\.\d MB of log\n"
+    code, out, err = run_alone(capsys, "snapshot", log, "shop.parent", "--to", target)
+    assert (code, out) == (0, "shop.parent: 18 rows\n")
+    assert re.fullmatch(said, err)
+    assert parquet.read_table(target).num_rows == 18
+    assert run_alone(capsys, "snapshot", log, "shop.parent", "--to", target, "--engine", "arrow")[2] == ""
+    (target / "mine.txt").write_text("x")
+    code, _, err = run_alone(capsys, "snapshot", log, "shop.parent", "--to", target)
+    assert (code, "holds mine.txt, and no table written before" in err, err.count("\n")) == (2, True, 1)
+    monkeypatch.setattr("ibbmaster.cli.lake.ARROW_BYTES_MAX", 0)
+    with pytest.raises(TypeError):  # that session
+        run_alone(capsys, "count", log, "shop.parent")
+
+
+def test_settings_of_spark_choose_it(fixtures, capsys):
+    code, _, err = run_alone(
+        capsys, "count", fixtures / "ibb/domains", "dom_2.t", "--engine", "arrow", "--conf", "spark.x=1"
+    )
+    assert (code, err) == (2, "ibbmaster: --engine arrow: --master and --conf are for Spark\n")
 
 
 DAMAGE = r"ibbmaster: binlog-000001\.ibb page 3 offset 0: page checksum is [0-9a-f]{8}, its bytes give [0-9a-f]{8}\n"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import importlib.util
 import os
 import re
 import shutil
@@ -40,7 +41,11 @@ PORT = "3307"  # in documents
 PROGRAMS = {
     r"\bibbmaster lake\b|\bspark\w*\.py\b": "java",
     r"(?<![\w/-])mariadb": "mariadbd",
+    r"\bwith_duckdb\.py\b": "duckdb",
+    r"\bwith_polars\.py\b": "polars",
 }  # what some commands need
+MODULES = ("duckdb", "polars")  # of Python
+WITHOUT_JAVA = re.compile(r"\blake maintain\b|--engine arrow\b|\blake count\b")
 COMMAND_TIMEOUT_S = 900  # on a busy machine, with nothing in any cache: it only ends what hangs
 COLUMNS = "100"  # how wide --help is
 
@@ -79,7 +84,15 @@ def marked(path: Path) -> Any:
 
 def needed(command: str) -> set[str]:
     """Programs beside Python that a command starts."""
-    return {program for pattern, program in PROGRAMS.items() if "--help" not in command and re.search(pattern, command)}
+    found = {
+        program for pattern, program in PROGRAMS.items() if "--help" not in command and re.search(pattern, command)
+    }
+    return found - {"java"} if WITHOUT_JAVA.search(command) else found
+
+
+def is_there(program: str) -> bool:
+    """Whether a command finds what it needs."""
+    return importlib.util.find_spec(program) is not None if program in MODULES else shutil.which(program) is not None
 
 
 def matches(expected: list[str], printed: list[str]) -> bool:
@@ -119,7 +132,7 @@ class Runner:
 
     def run_if_possible(self, command: str) -> list[str] | None:
         """As `run`; None for what needs a program that is not there."""
-        if any(shutil.which(program) is None for program in needed(command)):
+        if not all(map(is_there, needed(command))):
             self.left_out.append(command)
             return None
         return self.run(command)

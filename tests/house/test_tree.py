@@ -110,11 +110,22 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     # A run goes through all of them, and what counts is what the table is afterwards.
     "lake/maintain/test_job.py": (
-        *("lake/maintain/delta.py", "lake/maintain/table_list.py", "lake/maintain/rows.py"),
+        *(
+            "lake/maintain/changes.py",
+            "lake/maintain/delta.py",
+            "lake/maintain/history.py",
+            "lake/maintain/table_list.py",
+            "lake/maintain/rows.py",
+        ),
         *("lake/maintain/source.py", "lake/maintain/state.py"),
     ),
-    "lake/test_one_certainty.py": ("lake/folded.py",),
-    "cli/test_lake.py": ("lake/exporting.py", "log/group_content.py"),
+    "lake/test_one_certainty.py": ("lake/folded.py", "lake/spark_changes.py"),
+    # Both engines through one command, and what they say beside each other.
+    "lake/test_arrow_snapshots.py": ("lake/arrow_changes.py", "lake/replay.py"),
+    "cli/test_lake.py": (
+        *("lake/exporting.py", "log/group_content.py"),
+        "lake/spreading.py",
+    ),
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
     # Each way to read, over the same logs: what counts is that none of them has an answer of its own.
     "spark/test_every_path.py": ("spark/live_schema.py",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import random
 from collections.abc import Callable
 from contextlib import closing
@@ -15,18 +16,19 @@ import ibbmaster
 from ibbmaster.arrow.plan import end_of, find_fields, open_log, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import ShapeField
-from ibbmaster.errors import ConfigurationError, IbbMasterError, InexactError
-from ibbmaster.event.rows.encoding import WrittenTable, written_table
+from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, InexactError
+from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.folded import folded_table
 from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.spark.options import parse_options
 from ibbmaster.sql.answer import UnknownRowsError
+from tests.lake.random_log import NAMES, random_log
 from tests.written_log import Item, deleted, inserted, updated, write_log
 
 Answer = list[str] | str
 GTIDS = 3  # positions of a log at which its tables are looked at
-NAMES = ("t", "u")
 
 
 def told_by_select(path: Path, at: str | None) -> dict[str, tuple[TableVersion, OurTables]]:
@@ -49,6 +51,7 @@ def _end(path: Path, at: str | None) -> Any:
 
 
 CONTRADICTION = "an INSERT of a key that is there already"
+NARROWED = "the DataFrame has"  # a column that has had a wider type before
 
 
 def answers(spark: Any, path: Path, at: str | None) -> dict[str, tuple[Answer, Answer]]:
@@ -67,9 +70,54 @@ def answers(spark: Any, path: Path, at: str | None) -> dict[str, tuple[Answer, A
             if CONTRADICTION not in str(error):
                 raise
             of_lake, fields = CONTRADICTION, []
+        assert _of_arrow(path, name, at, fields) == of_lake
         of_select = _folded(spark, ours, table, _end(path, at), fields)
         found[name] = (CONTRADICTION if CONTRADICTION in of_select and of_lake == CONTRADICTION else of_select, of_lake)
     return found
+
+
+def _of_arrow(path: Path, name: str, at: str | None, fields: list[ShapeField]) -> Answer:
+    """What is said of the same without Spark."""
+    given = {"path": str(path), "table": name, "zeroDates": "text"} | ({} if at is None else {"endingGtid": at})
+    try:
+        rows = arrow_snapshot(parse_options(given))
+    except InexactError as error:
+        return CONTRADICTION if CONTRADICTION in error.doubts[0] else error.doubts[0]
+    assert rows.column_names == [field.name for field in fields]
+    return sorted(repr(_as_spark(row)) for row in rows.to_pylist())
+
+
+def _as_spark(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Cells as Spark gives them: its bytes can be changed, its moments are in UTC and do not say so."""
+    return tuple(
+        bytearray(cell)
+        if isinstance(cell, bytes)
+        else cell.replace(tzinfo=None)
+        if isinstance(cell, datetime.datetime)
+        else cell
+        for cell in row.values()
+    )
+
+
+def histories(spark: Any, path: Path, name: str, at: str | None) -> tuple[Answer, Answer]:
+    """The history of a table by Spark and without it, or why there is none."""
+    try:
+        frame = snapshot(spark, str(path), name, at=at, zero_dates="text", with_history=True)
+        of_spark: Answer = sorted(repr(tuple(row)) for row in frame.collect())
+    except InexactError as error:
+        of_spark = "; ".join(error.doubts)
+    except Exception as error:
+        if NARROWED not in str(error):
+            raise
+        of_spark = NARROWED
+    given = {"path": str(path), "table": name, "zeroDates": "text"} | ({} if at is None else {"endingGtid": at})
+    try:
+        rows = arrow_history(parse_options(given)).to_pylist()
+    except InexactError as error:
+        return of_spark, "; ".join(error.doubts)
+    except EventError as error:
+        return of_spark, NARROWED if NARROWED in str(error) else str(error)
+    return of_spark, sorted(repr(_as_spark(row)) for row in rows)
 
 
 def replayed(path: Path, name: str, at: str, read: Callable[[dict[str, str]], list[dict[str, Any]]]) -> list[str]:
@@ -99,69 +147,6 @@ def _folded(spark: Any, ours: OurTables, table: TableVersion, end: Any, fields: 
     return sorted(repr(tuple(row)) for row in spark.createDataFrame(rows).collect())
 
 
-def random_log(rng: random.Random, path: Path) -> Path:
-    """Rows of two tables come and go between statements that change, move and doubt them."""
-    steps: list[Item] = [f"CREATE TABLE {name} (id INT PRIMARY KEY, a INT)" for name in NAMES]
-    shapes = {name: {"id": "int", "a": "int"} for name in NAMES}
-    keys: dict[str, dict[int, int]] = {name: {} for name in NAMES}
-
-    def of(name: str) -> WrittenTable:
-        return written_table(f"d.{name}", shapes[name], table_id=NAMES.index(name) + 1, primary_key=["id"])
-
-    for number in range(24):
-        name = rng.choice(NAMES)
-        rows = keys[name]
-        known = [*rows]
-        match rng.choice(
-            (
-                "insert",
-                "insert",
-                "insert",
-                "update",
-                "delete",
-                "type",
-                "null",
-                "swap",
-                "empty",
-                "doubt",
-                "again",
-                "statement",
-            )
-        ):
-            case "update" if known:
-                one = rng.choice(known)
-                steps.append([updated(of(name), ([one, rows[one]], [one, number]))])
-                rows[one] = number
-            case "delete" if known:
-                one = rng.choice(known)
-                steps.append([deleted(of(name), [one, rows.pop(one)])])
-            case "type":
-                kind = rng.choice(("int", "bigint", "smallint"))
-                shapes[name]["a"] = kind
-                steps.append(f"ALTER TABLE {name} MODIFY a {kind}")
-            case "null":
-                steps.append(f"ALTER TABLE {name} MODIFY a {shapes[name]['a']} NOT NULL")
-            case "swap":
-                steps.append("RENAME TABLE t TO x, u TO t, x TO u")
-                for each in (shapes, keys):
-                    each["t"], each["u"] = each["u"], each["t"]  # type: ignore[index]
-            case "empty":
-                rows.clear()
-                steps.append(f"TRUNCATE {name}")
-            case "doubt" if rng.random() < 0.3:
-                steps.append(f"UPDATE {name} SET a = f(id)")
-            case "statement":
-                steps.append(f"UPDATE {name} SET a = {number} WHERE id % 2 = 1")
-                rows.update({one: number for one in rows if one % 2})
-            case "again" if known and rng.random() < 0.2:
-                one = rng.choice(known)
-                steps.append([inserted(of(name), [one, number])])
-            case _:
-                rows[number] = number
-                steps.append([inserted(of(name), [number, number])])
-    return write_log(path, *steps)
-
-
 def test_select_and_a_snapshot_agree_on_a_log_of_random_statements(spark, tmp_path) -> None:
     rng = random.Random(random.getrandbits(32))
     path = random_log(rng, tmp_path / "log")
@@ -170,6 +155,17 @@ def test_select_and_a_snapshot_agree_on_a_log_of_random_statements(spark, tmp_pa
         assert len(found) == len(NAMES)
         for name, (of_select, of_lake) in found.items():
             assert of_select == of_lake, (name, at)
+    for name in NAMES:
+        of_spark, of_arrow = histories(spark, path, f"d.{name}", None)
+        assert of_spark == of_arrow, name
+
+
+def test_the_histories_of_a_log_in_which_nothing_is_in_doubt_are_equal(spark, tmp_path) -> None:
+    path = random_log(random.Random(random.getrandbits(32)), tmp_path / "log", doubts=False)
+    for name in NAMES:
+        of_spark, of_arrow = histories(spark, path, f"d.{name}", None)
+        assert of_spark == of_arrow, name
+        assert not isinstance(of_arrow, str) or "may change its values" in of_arrow, of_arrow
 
 
 def test_select_and_a_snapshot_agree_on_the_tables_of_a_server(spark, imported, request) -> None:

@@ -175,7 +175,7 @@ def test_statements_are_found_alike_with_and_without_kernels(log, monkeypatch):
     monkeypatch.setattr("ibbmaster.arrow.collecting.DATA_BYTES", 1_100_000)
     given = {"endingGtid": "0-1-5", "partitionBytes": "64k"}
     fast = found_in(path, **given)
-    monkeypatch.setattr("ibbmaster.lake.statements.load", lambda kernel_set: None)
+    monkeypatch.setattr("ibbmaster.lake.statements.load_kernels", lambda options: None)
     assert found_in(path, **given) == fast
     assert [(one.gtid, one.has_rows_before) for one in fast] == [
         ("0-1-1", False),
@@ -243,7 +243,16 @@ def test_the_command_refuses_a_snapshot_that_is_not_sure_or_lists_why(spark, log
             pass
 
     monkeypatch.setattr("ibbmaster.lake.session.open_session", lambda master, **options: Shared())
-    command = ["lake", "snapshot", log(CREATE_T, insert(T, [1, 1]), "CALL p()"), "d.t", "--to", str(tmp_path / "to")]
+    command = [
+        "lake",
+        "snapshot",
+        "--engine",
+        "spark",
+        log(CREATE_T, insert(T, [1, 1]), "CALL p()"),
+        "d.t",
+        "--to",
+        str(tmp_path / "to"),
+    ]
     reason = "d.t: not sure since 0-1-3: in statement format: CALL p()"
     assert main(command) == 2
     assert capsys.readouterr() == ("", f"ibbmaster: {reason}; --accept-inexact takes it as it is, and lists them\n")

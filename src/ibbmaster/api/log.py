@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
@@ -457,6 +457,99 @@ class Log:
         batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
         return pa.Table.from_batches(batches, schema=arrow_schema(fields))
 
+    def snapshot(
+        self,
+        table: str,
+        at: Position | None = None,
+        *,
+        key: Sequence[str] = (),
+        zero_dates: str = "null",
+        on_doubt: Callable[[str], object] | None = None,
+    ) -> pa.Table:
+        """The rows that a table ("database.table") has at a GTID position, or at the end of the log.
+
+        They are exactly those that its server had there, and the metadata of the result say so, under
+        `exact at GTID`; else it is an error that says since which GTID they are not, and why. With `on_doubt` that
+        hears it instead, and the rows are what the changes of rows come to, distinguished by `key`, or the primary key.
+        `zero_dates` "text" makes texts of dates, so that `0000-00-00` is kept. The same question is answered by
+        `ibbmaster lake snapshot`, with Spark for logs that are larger than the memory: docs/spark.md.
+
+        Raises:
+            InexactError: rows have changed in ways that the log does not show.
+            ConfigurationError: there is no such table, its columns have no names, or pyarrow is missing.
+            DamageError, EventError, PositionError, FormatError, ClassicFormatError, StoreError: as `to_arrow`.
+        """
+        with needed_for("snapshot"):
+            import pyarrow  # noqa: F401  # wanted by what is imported later
+
+        from ibbmaster.lake.arrow_snapshots import arrow_snapshot
+
+        return arrow_snapshot(self._table_options(table, at, zero_dates), key=key, on_doubt=on_doubt)
+
+    def history(
+        self,
+        table: str,
+        at: Position | None = None,
+        *,
+        key: Sequence[str] = (),
+        zero_dates: str = "null",
+        on_doubt: Callable[[str], object] | None = None,
+    ) -> pa.Table:
+        """Every version that each row of a table has had up to a GTID position, or to the end of the log.
+
+        Beside its values it has `_valid_from` and `_valid_to`, when it held, `_gtid_from` and `_gtid_to`, and
+        `_is_current`. Other arguments, metadata and errors are those of `snapshot`.
+        """
+        with needed_for("history"):
+            import pyarrow  # noqa: F401  # wanted by what is imported later
+
+        from ibbmaster.lake.arrow_snapshots import arrow_history
+
+        return arrow_history(self._table_options(table, at, zero_dates), key=key, on_doubt=on_doubt)
+
+    def difference(
+        self, table: str, after: Position, until: Position | None = None, *, zero_dates: str = "null"
+    ) -> pa.Table:
+        """How the rows of a table at one GTID position differ from those at a later one, or at the end of the log.
+
+        `_change_type` is "insert", "delete", or "update_preimage" with "update_postimage" after it; a row that has
+        come and gone meanwhile, or has its old values again, is in none. The columns are those of the later position,
+        and those that the table has had since then alone are NULL in earlier rows, and no difference by themselves.
+
+        Raises: as `snapshot`; ConfigurationError also where a column has values of other types at the two.
+        """
+        with needed_for("difference"):
+            import pyarrow  # noqa: F401  # wanted by what is imported later
+
+        from ibbmaster.lake.arrow_snapshots import arrow_difference
+
+        options = self._table_options(table, until, zero_dates)
+        return arrow_difference(replace(options, starting_gtid=str(as_position(after))))
+
+    def _table_options(self, table: str, at: Position | None, zero_dates: str) -> ReadOptions:
+        """The options for one table up to a position.
+
+        Raises:
+            ConfigurationError: an argument is none that is known.
+        """
+        from ibbmaster.arrow.read_options import ZeroDates
+        from ibbmaster.kernel.cache import KernelSet
+        from ibbmaster.kernel.loading import do_pay
+
+        if not all(table.partition(".")):
+            raise ConfigurationError(f"table is {table[:60]!r}, expected database.table")
+        if zero_dates not in ("null", "text"):
+            raise ConfigurationError(f"zero_dates is {zero_dates[:60]!r}, expected null or text")
+        self.bring_to_files()
+        self.stored.expect_whole()
+        return self.read_options(
+            table=table,
+            tables=(table,),
+            ending_gtid=None if at is None else str(as_position(at)),
+            zero_dates=ZeroDates(zero_dates),
+            uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
+        )
+
     def read_options(self, **given: Any) -> ReadOptions:
         """The options with which record batches of this log are read; `given` are more of their fields."""
         from ibbmaster.arrow.read_options import ReadOptions
@@ -536,6 +629,15 @@ class LogView(Log):
     def to_arrow(self, **options: object) -> NoReturn:
         raise self._refused("to_arrow")
 
+    def snapshot(self, *given: object, **options: object) -> NoReturn:
+        raise self._refused("snapshot")
+
+    def history(self, *given: object, **options: object) -> NoReturn:
+        raise self._refused("history")
+
+    def difference(self, *given: object, **options: object) -> NoReturn:
+        raise self._refused("difference")
+
     def verify(self, **options: object) -> NoReturn:
         raise self._refused("verify")
 
@@ -555,6 +657,23 @@ class StagedView(LogView):
     def __init__(self, log: Log, engine: StagedLog) -> None:
         super().__init__(log, engine)
         self.staged = engine
+
+
+class FileView(StagedView):
+    """What one `.ibb` file of a log has."""
+
+    def __init__(self, log: Log, engine: StagedLog, name: str) -> None:
+        super().__init__(log, engine)
+        self._name = name
+
+    @property
+    def files(self) -> list[LogFile]:
+        return [file for file in super().files if file.name == self._name]
+
+    def _refused(self, what: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"{what} reads whole logs, and {self.path / self._name} is one file: name {self.path}"
+        )
 
 
 class PlayedView(LogView):

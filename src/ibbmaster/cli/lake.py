@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import importlib
 import json
@@ -12,11 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import ibbmaster
 from ibbmaster.cli.arguments import add_name_case, expect_log, expect_writable
+from ibbmaster.cli.lake_rows import ArrowRows, Result, SparkRows, TableRows
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.extras import needed_for
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from ibbmaster.arrow.read_options import ReadOptions
 
 EXAMPLES = """examples:
   ibbmaster lake verify /srv/ibb
@@ -25,13 +32,14 @@ EXAMPLES = """examples:
   ibbmaster lake snapshot /srv/ibb shop.orders --history --at 0-1-1000 --to /srv/orders-history
   ibbmaster lake maintain /srv/ibb --to delta:///srv/tables
   ibbmaster lake stats /srv/ibb --plots /srv/pictures
+  ibbmaster lake count /srv/ibb shop.orders --at 0-1-1000
   ibbmaster lake find /srv/ibb shop.orders id=7
 
-Each job needs Java 17 and `pip install 'ibbmaster[spark]'`; its first seconds start Spark, whose log
-`--conf spark.log.level=INFO` shows.
+snapshot, count, find and stats read logs of up to 512 MB by themselves (--engine arrow), which needs
+`pip install 'ibbmaster[arrow]'`. Whatever Spark reads needs Java 17 and `pip install 'ibbmaster[spark]'`; its first
+seconds start Spark, whose log `--conf spark.log.level=INFO` shows.
 """
-Result = dict[str, object]
-SHOWN_ROWS = 20
+ARROW_BYTES_MAX = 512 << 20  # of a log that is read without Spark unless that is asked for
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -64,6 +72,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="what dates like 0000-00-00 become: null, or all dates are text (default: %(default)s)",
     )
 
+    engine = argparse.ArgumentParser(add_help=False)
+    engine.add_argument(
+        "--engine",
+        choices=("arrow", "spark"),
+        help="who reads: this process, in seconds, its memory permitting; or Spark (default: arrow for a log of up to "
+        "512 MB, unless --master or --conf is given)",
+    )
+
     def job(
         name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: argparse.ArgumentParser
     ) -> argparse.ArgumentParser:
@@ -87,7 +103,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     one.add_argument(
         "--keep-going", action="store_true", help="pass over what is damaged, and list it in the table _faults"
     )
-    one = job("snapshot", run_snapshot, "write a table as the changes of the log leave it", declared)
+    one = job(
+        "snapshot", saying_engine(run_snapshot), "write a table as the changes of the log leave it", declared, engine
+    )
     one.add_argument("table", metavar="DB.TABLE")
     one.add_argument("--to", metavar="DIR", help="Parquet directory to write (default: print some rows)")
     one.add_argument(
@@ -110,6 +128,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     one.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")
     one.add_argument("--to", required=True, metavar="delta://DIR", help="directory with a Delta table for each table")
     one.add_argument(
+        "--as",
+        choices=("current", "changes", "history"),
+        default="current",
+        dest="kind",
+        help="what the tables have: their rows now, every change, or each version of a row (default: %(default)s)",
+    )
+    one.add_argument(
         "--only", action="append", default=[], metavar="PATTERN", help="only these tables, as 'shop.*'; may be repeated"
     )
     one.add_argument(
@@ -122,9 +147,18 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     one.add_argument("--json", action="store_true", help="print one JSON object")
     one.set_defaults(run=run_maintain)
-    one = job("stats", run_stats, "count groups, bytes and rows by domain, hour and table")
+    one = job(
+        "count",
+        saying_engine(run_count),
+        "count the rows of a table as the changes of the log leave it",
+        declared,
+        engine,
+    )
+    one.add_argument("table", metavar="DB.TABLE")
+    one.add_argument("--at", metavar="GTIDS", help="up to this position (default: the end of the log)")
+    one = job("stats", saying_engine(run_stats), "count groups, bytes and rows by domain, hour and table", engine)
     one.add_argument("--plots", metavar="DIR", help="also draw PNG pictures and a page, into this directory")
-    one = job("find", run_find, "list the changes of the rows that have some values", declared)
+    one = job("find", saying_engine(run_find), "list the changes of the rows that have some values", declared, engine)
     one.add_argument("table", metavar="DB.TABLE")
     one.add_argument("values", nargs="+", metavar="COLUMN=VALUE")
 
@@ -144,6 +178,65 @@ def session_of(args: argparse.Namespace, name: str) -> Iterator[SparkSession]:
             yield session
         finally:
             close_session(session)
+
+
+def is_for_arrow(args: argparse.Namespace) -> bool:
+    """Whether a job is done by this process, without Spark; where that is chosen here, it is said when it is done.
+
+    Raises:
+        ConfigurationError: there is a setting of Spark for it.
+        StoreError: there is no log.
+    """
+    expect_log(Path(args.directory))
+    has_settings = args.master is not None or bool(args.conf)
+    if args.engine == "arrow" and has_settings:
+        raise ConfigurationError("--engine arrow: --master and --conf are for Spark")
+    if args.engine is not None:
+        return bool(args.engine == "arrow")
+    if has_settings:
+        return False
+    with ibbmaster.open(args.directory) as log:
+        size = log.stored_bytes
+    name = "arrow" if size <= ARROW_BYTES_MAX else "spark"
+    args.chosen = f"engine {name}, for {megabytes(size)} of log"
+    return name == "arrow"
+
+
+def saying_engine(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """A job that says at its end which engine it was given, where none was named."""
+
+    def run_and_say(args: argparse.Namespace) -> int:
+        args.chosen = None
+        code = run(args)
+        if args.chosen is not None:
+            print(f"ibbmaster: {args.chosen}", file=sys.stderr)
+        return code
+
+    return run_and_say
+
+
+def megabytes(size: int) -> str:
+    """Bytes for people."""
+    return f"{size / (1 << 20):.1f} MB"
+
+
+def arrow_options(args: argparse.Namespace, **given: str) -> ReadOptions:
+    """The options of a job that this process does."""
+    with needed_for("--engine arrow"):
+        import pyarrow  # noqa: F401  # wanted by what is imported later
+
+    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.loading import do_pay
+    from ibbmaster.spark.options import parse_options, schema_options
+
+    with ibbmaster.open(args.directory) as log:
+        pays = do_pay(KernelSet.READ, log.stored_bytes)
+    declared = {}
+    if "table" in given:
+        declared = schema_options(args.schema or None, args.lower_case_table_names)
+        declared["zeroDates"] = args.zero_dates
+    options = parse_options({"path": args.directory, **declared, **given})
+    return dataclasses.replace(options, uses_kernels=pays)
 
 
 def pair_of(text: str, what: str) -> tuple[str, str]:
@@ -230,8 +323,8 @@ def run_export(args: argparse.Namespace) -> int:
 
 def run_snapshot(args: argparse.Namespace) -> int:
     """Write a table, or print some of it."""
-    from ibbmaster.lake.placing import check_free, write_whole
-    from ibbmaster.lake.snapshots import domains_left_out, snapshot
+    from ibbmaster.lake.placing import check_free
+    from ibbmaster.lake.snapshots import domains_left_out
 
     if args.to is not None:
         check_free(Path(args.to))
@@ -239,30 +332,67 @@ def run_snapshot(args: argparse.Namespace) -> int:
     for domain in domains_left_out(args.directory, args.at) if args.at else ():
         print(f"ibbmaster: --at {args.at} names no GTID of domain {domain}: nothing of it counts", file=sys.stderr)
     doubts: list[str] = []
+    on_doubt = doubts.append if args.accept_inexact else None
+    if is_for_arrow(args):
+        rows = arrow_table(args, on_doubt)
+        return finish_snapshot(args, ArrowRows(rows), doubts)
     with session_of(args, "snapshot") as session:
-        frame = snapshot(
-            session,
-            args.directory,
-            args.table,
-            key=args.key,
-            with_history=args.history,
-            at=args.at,
-            schema=args.schema,
-            name_case=args.lower_case_table_names,
-            zero_dates=args.zero_dates,
-            on_doubt=doubts.append if args.accept_inexact else None,
-        )
-        for doubt in doubts:
-            print(f"ibbmaster: {doubt}", file=sys.stderr)
-        if args.to is not None:
-            count = write_whole(frame, Path(args.to))
-            found = {"table": args.table, "rows": count} | ({"inexact": doubts} if doubts else {})
-            print(json.dumps(found) if args.json else f"{args.table}: {count} rows")
-        elif args.json:
-            for row in frame.toLocalIterator():
-                print(json.dumps(row.asDict(recursive=True), default=as_json))
-        else:
-            show(frame.columns, [tuple(row) for row in frame.limit(SHOWN_ROWS).collect()])
+        return finish_snapshot(args, SparkRows(spark_table(session, args, on_doubt)), doubts)
+
+
+def spark_table(
+    session: SparkSession, args: argparse.Namespace, on_doubt: Callable[[str], object] | None = None
+) -> DataFrame:
+    """The table of a job, by Spark."""
+    from ibbmaster.lake.snapshots import snapshot
+
+    return snapshot(
+        session,
+        args.directory,
+        args.table,
+        key=getattr(args, "key", ()),
+        with_history=getattr(args, "history", False),
+        at=args.at,
+        schema=args.schema,
+        name_case=args.lower_case_table_names,
+        zero_dates=args.zero_dates,
+        on_doubt=on_doubt,
+    )
+
+
+def arrow_table(args: argparse.Namespace, on_doubt: Callable[[str], object] | None = None) -> pa.Table:
+    """The same, by this process."""
+    options = arrow_options(args, table=args.table, **({"endingGtid": args.at} if args.at else {}))
+    from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
+
+    make = arrow_history if getattr(args, "history", False) else arrow_snapshot
+    return make(options, key=getattr(args, "key", ()), on_doubt=on_doubt)
+
+
+def finish_snapshot(args: argparse.Namespace, rows: TableRows, doubts: Sequence[str]) -> int:
+    """Write a table, or show it, with what is in doubt of it."""
+    for doubt in doubts:
+        print(f"ibbmaster: {doubt}", file=sys.stderr)
+    if args.to is not None:
+        count = rows.write(Path(args.to))
+        found: Result = {"table": args.table, "rows": count} | ({"inexact": doubts} if doubts else {})
+        print(json.dumps(found) if args.json else f"{args.table}: {count} rows")
+    elif args.json:
+        for row in rows:
+            print(json.dumps(row, default=as_json))
+    else:
+        show(rows.names, rows.some())
+    return 0
+
+
+def run_count(args: argparse.Namespace) -> int:
+    """Count the rows of a table."""
+    if is_for_arrow(args):
+        count = len(arrow_table(args))
+    else:
+        with session_of(args, "count") as session:
+            count = spark_table(session, args).count()
+    print(json.dumps({"table": args.table, "rows": count}) if args.json else f"{args.table}: {count} rows")
     return 0
 
 
@@ -279,6 +409,7 @@ def run_maintain(args: argparse.Namespace) -> int:
     found = maintain(
         args.directory,
         args.to,
+        kind=args.kind,
         only=args.only,
         leaves_out=args.leaves_out,
         schema=args.schema,
@@ -304,8 +435,14 @@ def run_stats(args: argparse.Namespace) -> int:
     if args.plots:
         importlib.import_module("matplotlib")
         expect_writable(Path(args.plots))
-    with session_of(args, "stats") as session:
-        found = statistics(session, args.directory)
+    if is_for_arrow(args):
+        options = arrow_options(args)
+        from ibbmaster.lake.arrow_statistics import count_log
+
+        found = count_log(options)
+    else:
+        with session_of(args, "stats") as session:
+            found = statistics(session, args.directory)
     pictures = draw(found, Path(args.plots)) if args.plots else []
     if args.json:
         print(json.dumps({**found, "pictures": [str(path) for path in pictures]}, default=as_json))
@@ -320,18 +457,22 @@ def run_stats(args: argparse.Namespace) -> int:
 
 def run_find(args: argparse.Namespace) -> int:
     """List changes; 1 if there are none, as grep."""
-    from ibbmaster.lake.finding import COLUMNS, find_changes, own_columns
+    from ibbmaster.lake.finding import COLUMNS, find_changes, find_in_log, own_columns
 
     values = dict(pair_of(text, "COLUMN=VALUE") for text in args.values)
-    with session_of(args, "find") as session:
-        case = args.lower_case_table_names
-        frame = find_changes(session, args.directory, args.table, values, schema=args.schema, name_case=case)
-        rows = frame.collect()
-    if args.json:
-        print(json.dumps([row.asDict(recursive=True) for row in rows], default=as_json))
+    if is_for_arrow(args):
+        found: TableRows = ArrowRows(find_in_log(arrow_options(args, table=args.table), values))
+        rows = list(found)
     else:
-        own = own_columns(frame.columns)
-        show([*COLUMNS, *own], [tuple(row[name] for name in (*COLUMNS, *own)) for row in rows])
+        given = {"schema": args.schema, "name_case": args.lower_case_table_names, "zero_dates": args.zero_dates}
+        with session_of(args, "find") as session:
+            found = SparkRows(find_changes(session, args.directory, args.table, values, **given))
+            rows = list(found)
+    if args.json:
+        print(json.dumps(rows, default=as_json))
+    else:
+        shown = [*COLUMNS, *own_columns(found.names)]
+        show(shown, [tuple(row[name] for name in shown) for row in rows])
     return 0 if rows else 1
 
 

@@ -5,30 +5,58 @@ Each doubt is one that a fold of the table, row by row, may have no need of; non
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import NamedTuple, Protocol
 
 from ibbmaster.arrow.plan import open_log
 from ibbmaster.arrow.read_options import ReadOptions, ZeroDates
 from ibbmaster.arrow.shape import field_name, own_name
 from ibbmaster.fold.contents import LIKE_A_REPLACE
-from ibbmaster.lake.pasts import START, Doubt, Past
-from ibbmaster.lake.text import array_of, named, struct_of, text_literal
+from ibbmaster.lake.pasts import START, Doubt, Past, Place
 from ibbmaster.rows.shape import TableShape, holds_dates
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.reading import named_in
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+WITHOUT_BEGINNING = "the log does not begin with its CREATE TABLE; give a base"
+POST_IMAGE = "update_postimage"
+IMAGES_BEFORE = ("delete", "update_preimage")
+PARENT_CHANGES = ("delete", POST_IMAGE)
 
-PLACE = "struct(_file_no, _offset)"
+
+class Condition(NamedTuple):
+    """What a change is like, of any kind if no `kinds` are named; columns are called as in a DataFrame.
+
+    Attributes:
+        lacks: its image leaves out one of these columns.
+        has_all: it leaves out none of these.
+        has_some: it has one of these.
+        null: it has this column, and NULL there.
+    """
+
+    kinds: tuple[str, ...] = ()
+    lacks: tuple[str, ...] | None = None
+    has_all: tuple[str, ...] = ()
+    has_some: tuple[str, ...] | None = None
+    null: str | None = None
+
+
+Seen = tuple[Place, str]  # a group: where it is, and its GTID
+
+
+class Changes(Protocol):
+    """The changes of a table that have taken effect, as an engine reads them."""
+
+    def first(self, conditions: Mapping[str, Condition], begin: Place) -> dict[str, Seen]:
+        """After a place the first change that is so, for each condition that one meets, by the condition's name."""
+
+    def first_of(self, table: str, kinds: Sequence[str], begin: Place) -> Seen | None:
+        """After a place the first group that changes rows of another table in one of these ways."""
 
 
 def find_doubts(
-    session: SparkSession,
     options: ReadOptions,
-    changes: DataFrame,
+    changes: Changes,
     past: Past,
     shape: TableShape,
     keys: Sequence[str],
@@ -37,18 +65,18 @@ def find_doubts(
 ) -> list[Doubt]:
     """All that may make the rows of a table uncertain, in the order of the log.
 
-    `changes` are those of the table that have taken effect. With history rows count that are gone now, too.
+    With history rows count that are gone now, too.
     """
     doubts = [*(past.past_doubts if with_history else ()), *past.doubts]
     begin = START if with_history else past.begin
-    seen = _first_places(changes.where(f"{PLACE} > {struct_of(begin)}"), past, shape, keys, options)
+    conditions = {"rows": Condition()} | dict(_conditions(past, shape, keys, options))
+    seen = changes.first(conditions, begin)
     begun = seen.pop("rows", None)
-    doubts += seen.values()
+    doubts += [Doubt(*one, reason) for reason, one in seen.items()]
     if not past.is_whole:
-        reason = "the log does not begin with its CREATE TABLE; give a base"
-        doubts.append(Doubt(START, _start_of(options), reason))
+        doubts.append(Doubt(START, _start_of(options), WITHOUT_BEGINNING))
     if begun is not None:
-        doubts += _cascaded(session, options, past)
+        doubts += _cascaded(changes, past)
     return sorted(set(doubts))
 
 
@@ -58,91 +86,44 @@ def _start_of(options: ReadOptions) -> str:
         return str(log.start_of_file().state.position())
 
 
-def _first_places(
-    changes: DataFrame, past: Past, shape: TableShape, keys: Sequence[str], options: ReadOptions
-) -> dict[str, Doubt]:
-    """The first change of rows, and the first image of each kind that lacks what only the server knew."""
-    conditions = {"rows": "true"} | dict(_conditions(past, shape, keys, options))
-    found = changes.selectExpr(
-        *(
-            f"min(struct({PLACE}, _gtid)) FILTER (WHERE {condition}) AS c{number}"
-            for number, condition in enumerate(conditions.values())
-        )
-    ).first()
-    assert found is not None
-    return {
-        reason: Doubt((cell[0][0], cell[0][1]), cell[1], reason)
-        for reason, cell in zip(conditions, found, strict=True)
-        if cell is not None
-    }
-
-
-def _conditions(past: Past, shape: TableShape, keys: Sequence[str], options: ReadOptions) -> Iterator[tuple[str, str]]:
-    """Reasons, and which changes are so, in Spark's SQL."""
+def _conditions(
+    past: Past, shape: TableShape, keys: Sequence[str], options: ReadOptions
+) -> Iterator[tuple[str, Condition]]:
+    """Reasons, and which changes are so: images of each kind that lack what only the server knew."""
     names = {column.name: field_name(column.name) for column in shape.columns}
     known = past.state.columns if isinstance(past.state, TableVersion) else ()
-    told = {
+    with_default = {
         names.get(one.name)
         for one in known
         if one.default == "NULL" and one.expression is None and not one.is_auto_increment and one.period is None
     }
-    untold = [name for name in names.values() if name not in told]
     yield (
         "an INSERT has no value for some columns, which the server has filled in",
-        f"_change_type = 'insert' AND arrays_overlap(_absent, {array_of(untold)})",
+        Condition(("insert",), lacks=tuple(name for name in names.values() if name not in with_default)),
     )
-    yield (
-        "an image has no value for columns of the key",
-        f"_change_type IN ('delete', 'update_preimage') AND arrays_overlap(_absent, {array_of(keys)})",
-    )
+    yield "an image has no value for columns of the key", Condition(IMAGES_BEFORE, lacks=tuple(keys))
     plain = [names[column.name] for column in shape.columns if not column.is_blob and names[column.name] not in keys]
-    yield (
-        LIKE_A_REPLACE,
-        f"_change_type = 'update_postimage' AND arrays_overlap(_absent, {array_of(plain)}) "
-        f"AND NOT arrays_overlap(_absent, {array_of(keys)})",
-    )
+    yield LIKE_A_REPLACE, Condition((POST_IMAGE,), lacks=tuple(plain), has_all=tuple(keys))
     lower = {name.lower(): field for name, field in names.items()}
     for column in known:
         if column.expression is None or column.name not in names:
             continue
-        sources = [lower[name] for name in named_in(column.expression) if name in lower]
+        sources = tuple(lower[name] for name in named_in(column.expression) if name in lower)
         yield (
             f"an UPDATE has no value for the generated column {column.name}",
-            f"_change_type = 'update_postimage' AND array_contains(_absent, {text_literal(names[column.name])}) "
-            f"AND size(array_except({array_of(sources)}, _absent)) > 0",
+            Condition((POST_IMAGE,), lacks=(names[column.name],), has_some=sources),
         )
     if options.zero_dates is ZeroDates.NULL:
         for name in (names[column.name] for column in shape.columns if holds_dates(column)):
             if name in keys:
-                yield (
-                    f"a value of the key column {own_name(name)} is no date: --zero-dates text keeps it",
-                    f"{named(name)} IS NULL AND NOT array_contains(_absent, {text_literal(name)})",
-                )
+                reason = f"a value of the key column {own_name(name)} is no date: --zero-dates text keeps it"
+                yield reason, Condition(null=name)
 
 
-def _cascaded(session: SparkSession, options: ReadOptions, past: Past) -> Iterator[Doubt]:
+def _cascaded(changes: Changes, past: Past) -> Iterator[Doubt]:
     """Changes of parents whose foreign keys may have changed rows without an event, also in several steps."""
     for database, name in sorted(past.ancestors):
         table = f"{database}.{name}"
-        frame = _rows_of(session, options, table, "_file_no,_offset,_gtid,_change_type")
-        first = (
-            frame.where(f"{PLACE} > {struct_of(past.begin)} AND _change_type IN ('delete', 'update_postimage')")
-            .selectExpr(f"min(struct({PLACE}, _gtid)) AS first")
-            .first()
-        )
-        if first is not None and first[0] is not None:
-            (file_no, offset), gtid = first[0]
-            reason = f"its foreign key to {table} deletes or changes rows without an event"
-            yield Doubt((file_no, offset), gtid, reason)
-
-
-def _rows_of(session: SparkSession, options: ReadOptions, table: str, columns: str) -> DataFrame:
-    given = {"path": options.path, "columns": columns, "tables": "`" + _exactly(table).replace("`", "``") + "`"}
-    if options.ending_gtid is not None:
-        given["endingGtid"] = options.ending_gtid
-    return session.read.format("ibb").options(**given).load()
-
-
-def _exactly(table: str) -> str:
-    """A pattern for one table."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in table)
+        first = changes.first_of(table, PARENT_CHANGES, past.begin)
+        if first is not None:
+            yield Doubt(*first, f"its foreign key to {table} deletes or changes rows without an event")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreEr
 from ibbmaster.lake.failure import plain_errors
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 DONE = "_SUCCESS"  # Spark's mark of a directory that is whole
@@ -108,13 +109,46 @@ def check_free(place: Path) -> None:
 
 
 def write_whole(frame: DataFrame, place: Path) -> int:
-    """Write a frame as Parquet in the place of what an earlier run has written; returns how many rows it has.
+    """Write a table of Spark as Parquet in the place of the one that was there; returns the number of rows.
 
-    Until everything is written the old table stays; a run that was killed leaves it as it was.
+    Raises:
+        SparkJobError: the frame cannot be made, or not be written.
+        BusyError, StoreError: as `in_one_step`.
+    """
+
+    def write(directory: Path) -> int:
+        with plain_errors(place):
+            frame.write.parquet(str(directory))
+            return int(frame.sparkSession.read.parquet(str(directory)).count())
+
+    return in_one_step(place, write)
+
+
+def write_arrow(rows: pa.Table, place: Path) -> int:
+    """Write a table of Arrow as `write_whole` does.
+
+    Raises:
+        BusyError, StoreError: as `in_one_step`.
+    """
+
+    def write(directory: Path) -> int:
+        from pyarrow import parquet
+
+        directory.mkdir()
+        parquet.write_table(rows, directory / "part-00000.parquet")
+        (directory / DONE).touch()
+        return len(rows)
+
+    return in_one_step(place, write)
+
+
+def in_one_step(place: Path, write: Callable[[Path], int]) -> int:
+    """Have a table written into the directory that `write` is given, and put it in the place of the one before.
+
+    Until it is written the old table stays; a run that was killed leaves it as it was. Returns what `write` does.
 
     Raises:
         BusyError: another job writes there.
-        SparkJobError: the frame cannot be made, or not be written.
         StoreError: the directory holds something else, or cannot be made.
     """
     fresh, old = _beside(place, "new"), _beside(place, "old")
@@ -128,9 +162,7 @@ def write_whole(frame: DataFrame, place: Path) -> int:
             held.enter_context(only_writer(place))  # an export would have only this
         for left in (fresh / TABLE, old):
             shutil.rmtree(left, ignore_errors=True)
-        with plain_errors(place):
-            frame.write.parquet(str(fresh / TABLE))
-            count = frame.sparkSession.read.parquet(str(fresh / TABLE)).count()
+        count = write(fresh / TABLE)
         _check_replaceable(place)  # who knows what has come meanwhile
         if place.exists():
             os.rename(place, old)
@@ -139,11 +171,11 @@ def write_whole(frame: DataFrame, place: Path) -> int:
     return count
 
 
-def replace_text(path: Path, text: str) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Let a file have another content in one step, which lasts; its directory is made if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.new")
-    fresh.write_text(text)
+    fresh.write_bytes(content)
     sync(fresh)
     os.rename(fresh, path)
     sync(path.parent)

@@ -17,8 +17,11 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.folded import folded_table
 from ibbmaster.lake.pasts import START, Doubt, Truncation, past_of
+from ibbmaster.lake.spark_changes import SparkChanges
 from ibbmaster.lake.statements import Logged, completions, read_statements
 from ibbmaster.lake.text import named, struct_of, text_literal
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.position import LogPosition
 from ibbmaster.rows.shape import TableShape
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.identity import parse_table_name
@@ -78,9 +81,9 @@ def snapshot(
         history = history_of(options, log)
         end = None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
         past = past_of(history, parse_table_name(table), None if end is None else SchemaPlace(end, 0), statements)
-        doubts = find_doubts(session, options, changes, past, shape, keys, with_history=with_history)
-        is_place = end is None or len(log.state().position().values()) == 1  # a position of several may be no place
-        if doubts and is_place and not with_history and _is_of(past.state, shape):
+        found = SparkChanges(session, options, changes)
+        doubts = find_doubts(options, found, past, shape, keys, with_history=with_history)
+        if doubts and not with_history and is_place(log, end) and is_of(past.state, shape):
             place = log.end() if end is None else end
             try:
                 return session.createDataFrame(folded_table(log, history, past.state, place, fields))
@@ -100,7 +103,12 @@ def snapshot(
     return _current(versions, cells, None if texts or key else table)
 
 
-def _is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersion]:
+def is_place(log: LogEngine, end: LogPosition | None) -> bool:
+    """Whether a position with this end is one place of the log: one of several domains may be none."""
+    return end is None or len(log.state().position().values()) == 1
+
+
+def is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersion]:
     """Whether a table is known, and has the columns of a shape."""
     return isinstance(state, TableVersion) and [one.name for one in shape.columns] == [
         one.name for one in state.columns

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import in_group, wanted_groups
-from ibbmaster.arrow.plan import ReadTask, find_fields, open_source, plan_tasks
+from ibbmaster.arrow.plan import ReadTask, bundled, find_fields, load_kernels, open_source, plan_tasks
 from ibbmaster.arrow.reaching import expect_log
+from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
@@ -17,9 +19,8 @@ from ibbmaster.event.statement.logged import STATEMENT_TYPES, decode_statement
 from ibbmaster.event.statement.savepoint import savepoint_step
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
-from ibbmaster.kernel.loading import load
+from ibbmaster.lake.spreading import spread
 from ibbmaster.log.group_content import OF_XA, group_events, xid_text
 from ibbmaster.rows.effects import LOST, Effect, WrittenTables, effects_of
 from ibbmaster.schema.clause import FullName
@@ -58,13 +59,24 @@ class Logged(NamedTuple):
 
 
 def read_statements(session: SparkSession, path: str, at: str | None) -> list[Logged]:
-    """All of a log, up to a position or to its end, in order."""
-    given = {"path": path, "granularity": "groups"} | ({} if at is None else {"endingGtid": at})
-    options = parse_options(given)
-    tasks = plan_tasks(options, find_fields(options))
-    if not tasks:
-        return []
-    return sorted(session.sparkContext.parallelize(tasks, len(tasks)).flatMap(statements_of).collect())
+    """All of a log, up to a position or to its end, in order; read by the workers of Spark."""
+    given = {"path": path} | ({} if at is None else {"endingGtid": at})
+    bundles = bundled(_tasks(parse_options(given)))  # a Spark task costs more than to read a small file
+    return sorted(one for found in spread(session, _statements_of_all, bundles) for one in found)
+
+
+def logged_statements(options: ReadOptions) -> list[Logged]:
+    """All of a log, up to where options end, in order; read by this process."""
+    return sorted(_statements_of_all(_tasks(options)))
+
+
+def _tasks(options: ReadOptions) -> list[ReadTask]:
+    options = replace(options, granularity=Granularity.GROUPS, table=None, tables=(), columns=())
+    return plan_tasks(options, find_fields(options))
+
+
+def _statements_of_all(tasks: Sequence[ReadTask]) -> list[Logged]:
+    return [one for task in tasks for one in statements_of(task)]
 
 
 def statements_of(task: ReadTask) -> list[Logged]:
@@ -76,7 +88,7 @@ def statements_of(task: ReadTask) -> list[Logged]:
         StoreError: this worker does not see the log.
     """
     expect_log(task.options, task.log_range, is_strict=True)
-    kernels = load(KernelSet.READ)
+    kernels = load_kernels(task.options)
     with closing(open_source(task.options)) as source:
         found = _Found()
         if kernels is None:

@@ -10,6 +10,7 @@ from ibbmaster.arrow.reaching import expect_files
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError
 from ibbmaster.ibb.file_name import parse_file_name
+from ibbmaster.lake.spreading import cores_of, spread
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.verify import Part, joined_faults, parts_of, verify_part
 
@@ -38,9 +39,8 @@ def verify_archive(session: SparkSession, path: str) -> Verification:
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:
         raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
-    context = session.sparkContext
-    parts = parts_of(numbers, PARTS_PER_CORE * context.defaultParallelism)
-    found = context.parallelize([(path, part) for part in parts], len(parts)).map(check_part).collect()
+    parts = parts_of(numbers, PARTS_PER_CORE * cores_of(session))
+    found = spread(session, check_part, [(path, part) for part in parts])
     totals = Totals()
     return Verification(list(joined_faults(found, totals)), totals)
 

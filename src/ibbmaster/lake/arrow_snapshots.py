@@ -1,0 +1,264 @@
+"""Tables as the changes of a log leave them, without a JVM: as `lake.snapshots`, with its verdicts, in Arrow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ibbmaster.arrow.plan import end_of, find_shape, history_of, open_log
+from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, ShapeField, field_name, table_fields
+from ibbmaster.errors import ConfigurationError, InexactError
+from ibbmaster.lake.arrow_changes import ArrowChanges, effective, read_table
+from ibbmaster.lake.doubts import find_doubts
+from ibbmaster.lake.folded import folded_table
+from ibbmaster.lake.pasts import START, Doubt, Past, past_of
+from ibbmaster.lake.replay import current_rows, versions_of_rows
+from ibbmaster.lake.snapshots import CONTRADICTION, is_of, is_place, key_of
+from ibbmaster.lake.statements import logged_statements
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.position import LogPosition
+from ibbmaster.rows.shape import TableShape
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.identity import parse_table_name
+from ibbmaster.schema.indexing import row_key
+from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.sql.answer import UnknownRowsError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXACT_AT = b"exact at GTID"  # in the metadata of a table: the position at which the server had these rows
+INEXACT = b"inexact"  # in place of it, where rows were asked for all the same: the reasons
+OnDoubt = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTable:
+    """A table at a position of a log that is open.
+
+    Attributes:
+        end: the place of the position; None at the end of the log.
+        columns: those of the table itself, as in a DataFrame.
+    """
+
+    options: ReadOptions
+    log: LogEngine
+    history: SchemaHistory
+    end: LogPosition | None
+    shape: TableShape
+    columns: tuple[ShapeField, ...]
+
+    @property
+    def name(self) -> str:
+        assert self.options.table is not None
+        return self.options.table
+
+    @property
+    def names(self) -> list[str]:
+        return [field.name for field in self.columns]
+
+    @property
+    def place(self) -> LogPosition:
+        return self.log.end() if self.end is None else self.end
+
+    @property
+    def position(self) -> str:
+        return self.options.ending_gtid or str(self.log.state().position())
+
+    @property
+    def version(self) -> TableVersion | None:
+        """What the table is there, as the statements of the log define it, if its rows are so."""
+        state = self.history.table_at(*parse_table_name(self.name), SchemaPlace(self.place, 0))
+        return state if is_of(state, self.shape) else None
+
+
+def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: OnDoubt | None = None) -> pa.Table:
+    """The rows that the table of options has where they end.
+
+    Its metadata say at which GTID they are exact. Without `on_doubt` they must be; else it hears, in words, from
+    which GTID on they may not be, and why: then they are what the changes of rows come to.
+
+    Raises: as `lake.snapshots.snapshot`.
+    """
+    with closing(open_log(options)) as log:
+        asked = _asked(options, log)
+        texts: list[str] = []
+        version = asked.version
+        if version is not None and not key and is_place(log, asked.end):
+            try:
+                rows = folded_table(log, asked.history, version, asked.place, asked.columns)
+                return _judged(rows, asked, texts)
+            except UnknownRowsError as error:
+                texts = [str(Doubt(START, error.unknown.gtid, error.unknown.reason))]
+                _tell(asked, texts, on_doubt)
+        keys = key_of(asked.shape.schema, key)
+        changes, past, doubts = _looked_through(asked, keys)
+        if not texts:
+            texts = [str(doubt) for doubt in doubts]
+            _tell(asked, texts, on_doubt)
+        rows, is_sound = current_rows(changes.after(past.begin), asked.names, keys)
+        if not (is_sound or texts or key):
+            raise InexactError(asked.name, [f"the log contradicts itself: {CONTRADICTION}"])
+        return _judged(rows, asked, texts)
+
+
+def arrow_history(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: OnDoubt | None = None) -> pa.Table:
+    """Every version of each row of the table of options, and when it held, as `lake.snapshots.snapshot` has them.
+
+    Raises: as there.
+    """
+    with closing(open_log(options)) as log:
+        asked = _asked(options, log)
+        keys = key_of(asked.shape.schema, key)
+        changes, past, doubts = _looked_through(asked, keys, with_history=True)
+        texts = [str(doubt) for doubt in doubts]
+        _tell(asked, texts, on_doubt)
+        return _judged(versions_of_rows(changes.after(START), asked.names, keys, past.cuts), asked, texts)
+
+
+def arrow_difference(options: ReadOptions) -> pa.Table:
+    """How the rows of a table differ between two positions of options: as changes, one for each row at most.
+
+    Columns are those of the later one. A column that the earlier one does not have is NULL in its rows, and makes no
+    difference by itself.
+
+    Raises:
+        InexactError: the log does not show the rows at one of them.
+        ConfigurationError: a column has values of another type at one of them.
+    """
+    with closing(open_log(options)) as log:
+        asked = _asked(replace(options, starting_gtid=None), log)
+        before_options = replace(asked.options, ending_gtid=options.starting_gtid or "")
+        begin = end_of(options.starting_gtid or "", options, log)
+        version = asked.version
+        old = _same_table(asked, SchemaPlace(begin, 0))
+        after = arrow_snapshot(asked.options)
+        if old is None and version is not None and version.is_created_in_log:
+            before, shared = after.slice(0, 0), asked.names
+        else:
+            name = old.full_name if old is not None else asked.name
+            rows = arrow_snapshot(replace(before_options, table=name, tables=(name,)))
+            before, shared = _as_later(rows, old, version, after.schema)
+        index = None if version is None else row_key(version)
+        ids = set() if index is None else {part.column_id for part in index.parts}
+        keys = [field_name(one.name) for one in version.columns if one.id in ids] if version is not None else []
+        return _judged(_differing(before, after, shared, keys), asked, [])
+
+
+def _asked(options: ReadOptions, log: LogEngine) -> AskedTable:
+    """
+    Raises:
+        ConfigurationError: the table is not in the log, or its columns have no names.
+        PositionError: the position is not in the log.
+    """
+    assert options.table is not None
+    history = history_of(options, log)
+    name = history.case.key(options.table)
+    options = replace(options, table=name, tables=(name,))
+    end = None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
+    shape = find_shape(options, name)
+    own = {field_name(column.name) for column in shape.columns}
+    columns = tuple(field for field in table_fields(shape, options.zero_dates) if field.name in own)
+    return AskedTable(options, log, history, end, shape, columns)
+
+
+def _looked_through(
+    asked: AskedTable, keys: Sequence[str], *, with_history: bool = False
+) -> tuple[ArrowChanges, Past, list[Doubt]]:
+    """The changes of a table that have taken effect, what statements say of it, and all that is in doubt."""
+    statements = logged_statements(asked.options)
+    columns = [field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT_FIELD)]
+    read = read_table(replace(asked.options, columns=(*columns, *asked.names)))
+    changes = ArrowChanges(asked.options, effective(read, statements))
+    end = None if asked.end is None else SchemaPlace(asked.end, 0)
+    past = past_of(asked.history, parse_table_name(asked.name), end, statements)
+    doubts = find_doubts(asked.options, changes, past, asked.shape, keys, with_history=with_history)
+    return changes, past, doubts
+
+
+def _tell(asked: AskedTable, texts: Sequence[str], on_doubt: OnDoubt | None) -> None:
+    if texts and on_doubt is None:
+        raise InexactError(asked.name, list(texts))
+    for text in texts:
+        assert on_doubt is not None
+        on_doubt(f"{asked.name}: {text}")
+
+
+def _judged(rows: pa.Table, asked: AskedTable, texts: Sequence[str]) -> pa.Table:
+    """Rows with the verdict about them in their metadata."""
+    verdict = {INEXACT: "\n".join(texts)} if texts else {EXACT_AT: asked.position}
+    return rows.replace_schema_metadata(verdict)
+
+
+def _same_table(asked: AskedTable, place: SchemaPlace) -> TableVersion | None:
+    """What a table was at an earlier place, under whatever name; else the one that was called so."""
+    version = asked.version
+    if version is not None:
+        for known in asked.history.at(place).tables.values():
+            if isinstance(known, TableVersion) and known.generation == version.generation:
+                return known
+    state = asked.history.table_at(*parse_table_name(asked.name), place)
+    return state if isinstance(state, TableVersion) else None
+
+
+def _as_later(
+    rows: pa.Table, old: TableVersion | None, new: TableVersion | None, schema: pa.Schema
+) -> tuple[pa.Table, list[str]]:
+    """Rows with the columns of a later version of their table; and which of those they have themselves."""
+    import pyarrow as pa
+
+    names = {name: name for name in rows.column_names}
+    if old is not None and new is not None and old.generation == new.generation:
+        olds = {column.id: field_name(column.name) for column in old.columns}
+        names = {field_name(column.name): olds[column.id] for column in new.columns if column.id in olds}
+    columns = []
+    for field in schema:
+        if names.get(field.name) not in rows.column_names:
+            columns.append(pa.nulls(len(rows), field.type))
+            continue
+        try:
+            columns.append(rows[names[field.name]].cast(field.type))
+        except pa.ArrowException:
+            raise ConfigurationError(
+                f"column {field.name} has values of another type at the earlier position: compare two snapshots"
+            ) from None
+    return pa.table(columns, schema=schema), [name for name in schema.names if names.get(name) in rows.column_names]
+
+
+def _differing(before: pa.Table, after: pa.Table, shared: Sequence[str], keys: Sequence[str]) -> pa.Table:
+    """The changes that make one table of another; rows without a key are distinguished by all their values."""
+    import pyarrow as pa
+
+    by = keys if keys and set(keys) <= set(shared) else shared
+    olds, news = ({} if not by else _numbered(rows, by) for rows in (before, after))
+    values = [_values(rows, shared) for rows in (before, after)]
+    found: list[tuple[str, int]] = []  # kinds, and numbers in both tables put together
+    for one, number in olds.items():
+        later = news.get(one)
+        if later is None:
+            found.append(("delete", number))
+        elif values[0][number] != values[1][later]:
+            found += [("update_preimage", number), ("update_postimage", len(before) + later)]
+    found += [("insert", len(before) + number) for one, number in news.items() if one not in olds]
+    rows = pa.concat_tables([before.replace_schema_metadata(), after.replace_schema_metadata()])
+    rows = rows.take(pa.array([number for _, number in found], pa.int64()))
+    return rows.add_column(0, "_change_type", pa.array([kind for kind, _ in found], pa.string()))
+
+
+def _numbered(rows: pa.Table, names: Sequence[str]) -> dict[tuple[Any, int], int]:
+    """The numbers of rows by some of their values, and by how many there were that are the same."""
+    seen: Counter[Any] = Counter()
+    found = {}
+    for number, values in enumerate(_values(rows, names)):
+        found[values, seen[values]] = number
+        seen[values] += 1
+    return found
+
+
+def _values(rows: pa.Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    columns = [[tuple(cell) if isinstance(cell, list) else cell for cell in rows[name].to_pylist()] for name in names]
+    return list(zip(*columns, strict=True))

@@ -1,0 +1,172 @@
+"""The changes of a table, done again one after the other by the key of their rows: what is there, and what was.
+
+Takes and gives Arrow tables: which values a row has is said by numbers of changes; values are copied at the end.
+"""
+
+from __future__ import annotations
+
+import bisect
+import datetime
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ibbmaster.errors import EventError
+from ibbmaster.lake.pasts import Place, Truncation
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Key = tuple[object, ...]
+Source = int | tuple[int | None, ...]  # the change that has the values of a row: of all its columns, or of each
+
+
+class Step(NamedTuple):
+    """What a change does to the row of a key; `row` is its number. `op` is insert, update or delete."""
+
+    row: int
+    op: str
+    key: Key
+
+
+class Period(NamedTuple):
+    """A version of a row: where its values are, and the changes that began and ended it."""
+
+    source: Source
+    first: int
+    end: int | None
+
+
+def absent_columns(changes: pa.Table) -> dict[int, list[str]]:
+    """Which columns the images of some changes leave out, by the number of the change."""
+    import pyarrow.compute as pc
+
+    absent = changes["_absent"].combine_chunks()
+    numbers = pc.indices_nonzero(pc.list_value_length(absent)).to_pylist()
+    return dict(zip(numbers, absent.take(numbers).to_pylist(), strict=True)) if numbers else {}
+
+
+def steps_of(changes: pa.Table, keys: Sequence[str]) -> Iterator[Step]:
+    """What each change does, in their order; an update of a key is a delete and an insert.
+
+    Raises:
+        EventError: a key changes, and the image of the new row is not whole.
+    """
+    absent = absent_columns(changes)
+    own = list(zip(*(changes[name].to_pylist() for name in keys), strict=True))
+    before: Key = ()
+    for row, kind in enumerate(changes["_change_type"].to_pylist()):
+        if kind in ("insert", "delete"):
+            yield Step(row, kind, own[row])
+        elif kind == "update_postimage":
+            lacking = absent.get(row, ())
+            key = tuple(old if name in lacking else new for name, old, new in zip(keys, before, own[row], strict=True))
+            if key == before:
+                yield Step(row, "update", key)
+            elif lacking:
+                gtid = changes["_gtid"][row].as_py()
+                raise EventError(f"{gtid}: the key of a row changes, and its image is not whole")
+            else:
+                yield Step(row, "delete", before)
+                yield Step(row, "insert", key)
+        before = own[row]
+
+
+class RowSources:
+    """The rows of a table while changes are done again."""
+
+    def __init__(self, changes: pa.Table, names: Sequence[str]) -> None:
+        self._changes = changes
+        self._names = names
+        self._absent = absent_columns(changes)
+
+    def source(self, step: Step, old: Source | None) -> Source:
+        """Where the values of a row are after a step, which had its values there before."""
+        lacking = self._absent.get(step.row) if step.op == "update" else None
+        if not lacking:
+            return step.row
+        olds = old if isinstance(old, tuple) else (old,) * len(self._names)
+        return tuple(one if name in lacking else step.row for name, one in zip(self._names, olds, strict=True))
+
+    def taken(self, sources: Sequence[Source]) -> list[pa.ChunkedArray]:
+        """The columns of rows whose values are there."""
+        import pyarrow as pa
+
+        if all(isinstance(one, int) for one in sources):
+            indices = pa.array(sources, pa.int64())
+            return [self._changes[name].take(indices) for name in self._names]
+        return [
+            self._changes[name].take(
+                pa.array([one if isinstance(one, int) else one[number] for one in sources], pa.int64())
+            )
+            for number, name in enumerate(self._names)
+        ]
+
+
+def current_rows(changes: pa.Table, names: Sequence[str], keys: Sequence[str]) -> tuple[pa.Table, bool]:
+    """The rows that are there after all changes; and whether each came and went as a row does.
+
+    It is not so where a key is inserted that is there, or one is changed that is not.
+    """
+    import pyarrow as pa
+
+    rows = RowSources(changes, names)
+    there: dict[Key, Source] = {}
+    counts: dict[Key, int] = {}
+    alive: dict[Key, bool] = {}
+    for step in steps_of(changes, keys):
+        there[step.key] = rows.source(step, there.get(step.key))
+        alive[step.key] = step.op != "delete"
+        counts[step.key] = counts.get(step.key, 0) + {"insert": 1, "delete": -1, "update": 0}[step.op]
+    is_sound = all(count == alive[key] for key, count in counts.items())
+    left = [source for key, source in there.items() if alive[key]]
+    return pa.table(rows.taken(left), names=list(names)), is_sound
+
+
+def periods_of(changes: pa.Table, names: Sequence[str], keys: Sequence[str]) -> Iterator[Period]:
+    """Every version of each row, those of a row after each other."""
+    rows = RowSources(changes, names)
+    of_key: dict[Key, list[tuple[Step, Source]]] = {}
+    for step in steps_of(changes, keys):
+        found = of_key.setdefault(step.key, [])
+        found.append((step, rows.source(step, found[-1][1] if found else None)))
+    for found in of_key.values():
+        ends = [step.row for step, _ in found[1:]]
+        for (step, source), end in zip(found, [*ends, None], strict=True):
+            if step.op != "delete":
+                yield Period(source, step.row, end)
+
+
+def versions_of_rows(
+    changes: pa.Table, names: Sequence[str], keys: Sequence[str], cuts: Sequence[Truncation]
+) -> pa.Table:
+    """Every version of each row, with the moments and GTIDs between which it held; `cuts` are where all rows ended."""
+    import pyarrow as pa
+
+    periods = list(periods_of(changes, names, keys))
+    moments, gtids = changes["_commit_ts"], changes["_gtid"]
+    places: list[Place] = list(zip(changes["_file_no"].to_pylist(), changes["_offset"].to_pylist(), strict=True))
+    first = pa.array([one.first for one in periods], pa.int64())
+    end = pa.array([one.end for one in periods], pa.int64())
+    untils = [
+        _sooner(until, _end_of_all(places[one.first], cuts))
+        for one, until in zip(periods, moments.take(end).to_pylist(), strict=True)
+    ]
+    columns = RowSources(changes, names).taken([one.source for one in periods])
+    added = {
+        "_valid_from": moments.take(first),
+        "_valid_to": pa.array(untils, moments.type),
+        "_gtid_from": gtids.take(first),
+        "_gtid_to": gtids.take(end),
+        "_is_current": pa.array([until is None for until in untils], pa.bool_()),
+    }
+    return pa.table([*columns, *added.values()], names=[*names, *added])
+
+
+def _end_of_all(place: Place, cuts: Sequence[Truncation]) -> datetime.datetime | None:
+    """When the rows of a group ended, all at once; None if they never did."""
+    number = bisect.bisect_left(cuts, place, key=lambda cut: cut.place)
+    return datetime.datetime.fromtimestamp(cuts[number].timestamp, datetime.UTC) if number < len(cuts) else None
+
+
+def _sooner(one: datetime.datetime | None, other: datetime.datetime | None) -> datetime.datetime | None:
+    return min((moment for moment in (one, other) if moment is not None), default=None)

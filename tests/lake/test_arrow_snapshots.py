@@ -1,0 +1,194 @@
+"""Snapshots, histories and differences without a JVM: exact, or said not to be; beside Spark, `test_one_certainty`."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from lanes.replay import CLASSIC, readable_captures
+
+import ibbmaster
+from ibbmaster.errors import ConfigurationError, InexactError, PositionError
+from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.lake.arrow_snapshots import EXACT_AT, INEXACT, arrow_snapshot
+from ibbmaster.schema.indexing import row_key
+from ibbmaster.schema.model import TableVersion
+from tests.lake.random_log import random_log
+from tests.written_log import deleted, inserted, updated, write_log
+
+T = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
+CREATE_T = "CREATE TABLE t (id INT PRIMARY KEY, a INT)"
+
+
+def rows_of(table):
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+@pytest.fixture
+def small_log(tmp_path):
+    path = write_log(
+        tmp_path / "log",
+        CREATE_T,
+        [inserted(T, [1, 10], [2, 20])],
+        [updated(T, ([1, 10], [1, 11]), ([2, 20], [7, 20]))],
+        [deleted(T, [7, 20])],
+        "TRUNCATE t",
+        [inserted(T, [1, 10], [3, 30])],
+    )
+    with ibbmaster.open(path) as log:
+        yield log
+
+
+def test_a_snapshot_says_at_which_gtid_it_is_exact(small_log):
+    assert rows_of(small_log.snapshot("d.t")) == [(1, 10), (3, 30)]
+    assert small_log.snapshot("d.t").schema.metadata == {EXACT_AT: b"0-1-6"}
+    at = small_log.snapshot("d.t", at="0-1-3")
+    assert (rows_of(at), at.schema.metadata) == ([(1, 11), (7, 20)], {EXACT_AT: b"0-1-3"})
+
+
+def test_a_history_has_each_version_of_each_row_with_what_began_and_ended_it(small_log):
+    history = small_log.history("d.t")
+    names = ("id", "a", "_gtid_from", "_gtid_to", "_is_current")
+    assert history.column_names == ["id", "a", "_valid_from", "_valid_to", "_gtid_from", "_gtid_to", "_is_current"]
+    assert [tuple(row[name] for name in names) for row in history.to_pylist()] == [
+        (1, 10, "0-1-2", "0-1-3", False),
+        (1, 11, "0-1-3", "0-1-6", False),
+        (1, 10, "0-1-6", None, True),
+        (2, 20, "0-1-2", "0-1-3", False),
+        (7, 20, "0-1-3", "0-1-4", False),
+        (3, 30, "0-1-6", None, True),
+    ]
+
+
+def test_a_difference_has_a_change_of_each_row_that_is_another_one(small_log):
+    found = small_log.difference("d.t", "0-1-2", "0-1-3")
+    assert [tuple(row.values()) for row in found.to_pylist()] == [
+        ("update_preimage", 1, 10),
+        ("update_postimage", 1, 11),
+        ("delete", 2, 20),
+        ("insert", 7, 20),
+    ]
+    again = small_log.difference("d.t", "0-1-2")  # row 1 has come back as it was
+    assert rows_of(again) == [("delete", 2, 20), ("insert", 3, 30)]
+    assert len(small_log.difference("d.t", "0-1-6", "0-1-6")) == 0
+    assert rows_of(small_log.difference("d.t", "0-1-1", "0-1-2")) == [("insert", 1, 10), ("insert", 2, 20)]
+
+
+def test_a_difference_follows_a_table_through_its_names_and_columns(tmp_path):
+    later = written_table("d.v", {"id": "int", "b": "bigint", "c": "int"}, table_id=2, primary_key=["id"])
+    path = write_log(
+        tmp_path / "log",
+        CREATE_T,
+        [inserted(T, [1, 10], [2, 20])],
+        "RENAME TABLE t TO v",
+        "ALTER TABLE v CHANGE a b BIGINT, ADD c INT DEFAULT 5",
+        [updated(later, ([2, 20, 5], [2, 21, 5]))],
+    )
+    with ibbmaster.open(path) as log:
+        assert [tuple(row.values()) for row in log.difference("d.v", "0-1-2").to_pylist()] == [
+            ("update_preimage", 2, 20, None),
+            ("update_postimage", 2, 21, 5),
+        ]
+
+
+def test_what_the_log_does_not_tell_is_refused_or_heard(tmp_path):
+    path = write_log(tmp_path / "log", CREATE_T, [inserted(T, [1, 1])], "CALL p()")
+    with ibbmaster.open(path) as log:
+        for ask in (log.snapshot, log.history):
+            with pytest.raises(InexactError, match=r"^d\.t: not sure since 0-1-3: in statement format: CALL p\(\)"):
+                ask("d.t")
+            heard = []
+            found = ask("d.t", on_doubt=heard.append)
+            assert heard == ["d.t: not sure since 0-1-3: in statement format: CALL p()"]
+            assert found["id"].to_pylist() == [1]
+            assert found.schema.metadata == {INEXACT: b"not sure since 0-1-3: in statement format: CALL p()"}
+        with pytest.raises(InexactError):
+            log.difference("d.t", "0-1-2")
+        assert len(log.difference("d.t", "0-1-1", "0-1-2")) == 1
+
+
+def test_wrong_questions_are_one_line(small_log):
+    with pytest.raises(ConfigurationError, match=r"changes rows of table d\.nope, and none creates it"):
+        small_log.snapshot("d.nope")
+    with pytest.raises(ConfigurationError, match=r"table is 't', expected database\.table"):
+        small_log.history("t")
+    with pytest.raises(ConfigurationError, match="zero_dates is 'zero', expected null or text"):
+        small_log.snapshot("d.t", zero_dates="zero")
+    with pytest.raises(ConfigurationError, match="no column nope"):
+        small_log.snapshot("d.t", key=["nope"])
+    with pytest.raises(PositionError):
+        small_log.snapshot("d.t", at="0-1-99")
+    view = small_log.through(only="d.t")
+    for ask in (view.snapshot, view.history, view.difference):
+        with pytest.raises(ConfigurationError, match="reads the files of a log"):
+            ask("d.t", "0-1-2")
+
+
+def test_a_table_without_a_key_has_its_rows_too(tmp_path):
+    table = written_table("d.t", {"a": "int"}, table_id=1)
+    path = write_log(
+        tmp_path / "log", "CREATE TABLE t (a INT)", [inserted(table, [1], [1], [2])], [deleted(table, [1])]
+    )
+    with ibbmaster.open(path) as log:
+        assert rows_of(log.snapshot("d.t")) == [(1,), (2,)]
+        assert rows_of(log.difference("d.t", "0-1-2")) == [("delete", 1)]
+        with pytest.raises(ConfigurationError, match="no primary key"):
+            log.history("d.t")
+
+
+def tables_of(log):
+    """The tables with a primary key that a log knows at its end, with the names of its columns."""
+    from ibbmaster.arrow.plan import history_of
+
+    history = history_of(log.read_options(), log.engine)
+    for table in history.at().tables.values():
+        if isinstance(table, TableVersion) and table.kind.name == "BASE":
+            index = row_key(table)
+            if index is not None and index.kind.name == "PRIMARY":
+                names = {column.id: column.name for column in table.columns}
+                yield table.full_name, [names[part.column_id] for part in index.parts]
+
+
+@pytest.mark.parametrize("capture", readable_captures())
+def test_changes_done_again_are_the_rows_that_select_has_or_are_said_not_to_be(capture, request):
+    if "big" in capture and not request.config.getoption("--interop-all"):
+        pytest.skip("20 s each: --interop-all")
+    told = Counter()
+    with ibbmaster.open(CLASSIC / capture) as log:
+        for name, key in tables_of(log):
+            options = log._table_options(name, None, "text")
+            heard = []
+            try:
+                again = arrow_snapshot(options, key=key, on_doubt=heard.append)
+            except (ConfigurationError, ibbmaster.errors.EventError):
+                continue  # no name, or images that are not whole
+            try:
+                folded = arrow_snapshot(options)
+            except InexactError:
+                assert heard, name
+                told["refused"] += 1
+                continue
+            if not heard:
+                assert sorted(map(repr, again.to_pylist())) == sorted(map(repr, folded.to_pylist())), name
+                told["equal"] += 1
+    assert told or capture not in ("11.8/domains", "10.11/domains")
+
+
+def test_differences_lead_from_one_snapshot_to_another(tmp_path):
+    rng = random.Random(random.getrandbits(32))
+    with ibbmaster.open(random_log(rng, tmp_path / "log", doubts=False, swaps=False)) as log:
+        last = log.position[0].seq_no
+        for _ in range(6):
+            first, second = sorted(rng.sample(range(3, last + 1), 2))
+            for name in ("d.t", "d.u"):
+                try:
+                    before, after = (log.snapshot(name, at=f"0-1-{at}") for at in (first, second))
+                except InexactError:
+                    continue
+                rows = Counter(map(repr, before.to_pylist()))
+                for one in log.difference(name, f"0-1-{first}", f"0-1-{second}").to_pylist():
+                    kind = one.pop("_change_type")
+                    rows[repr(one)] += 1 if kind in ("insert", "update_postimage") else -1
+                assert +rows == Counter(map(repr, after.to_pylist())), (name, first, second)
+                assert not -rows, (name, first, second)
