@@ -184,11 +184,11 @@ def put_emptied(source, start, end, prefix_size, sequence, out, position):
 
 @jit
 def leave_out(source, size, state, numbers, names, tables, opened, out):
-    """Copy the packets of source[READ_AT:size], which are whole groups, without what is not chosen; returns a `FilterStatus`.
+    """Copy the packets of source[READ_AT:size], which are whole groups, without what is not chosen.
 
     Rows of `numbers`: CHOSEN_DOMAIN or CHOSEN_SERVER, and which; others are emptied. `names` and `tables` say what
     becomes of the events of tables, `opened` has room for those of one group. Packets and their numbers continue
-    from OUT and SEQUENCE.
+    from OUT and SEQUENCE. Returns a `FilterStatus`.
     """
     prefix_size = state[FilterField.PREFIX_SIZE]
     by_table = state[FilterField.BY_TABLE] != 0
