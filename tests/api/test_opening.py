@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.errors import ClassicFormatError, MissingFileError
+from ibbmaster.errors import ClassicFormatError, ConfigurationError, MissingFileError, PositionPurgedError
 
 ROOT = Path(__file__).parents[2]
 IBB = ROOT / "fixtures" / "ibb"
@@ -48,7 +48,6 @@ def test_an_empty_directory_is_an_empty_log_until_somebody_writes_there(tmp_path
 
 NO_LOGS = {
     "a directory that is not there": ("nothing", MissingFileError, "nothing.*no such file or directory"),
-    "one file of a directory": ("log/binlog-000000.ibb", ibbmaster.StoreError, "open the directory it is in"),
     "a file that is no binlog": ("text", ClassicFormatError, "text"),
 }
 
@@ -158,3 +157,36 @@ def test_what_is_durable_is_there_after_a_crash(tmp_path, durability):
     with ibbmaster.open(tmp_path, writable=True) as again:
         assert again.recovered[0] > 0
         assert [str(group.gtid) for group in again] == ["0-1-1"]
+
+
+@pytest.mark.parametrize("name", ["domains", "large-groups", "types", "xa-and-ddl"])
+def test_one_file_of_pages_is_the_part_of_the_log_that_is_in_it(name):
+    whole = IBB / name
+    with ibbmaster.open(whole) as log:
+        wanted = [(group.gtid, [repr(row) for row in group.rows()]) for group in log.groups(asks_statements=True)]
+        files = log.files
+    found = []
+    for file in files:
+        with ibbmaster.open(whole / file.name) as log:
+            assert [one.name for one in log.files] == [file.name]
+            groups = list(log.groups(asks_statements=True))
+            assert all(group.start.file_no == file.file_no for group in groups)
+            found += [(group.gtid, [repr(row) for row in group.rows()]) for group in groups]
+    assert found == wanted
+
+
+def test_a_part_of_one_file_is_what_is_in_both():
+    with ibbmaster.open(IBB / "types" / "binlog-000001.ibb") as log:
+        found = [str(group.gtid) for group in log.through(after="0-1-59", until="0-1-61")]
+        with pytest.raises(PositionPurgedError, match="begins after 0-1-58"):
+            log.through(after="0-1-57")
+    assert found == ["0-1-60", "0-1-61"]
+
+
+def test_what_reads_whole_logs_refuses_one_file():
+    path = IBB / "types" / "binlog-000001.ibb"
+    with (
+        ibbmaster.open(path) as log,
+        pytest.raises(ConfigurationError, match=r"binlog-000001\.ibb is one file: name .*types"),
+    ):
+        log.verify()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,12 @@ import pytest
 import ibbmaster
 from ibbmaster.api.stage_options import check_stages, expect_tables, given_stages, stage_options
 from ibbmaster.cli.main import main
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, GtidError
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.store.writer import BinlogWriter
+from tests.machinery.events import make_event, make_gtid_event
 
 TYPES = Path(__file__).parents[2] / "fixtures" / "ibb" / "types"
 
@@ -64,3 +70,29 @@ def test_a_day_that_reads_as_a_gtid_is_named() -> None:
     with ibbmaster.open(TYPES) as log, pytest.raises(ConfigurationError) as refused:
         log.through(until="2030-01-01")
     assert str(refused.value).endswith("to name a day, write --until '2030-01-01 00:00'")
+
+
+@pytest.fixture
+def two_servers(tmp_path):
+    """A domain in which two servers logged, with a number left out."""
+    with closing(RealDisk(tmp_path)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
+        for text in ("0-1-1", "0-2-2", "0-1-4", "0-2-5"):
+            gtid = Gtid.parse(text)
+            writer.write_group(gtid, make_gtid_event(gtid), [bytes(make_event(EventType.XID, 1, bytes(8)))])
+    return tmp_path
+
+
+def test_a_part_ends_at_no_transaction_that_another_server_has_logged(two_servers):
+    with ibbmaster.open(two_servers) as log:
+        with pytest.raises(ConfigurationError, match=r"--until 0-1-2 is not in this log: .* 2 of its domain is 0-2-2"):
+            log.through(until="0-1-2")
+        assert [str(group.gtid) for group in log.through(until="0-2-2")] == ["0-1-1", "0-2-2"]
+
+
+def test_of_an_end_that_is_not_in_the_log_it_is_said_where_the_part_ends(two_servers, capsys):
+    with ibbmaster.open(two_servers) as log:
+        part = log.through(until="0-1-3")
+    said = "--until 0-1-3 is not in this log: of domain 0 it ends after 0-2-2, the last one before it"
+    assert part.staged.notes == (said,)
+    assert main(["cat", str(two_servers), "--until", "0-1-3"]) == 0
+    assert capsys.readouterr() == ("", f"ibbmaster: {said}\n")

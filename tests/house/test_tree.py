@@ -52,7 +52,9 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/continuing.py", "classic/following.py", "classic/stored_file.py"),
-    "streaming/test_changed_blocks.py": ("kernel/changing.py",),
+    "streaming/test_changed_blocks.py": (
+        *("kernel/changing.py", "kernel/leaving_out.py", "streaming/packet_changes.py"),
+    ),
     "streaming/test_parts_of_logs.py": ("streaming/framing_state.py",),
     "streaming/test_source.py": (
         *("streaming/block.py", "streaming/buffers.py", "streaming/framed_block.py"),
@@ -108,7 +110,13 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
     # A run goes through all of them, and what counts is what the table is afterwards.
     "lake/maintain/test_job.py": (
-        *("lake/maintain/delta.py", "lake/maintain/table_list.py", "lake/maintain/rows.py"),
+        *(
+            "lake/maintain/changes.py",
+            "lake/maintain/delta.py",
+            "lake/maintain/history.py",
+            "lake/maintain/table_list.py",
+            "lake/maintain/rows.py",
+        ),
         *("lake/maintain/source.py", "lake/maintain/state.py"),
     ),
     "lake/test_one_certainty.py": ("lake/folded.py", "lake/spark_changes.py"),

@@ -69,6 +69,36 @@ def test_directories_are_printed_alike(name, expect_same, monkeypatch):
     expect_same(IBB / name)
 
 
+@pytest.mark.parametrize("name", ["domains", "types", "xa-and-ddl"])
+def test_parts_are_printed_alike(name, kernels):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    with ibbmaster.open(IBB / name) as log:
+        groups = [group.gtid for group in log]
+        parts = [{"after": str(rng.choice(groups[:-1]))}, {"until": str(rng.choice(groups))}]
+        parts += [
+            {"after": str(groups[place]), "until": str(groups[-1 - place // 2])} for place in (1, len(groups) // 3)
+        ]
+        parts += [{"until": ",".join(map(str, log.position.values()))}]
+        for options in parts:
+            part = log.through(**options)
+            runs = [
+                b"".join(map(bytes, run)) for run in FastLines(part, kernels, JsonFormat(), part.staged.span).runs()
+            ]
+            assert b"".join(runs) == all_lines(part), options
+        paths = [IBB / name / file.name for file in log.files]
+    for path in paths:
+        with ibbmaster.open(path) as log:
+            runs = [b"".join(map(bytes, run)) for run in FastLines(log, kernels, JsonFormat(), log.staged.span).runs()]
+            assert b"".join(runs) == all_lines(log), path
+
+
+def all_lines(log):
+    printer = JsonLines()
+    return b"".join(b"".join(printer.group(group)) for group in log.groups(asks_statements=True))
+
+
 def test_every_letter_is_printed_alike(tmp_path, expect_same):
     table = written_table("d.t", {"id": "int", "a": "varchar(99)", "b": "text", "n\u202e": "int"}, table_id=1)
     rows = [[number, f"x{letter}y", letter or None, None] for number, letter in enumerate(LETTERS)]

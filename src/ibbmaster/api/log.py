@@ -659,6 +659,23 @@ class StagedView(LogView):
         self.staged = engine
 
 
+class FileView(StagedView):
+    """What one `.ibb` file of a log has."""
+
+    def __init__(self, log: Log, engine: StagedLog, name: str) -> None:
+        super().__init__(log, engine)
+        self._name = name
+
+    @property
+    def files(self) -> list[LogFile]:
+        return [file for file in super().files if file.name == self._name]
+
+    def _refused(self, what: str) -> ConfigurationError:
+        return ConfigurationError(
+            f"{what} reads whole logs, and {self.path / self._name} is one file: name {self.path}"
+        )
+
+
 class PlayedView(LogView):
     """A recording that is played by `player`."""
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
-from ibbmaster.api.log import Log
+from ibbmaster.api.log import FileView, Log
 from ibbmaster.api.log_files import ClassicLogFiles
 from ibbmaster.api.writing import WritableLog, WritingOptions, store_options
 from ibbmaster.classic.kind import holds_classic_files
@@ -59,6 +59,8 @@ def open(
     **options: Unpack[WritingOptions],
 ) -> Log:
     """The log in a directory of `.ibb` files, or of traditional binlog files; of these also a file or an index file.
+
+    One `.ibb` file is the part of the log that is in it; its tables are known from the files before it.
 
     It is only read, whatever other process writes there meanwhile, and what a writer that was
     killed left in its redo log is read, too; an empty directory is an empty log. With
@@ -161,8 +163,17 @@ def _open_to_read(
     path: Path, schema: Mapping[str, Declaration], case: NameCase | None, row_event_max: int | None
 ) -> Log:
     is_file = path.exists() and not path.is_dir()
-    if is_file and parse_file_name(path.name) is not None:
-        raise StoreError(f"{path} is one file of a log: open the directory it is in")
+    file_no = parse_file_name(path.name) if is_file else None
+    if file_no is not None:
+        from ibbmaster.stages.engine import StagedLog
+        from ibbmaster.stages.span import span_of_file
+
+        log = _open_to_read(path.parent, schema, case, row_event_max)
+        try:
+            return FileView(log, StagedLog(log.engine, span=span_of_file(log.engine, file_no)), path.name)
+        except BaseException:
+            log.close()
+            raise
     disk = RealDisk(path)
     if is_file or holds_classic_files(disk.list()):
         from ibbmaster.classic.engine import ClassicBinlog

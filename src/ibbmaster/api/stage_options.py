@@ -155,8 +155,28 @@ def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCa
             raise
         day = f"{flag_of(days[0])} '{options.get(days[0])} 00:00'"
         raise ConfigurationError(f"{error}; to name a day, write {day}") from None
+    if until is not None and span is not None and span.state is not None:
+        notes += _judged(until, span.state.position())
     stages = list(_stages(log.state(), options, find_case))
     return StagedLog(log, stages, span, notes=notes)
+
+
+def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
+    """What is worth knowing of GTIDs at which a part ends by their numbers, because the log does not have them.
+
+    Raises:
+        ConfigurationError: another server has logged that number.
+    """
+    for domain_id, gtid in until.items():
+        last = ends.get(domain_id)
+        if last == gtid:
+            continue
+        if last is not None and last.seq_no == gtid.seq_no:
+            raise ConfigurationError(
+                f"--until {gtid} is not in this log: transaction {gtid.seq_no} of its domain is {last}"
+            )
+        has = "the log has nothing before it" if last is None else f"it ends after {last}, the last one before it"
+        yield f"--until {gtid} is not in this log: of domain {domain_id} {has}"
 
 
 def _place(log: LogEngine, options: StageOptions, name: str, notes: list[str]) -> GtidPosition | None:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import errno
 import os
+import sys
 from collections.abc import Iterable
 from os import PathLike
 from pathlib import Path
@@ -69,6 +70,25 @@ def chosen_stages(args: argparse.Namespace) -> StageOptions:
     """What the flags of `add_stages` say, as `Log.through` takes it."""
     said: Any = {name: getattr(args, name) for name, *_ in stage_options()}
     return said  # type: ignore[no-any-return]
+
+
+def chosen_part(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
+    """What the flags of `add_stages` choose of a log; what is worth knowing of it goes to standard error.
+
+    Raises:
+        ConfigurationError: an option cannot be used with this log, or a pattern is about no table.
+        PositionError, FormatError, ClassicFormatError, StoreError: as `Log.groups`.
+    """
+    from ibbmaster.api.stage_options import expect_tables, given_stages
+
+    given = given_stages(chosen_stages(args))
+    if not given:
+        return log
+    part = log.through(**given)
+    for note in part.staged.notes:
+        print(f"ibbmaster: {note}", file=sys.stderr)
+    expect_tables(part.staged)
+    return part
 
 
 def size(text: str) -> int:

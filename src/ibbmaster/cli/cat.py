@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import add_log, add_name_case, add_stages, chosen_stages
+from ibbmaster.cli.arguments import add_log, add_name_case, add_stages, chosen_part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ibbmaster.position import LogPosition
     from ibbmaster.printing.content import Printer
     from ibbmaster.printing.output import GroupOutput
+    from ibbmaster.stages.engine import StagedLog
 
 WORK_OF_BYTE = 8  # what the reference takes to print one, in bytes that it reads meanwhile
 FORMATS = ("json", "mariadb-binlog", "sql", "csv", "debezium")
@@ -94,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     ) as whole:
         if not whole.files:
             raise StoreError(f"{args.directory}: no binlog files (binlog-000000.ibb and so on)")
-        log = _chosen(whole, args)
+        log = chosen_part(whole, args)
         printer = _printer(args, log)
         with (
             opened_output(args.output, grows=args.follow) as target,
@@ -142,18 +143,6 @@ def _following(is_wanted: bool) -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _chosen(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
-    """The part of the log, and what of it, that the flags choose."""
-    from ibbmaster.api.stage_options import expect_tables, given_stages
-
-    given = given_stages(chosen_stages(args))
-    if not given:
-        return log
-    chosen = log.through(**given)
-    expect_tables(chosen.staged)
-    return chosen
-
-
 def _schema_text(path: Path | None) -> str:
     from ibbmaster.errors import ConfigurationError
 
@@ -176,7 +165,9 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
     from ibbmaster.kernel.loading import do_pay, load
     from ibbmaster.position import LOG_START
 
-    is_fast = args.format == "json" and not args.follow and args.on_undecodable == "fail" and not hasattr(log, "staged")
+    part: StagedLog | None = getattr(log, "staged", None)
+    is_fast = args.format == "json" and not args.follow and args.on_undecodable == "fail"
+    is_fast = is_fast and not (part is not None and part.stages)
     if not is_fast or not do_pay(KernelSet.PRINT, WORK_OF_BYTE * log.stored_bytes):
         return LOG_START
     try:
@@ -187,7 +178,7 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
     kernels = load(KernelSet.PRINT)
     if kernels is None:
         return LOG_START
-    fast = FastLines(log, kernels, JsonFormat())
+    fast = FastLines(log, kernels, JsonFormat(), None if part is None else part.span)
     try:
         for run in fast.runs():
             output.write(run)

@@ -12,11 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.cli.arguments import add_name_case, add_stages, chosen_stages, expect_log, expect_writable, size
+from ibbmaster.cli.arguments import (
+    add_name_case,
+    add_stages,
+    chosen_part,
+    chosen_stages,
+    expect_log,
+    expect_writable,
+    size,
+)
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from ibbmaster import Log
     from ibbmaster.classic.exporting import ConversionReport
     from ibbmaster.dump.profile import Profile
 
@@ -137,7 +144,6 @@ def _profile(args: argparse.Namespace) -> Profile:
 
 def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: Profile) -> ConversionReport:
     import ibbmaster
-    from ibbmaster.api.stage_options import expect_tables
     from ibbmaster.classic.exporting import export_pages, export_traditional
     from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.disk.local import RealDisk, left_unfinished, made_at_once
@@ -151,10 +157,7 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
         ibbmaster.open(args.source, lower_case_table_names=args.lower_case_table_names) as whole,
         progress(is_wanted=not args.json) as bar,
     ):
-        log: Log = whole
-        if stages:
-            log = view = whole.through(**stages)
-            expect_tables(view.staged)
+        log = chosen_part(whole, args)
         if to == TRADITIONAL:
             load_kernels(KernelSet.EXPORT, whole.stored_bytes)
         with made_at_once(args.target) as staging, closing(RealDisk(staging)) as disk:

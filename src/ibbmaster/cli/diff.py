@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import re
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,7 +116,11 @@ def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[C
         log = stack.enter_context(ibbmaster.open(text))
         if not log.files:
             raise StoreError(f"{text}: no binlog files (binlog-000000.ibb and so on)")
-        return logged_groups(log.through(**given) if given else log)
+        if given:
+            log = part = log.through(**given)
+            for note in part.staged.notes:
+                print(f"ibbmaster: {note}", file=sys.stderr)
+        return logged_groups(log)
     if set(given) - {"after"}:
         raise ConfigurationError(f"{text}: of a running primary only --after can be chosen")
     user, password = credentials.find_account(args)

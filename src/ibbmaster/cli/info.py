@@ -6,11 +6,14 @@ import argparse
 import json
 from pathlib import Path
 
+from ibbmaster.cli.arguments import add_stages, chosen_part
+
 EXAMPLES = """examples:
   ibbmaster info /srv/ibb                     files, times, GTIDs, tables, largest groups
   ibbmaster info /srv/ibb/binlog-000003.ibb   of one file
   ibbmaster info /var/lib/mysql/binlog.index --json
   ibbmaster info /srv/ibb --html log.html --seek 0-1-1000
+  ibbmaster info /srv/ibb --after '2026-11-20 14:00' --until 0-1-9000 --only 'shop.*'
 """
 
 
@@ -37,6 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write one page, which loads nothing else")
+    add_stages(parser)
     parser.set_defaults(run=run)
 
 
@@ -58,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         load_kernels(KernelSet.READ, log.stored_bytes)
         with progress(total=log.stored_bytes, is_wanted=not args.json) as bar:
             found = None if args.seek is None else log.seek(args.seek)
-            facts = log_info(log, file_no, on_bytes=bar.add)
+            facts = log_info(chosen_part(log, args), file_no, on_bytes=bar.add)
     if found is not None:
         facts["seek"] = seek_facts(found)
     if args.html is not None:

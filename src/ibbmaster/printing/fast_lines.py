@@ -8,19 +8,24 @@ from typing import Any
 
 from ibbmaster.api.log import Log
 from ibbmaster.arrow.collecting import event_batches
-from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.arrow.event_batch import EventBatch, wanted_groups
 from ibbmaster.arrow.fast_reading import freeze
-from ibbmaster.arrow.plan import find_fields, open_source, plan_tasks
+from ibbmaster.arrow.plan import ReadTask, find_fields, open_source, plan_tasks
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.position import LOG_START
 from ibbmaster.printing.line_columns import LineBuffers, LineColumns
 from ibbmaster.printing.line_plan import LineFormat
+from ibbmaster.stages.span import LogSpan
 
 
 class FastLines:
-    """The lines of a log in runs of whole groups. `position` is where the run begins that was given last."""
+    """The lines of a log, or of a span of it, in runs of whole groups.
 
-    def __init__(self, log: Log, kernels: Kernels, form: LineFormat) -> None:
+    `position` is where the run begins that was given last.
+    """
+
+    def __init__(self, log: Log, kernels: Kernels, form: LineFormat, span: LogSpan | None = None) -> None:
+        self._span = span
         self._log = log
         self._kernels = kernels
         self._form = form
@@ -41,7 +46,7 @@ class FastLines:
         options = self._log.read_options(uses_kernels=True)
         fields = find_fields(options)
         buffers = LineBuffers()
-        for task in plan_tasks(options, fields):
+        for task in filter(self._is_wanted, plan_tasks(options, fields)):
             maker = LineColumns(task, self._kernels, self._form, buffers)
             with closing(open_source(options)) as source:
                 batches = event_batches(source, task.log_range, self._kernels, is_strict=True)
@@ -54,13 +59,29 @@ class FastLines:
             for _ in maker.finish():
                 pass
 
+    def _is_wanted(self, task: ReadTask) -> bool:
+        """Whether something of the span may be in the range of a task."""
+        span, found = self._span, task.log_range
+        if span is None:
+            return True
+        starts, ends = dict(span.groups.starts), span.groups.ends
+        domain_ids = self._log.state.domain_ids if ends is None else dict(ends)
+        first = min((starts.get(domain_id, LOG_START) for domain_id in domain_ids), default=LOG_START)
+        has_begun = (found.file_no, found.end_offset) > first
+        return has_begun and (ends is None or (found.file_no, found.start_offset) < span.end)
+
     def _run(self, maker: LineColumns, found: Iterator[EventBatch]) -> Iterator[Any]:
         batch = self._pending
         while batch is not None:
             last = batch.identity(-1)
-            yield from maker.record_batches(batch)
+            yield from maker.record_batches(batch if self._span is None else of_span(batch, self._span))
             batch = next(found, None)
             if batch is None or batch.identity(0) != last:
                 self._pending = batch
                 return
         self._pending = None
+
+
+def of_span(batch: EventBatch, span: LogSpan) -> EventBatch:
+    """What a span has of a batch."""
+    return batch.of_groups(wanted_groups(batch.groups, span.groups))

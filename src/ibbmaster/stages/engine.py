@@ -110,6 +110,11 @@ class StagedLog(LogEngine):
         self._renaming: list[GtidTransform] = [stage for stage in stages if isinstance(stage, GtidTransform)]
         self.checksum_algorithm: ChecksumAlgorithm | None = getattr(log, "checksum_algorithm", None)
 
+    @property
+    def span(self) -> LogSpan | None:
+        """The part of the log that is there; None for all of it."""
+        return self._span
+
     def close(self) -> None:
         self._log.close()
 

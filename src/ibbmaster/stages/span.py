@@ -120,6 +120,34 @@ def span_so_far(log: LogEngine) -> LogSpan:
     )
 
 
+def span_of_file(log: LogEngine, file_no: int) -> LogSpan:
+    """What one file of a log has: the groups that begin in it.
+
+    Raises:
+        KeyError: there is no such file.
+        FormatError, ClassicFormatError: a file is damaged.
+    """
+    begin = log.start_of_file(file_no)
+    so_far = span_so_far(log)
+    assert so_far.state is not None  # it has an end
+    later = [file.file_no for file in log.files() if file.file_no > file_no]
+    following = log.start_of_file(min(later)) if later else None
+    end, state = (so_far.end, so_far.state) if following is None else (following.position, following.state)
+    domain_ids = so_far.state.domain_ids
+    return LogSpan(
+        after=begin.state.position(),
+        begin=begin.state,
+        until=state.position(),
+        state=state,
+        end=end,
+        groups=GroupSelection(
+            starts=tuple((domain_id, begin.position) for domain_id in domain_ids),
+            ends=tuple((domain_id, end) for domain_id in domain_ids),
+        ),
+        whole_until=end,
+    )
+
+
 def _check_order(after: GtidPosition, until: GtidPosition) -> None:
     if all(domain_id in after and gtid.seq_no <= after[domain_id].seq_no for domain_id, gtid in until.items()):
         raise ConfigurationError(f"nothing is in this range: it ends at [{until}], and begins after [{after}]")
