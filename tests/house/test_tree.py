@@ -126,6 +126,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("lake/exporting.py", "log/group_content.py"),
         "lake/spreading.py",
     ),
+    # What differs between versions of PySpark, and what is run with each.
+    "spark/test_versions.py": ("spark/kept_options.py",),
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
     # Each way to read, over the same logs: what counts is that none of them has an answer of its own.
     "spark/test_every_path.py": ("spark/live_schema.py",),

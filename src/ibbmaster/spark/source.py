@@ -43,7 +43,7 @@ class IbbReader(DataSourceReader):
         return read_partition(partition)
 
 
-class FilteringReader(IbbReader):
+class SelectionReader(IbbReader):
     """A reader that is asked first which rows of the query are wanted, which Spark checks itself afterwards."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # Spark's name
@@ -81,7 +81,7 @@ class IbbDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         self._given = self._given or options_of(schema)
         # Where Spark does not ask, it refuses a reader that could be asked.
-        kind = FilteringReader if FILTERING in sys.modules else IbbReader
+        kind = SelectionReader if FILTERING in sys.modules else IbbReader
         return kind(self._options, self._all_fields())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
