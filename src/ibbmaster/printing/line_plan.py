@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ibbmaster.arrow.column_reading import Reading
 from ibbmaster.event.gtid_event import GtidXid
 from ibbmaster.event.rows.charset import NO_LETTER, letters_of
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
@@ -29,6 +30,7 @@ class PieceValue(NamedTuple):
     second: int = 0
     opening: str = ""
     closing: str = ""
+    null: str = "null"
     choices: Sequence[str | None] = ()
 
 
@@ -47,10 +49,15 @@ class Piece(NamedTuple):
 class LineFormat(Protocol):
     """What kernels have to know of a format."""
 
-    null: str  # a value that is NULL
+    def reading(self, column: Column) -> Reading:
+        """How the values of a column are read.
 
-    def heads(self) -> Sequence[Sequence[Piece]]:
-        """What is the same in all lines of a group, without values."""
+        Raises:
+            ValueError: values of this type cannot be read at all.
+        """
+
+    def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
+        """What is the same in all lines of a group of a file, without values."""
 
     def note(self, commit_id: int | None, xid: GtidXid | None) -> str:
         """What NOTE is in the heads of a group."""
@@ -62,7 +69,7 @@ class LineFormat(Protocol):
         """How the kernel writes the values of a column."""
 
     def text(self, column: Column, value: object) -> str:
-        """A value that is not NULL, as the reference has it."""
+        """A value, as the reference has it."""
 
     def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
         """The line of a statement: the head that goes before its number, and what is after; None: it has no line."""
@@ -85,7 +92,7 @@ def written_value(
         case ValueKind.DATE:
             return PieceValue(LineOp.DATE, 0, 0, quote, quote)
         case ValueKind.DATETIME | ValueKind.TIMESTAMP | ValueKind.TIME if not column.has_old_format:
-            return PieceValue(_CLOCKS[column.kind], column.scale, 0, quote, quote)
+            return PieceValue(_CLOCKS[column.kind], column.scale, ord(" "), quote, quote)
         case ValueKind.UUID | ValueKind.INET4 | ValueKind.INET6:
             op, size = _FIXED[column.kind]
             return PieceValue(op, size, 0, quote, quote)
@@ -98,7 +105,7 @@ def written_value(
             known = letters_of(charset)
             if known is not None:
                 texts = [None if letter == NO_LETTER else letters(letter) for letter in known.ljust(256, NO_LETTER)]
-                return PieceValue(LineOp.LETTERS, 0, 0, quote, quote, texts)
+                return PieceValue(LineOp.LETTERS, 0, 0, quote, quote, choices=texts)
         case ValueKind.BINARY | ValueKind.GEOMETRY if not column.is_compressed:
             is_filled = column.type == ColumnType.STRING and column.charset == "binary"
             return PieceValue(LineOp.BASE64, column.size if is_filled else 0, 0, *base64)
@@ -150,6 +157,7 @@ class Steps:
                 written.second,
                 *self.text(written.opening),
                 *self.text(written.closing),
+                *self.text(written.null),
             )
             self._step_count += 1
         return first, self._step_count - first
