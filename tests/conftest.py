@@ -47,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what random choices of each test are drawn from: a number, or `new` (default: %(default)s)",
     )
     group.addoption(
+        "--maintain-kills",
+        type=int,
+        default=4,
+        help="kills of runs of `lake maintain` (default: %(default)s)",
+    )
+    group.addoption(
         "--maintain-runs",
         type=int,
         default=3,

@@ -128,6 +128,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     one.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")
     one.add_argument("--to", required=True, metavar="delta://DIR", help="directory with a Delta table for each table")
     one.add_argument(
+        "--as",
+        choices=("current", "changes", "history"),
+        default="current",
+        dest="kind",
+        help="what the tables have: their rows now, every change, or each version of a row (default: %(default)s)",
+    )
+    one.add_argument(
         "--only", action="append", default=[], metavar="PATTERN", help="only these tables, as 'shop.*'; may be repeated"
     )
     one.add_argument(
@@ -402,6 +409,7 @@ def run_maintain(args: argparse.Namespace) -> int:
     found = maintain(
         args.directory,
         args.to,
+        kind=args.kind,
         only=args.only,
         leaves_out=args.leaves_out,
         schema=args.schema,

@@ -49,6 +49,8 @@ def effective(changes: pa.Table, statements: Iterable[Logged]) -> pa.Table:
         "_gtid": [one and one.gtid for one in moved],
     }
     for name, column in values.items():
+        if name not in changes.column_names:
+            continue
         old = changes[name].combine_chunks()
         new = pa.array(column, old.type)
         changes = changes.set_column(changes.column_names.index(name), name, new.fill_null(old))

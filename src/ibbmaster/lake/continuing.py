@@ -42,7 +42,7 @@ def tables_to_export(
         f"{name}: {problem}"
         for name in found
         if not only or name in only
-        for problem in _changes(options, history, name, place, then, now)
+        for problem in changes_of_table(options, history, name, then, now, has_rows=_is_there(place, name))
     ]
     if problems:
         raise StoreError(
@@ -62,17 +62,27 @@ def _name_of(options: ReadOptions, history: SchemaHistory, name: str, now: Schem
     return name if newest is None else newest.full_name
 
 
-def _changes(
-    options: ReadOptions, history: SchemaHistory, name: str, place: Path, then: SchemaPlace, now: SchemaPlace
+def _is_there(place: Path, name: str) -> bool:
+    return (place / quote(name, safe="")).exists()
+
+
+def changes_of_table(
+    options: ReadOptions,
+    history: SchemaHistory,
+    name: str,
+    then: SchemaPlace,
+    now: SchemaPlace,
+    *,
+    has_rows: bool = True,
 ) -> Iterator[str]:
-    """What has become of a table between two places, as far as rows from before it do not show it."""
+    """What has become of a table between two places, as far as rows that were written of it do not show it."""
     database, table = parse_table_name(name)
     versions = selected_versions(_of_table(options, name), history, now)
     old, new = versions.newest(then), versions.newest(now)
     if old is not None and old.full_name != name:
         yield f"{old.full_name} is called so"
         return
-    if not (place / quote(name, safe="")).exists():
+    if not has_rows:
         return
     if history.table_at(database, table, then) is not None and not versions.means(database, table, then):
         yield "another table is called so"

@@ -21,7 +21,7 @@ from ibbmaster.arrow.plan import open_log
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.continuing import tables_to_export
 from ibbmaster.lake.failure import plain_errors
-from ibbmaster.lake.placing import make_directory, only_writer, replace_text, sync
+from ibbmaster.lake.placing import make_directory, only_writer, replace_file, sync
 from ibbmaster.spark.options import parse_options, schema_options
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def export(
             token = uuid.uuid4().hex[:12]
             _place_files(staging, place, token)
         runs.append({"run": token, "gtid": end, **counts})
-        replace_text(place / RUNS, json.dumps(runs, indent=1))
+        replace_file(place / RUNS, json.dumps(runs, indent=1).encode())
         clean(place, runs)
         if as_delta:
             _publish(place, runs)

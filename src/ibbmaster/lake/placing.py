@@ -171,11 +171,11 @@ def in_one_step(place: Path, write: Callable[[Path], int]) -> int:
     return count
 
 
-def replace_text(path: Path, text: str) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Let a file have another content in one step, which lasts; its directory is made if it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.new")
-    fresh.write_text(text)
+    fresh.write_bytes(content)
     sync(fresh)
     os.rename(fresh, path)
     sync(path.parent)

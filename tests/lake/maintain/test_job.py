@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import json
+import random
 import shutil
+import subprocess
+import sysconfig
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+import ibbmaster
 from ibbmaster.errors import BusyError, ConfigurationError, PositionError, StoreError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
+from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.maintain import job
 from ibbmaster.lake.maintain.delta import DeltaTarget, directory_name
 from ibbmaster.lake.maintain.job import Maintained, maintain
+from ibbmaster.lake.maintain.source import LogSource
 from ibbmaster.lake.maintain.table_list import LIST
 from ibbmaster.lake.placing import only_writer
+from ibbmaster.spark.options import parse_options
 from tests.written_log import Item, deleted, inserted, updated, write_log
 
 CREATED = "CREATE TABLE t (id INT PRIMARY KEY, a INT)"
@@ -149,6 +156,131 @@ def test_patterns_choose_tables(run, tmp_path) -> None:
     assert set(run(*both, only=["d.u"]).tables) == {"d.u"}
     assert set(run(*both, leaves_out=["d.u"]).tables) == {"d.t", "d.u"}
     assert not (tmp_path / "lake" / "other").exists()
+
+
+def test_a_log_may_be_purged_between_runs(run, rows, table, tmp_path) -> None:
+    go = lambda **options: maintain(str(tmp_path / "log"), f"delta://{tmp_path / 'lake'}", **options)  # noqa: E731
+    run(*LOG)
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.flush()
+        for number, events in enumerate(([inserted(of(), [7, 70])], [updated(of(), ([1, 11], [1, 12]))]), start=90):
+            log.append(f"0-1-{number}", [event for part in events for event in part])
+        log.purge(to=log.files[-1].name)
+        assert log.files[0].name != "binlog-000000.ibb"
+    done = go()
+    assert verdicts(done)["d.t"] == "exact at 0-1-91"
+    assert rows() == [(1, 12), (5, 20), (7, 70)]
+    assert operations(table()) == ["WRITE", "MERGE"]
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.append("0-1-92", ["ALTER TABLE d.t ADD c INT DEFAULT 7"])
+    assert "not exact since" in go().tables["d.t"].verdict
+    assert rows() == [(1, 12), (5, 20), (7, 70)]
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.append("0-1-93", ["TRUNCATE d.t"])
+    assert verdicts(go())["d.t"] == "exact at 0-1-93"
+    assert rows() == []
+
+
+def test_changes_are_added_once_each_and_keep_one_shape(run, table) -> None:
+    def read() -> list[tuple]:
+        found = table().to_pyarrow_table().to_pylist()
+        own = [name for name in found[0] if not name.startswith("_")]
+        return [(row["_gtid"], row["_change_type"], *(row[name] for name in own)) for row in found]
+
+    for end in range(1, len(LOG) + 1):
+        done = run(*LOG[:end], kind="changes")
+        assert verdicts(done) == {"d.t": f"exact at 0-1-{end}"}
+    changes = [
+        ("0-1-2", "insert", 1, 10),
+        ("0-1-2", "insert", 2, 20),
+        ("0-1-2", "insert", 3, 30),
+        ("0-1-3", "update_preimage", 1, 10),
+        ("0-1-3", "update_postimage", 1, 11),
+        ("0-1-3", "update_preimage", 2, 20),
+        ("0-1-3", "update_postimage", 5, 20),
+        ("0-1-4", "delete", 3, 30),
+    ]
+    assert sorted(read()) == sorted(changes)
+    assert operations(table()) == ["WRITE", "WRITE", "WRITE", "WRITE"]
+    run(*LOG, "ALTER TABLE t ADD c INT DEFAULT 7", "ALTER TABLE t RENAME COLUMN a TO z", kind="changes")
+    assert sorted(read()) == sorted((*change, 7) for change in changes)
+    assert table().schema().fields[-2].name == "z"
+    done = run(
+        *LOG,
+        "ALTER TABLE t ADD c INT DEFAULT 7",
+        "ALTER TABLE t RENAME COLUMN a TO z",
+        "UPDATE t SET z = 1",
+        kind="changes",
+    )
+    assert "not exact since 0-1-7, because" in done.tables["d.t"].verdict
+    with pytest.raises(ConfigurationError, match="made with --as changes, not current"):
+        run(*LOG)
+
+
+def test_history_has_each_version_of_a_row_and_when_it_held(run, table) -> None:
+    def read() -> list[tuple]:
+        names = ["id", "a", "_gtid_from", "_gtid_to", "_is_current"]
+        return sorted(tuple(row[name] for name in names) for row in table().to_pyarrow_table().to_pylist())
+
+    for end in range(1, len(LOG) + 1):
+        assert verdicts(run(*LOG[:end], kind="history")) == {"d.t": f"exact at 0-1-{end}"}
+    versions = [
+        (1, 10, "0-1-2", "0-1-3", False),
+        (1, 11, "0-1-3", None, True),
+        (2, 20, "0-1-2", "0-1-3", False),
+        (3, 30, "0-1-2", "0-1-4", False),
+        (5, 20, "0-1-3", None, True),
+    ]
+    assert read() == versions
+    assert operations(table()) == ["WRITE", "MERGE", "MERGE", "MERGE"]
+    emptied = [*LOG, "ALTER TABLE t ADD c INT DEFAULT 7", "TRUNCATE t", [inserted(of(c="int"), [1, 1, 1])]]
+    run(*emptied, kind="history")
+    ended = [(key, a, since, to, False) for key, a, since, to, _ in versions]
+    assert read() == sorted([*ended, (1, 1, "0-1-7", None, True)])
+    assert {row["c"] for row in table().to_pyarrow_table().to_pylist()} == {7, 1}
+    done = run(*emptied, "UPDATE t SET a = RAND()", kind="history")
+    assert "not exact since 0-1-8, because" in done.tables["d.t"].verdict
+
+
+XA = Path(__file__).parents[3] / "fixtures" / "ibb" / "xa-and-ddl"
+CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
+
+
+def test_changes_of_a_transaction_in_two_phases_are_those_of_its_commit(tmp_path) -> None:
+    maintain(str(XA), f"delta://{tmp_path}", kind="changes")
+    with LogSource({"path": str(XA)}) as source:
+        completed = [one.gtid for one in source.prepared.values() if one is not None]
+        assert len(completed) < len(source.prepared)  # some were rolled back
+    found = set()
+    for path in tmp_path.glob("*/_delta_log"):
+        found |= set(DeltaTable(str(path.parent)).to_pyarrow_table()["_gtid"].to_pylist())
+    plain = {
+        row["_gtid"]
+        for batch in [ibbmaster.open(XA).to_arrow(columns=["_gtid", "_file_no", "_offset"])]
+        for row in batch.to_pylist()
+        if (row["_file_no"], row["_offset"]) not in source.prepared
+    }
+    assert found & set(completed)
+    assert found <= plain | set(completed)
+
+
+def plain_rows(rows: pa.Table) -> list[str]:
+    names = sorted(rows.column_names)
+    return sorted(repr([row[name] for name in names]) for row in rows.to_pylist())
+
+
+@pytest.mark.parametrize("log", [XA, CLASSIC / "10.11" / "ddl-trx-xa"], ids=["ibb files", "traditional files"])
+def test_tables_and_histories_are_those_that_a_snapshot_finds(tmp_path, log) -> None:
+    compared = 0
+    for kind, find in (("current", arrow_snapshot), ("history", arrow_history)):
+        done = maintain(str(log), f"delta://{tmp_path / kind}", kind=kind)
+        for name, state in done.tables.items():
+            if state.is_exact:
+                wanted = find(parse_options({"path": str(log), "table": name}))
+                found = DeltaTable(str(tmp_path / kind / directory_name(name))).to_pyarrow_table()
+                assert plain_rows(found) == plain_rows(wanted), name
+                compared += 1
+    assert compared > 6
 
 
 class KilledError(BaseException):
@@ -289,3 +421,28 @@ def test_a_table_may_be_compacted_and_its_directory_removed(run, rows, table, tm
     shutil.rmtree(tmp_path / "lake" / "d.t")
     assert run(*LOG).tables["d.t"].is_exact
     assert rows() == sorted(ROWS.items())
+
+
+@pytest.mark.parametrize("kind", ["current", "history"])
+def test_processes_that_are_killed_at_any_time_leave_each_change_once(request, tmp_path, rows, table, kind) -> None:
+    steps: list[Item] = [CREATED]
+    program = Path(sysconfig.get_path("scripts")) / "ibbmaster"
+    command = [str(program), "lake", "maintain", str(tmp_path / "log"), "--to", f"delta://{tmp_path / 'lake'}"]
+    killed = 0
+    for number in range(request.config.getoption("--maintain-kills")):
+        steps += [[inserted(of(), [2 * number, 0], [2 * number + 1, 0])], [updated(of(), ([number, 0], [number, 1]))]]
+        shutil.rmtree(tmp_path / "log", ignore_errors=True)
+        write_log(tmp_path / "log", *steps)
+        with subprocess.Popen([*command, "--as", kind], stdout=subprocess.DEVNULL) as process:
+            try:
+                process.wait(timeout=random.uniform(0.3, 3))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                killed += 1
+    print(f"{killed} killed")
+    maintain(str(tmp_path / "log"), f"delta://{tmp_path / 'lake'}", kind=kind)
+    count = request.config.getoption("--maintain-kills")
+    found = [row for row in table().to_pyarrow_table().to_pylist() if row.get("_is_current", True)]
+    assert sorted((row["id"], row["a"]) for row in found) == [(one, int(one < count)) for one in range(2 * count)]
+    if kind == "history":
+        assert len(table().to_pyarrow_table()) == 3 * count

@@ -17,6 +17,8 @@ from ibbmaster.errors import StoreError
 from ibbmaster.lake.delta import innermost
 from ibbmaster.lake.maintain.last_changes import DELETED, WHOLE, LastChanges
 from ibbmaster.lake.maintain.state import TableState
+from ibbmaster.lake.maintain.versions import END as ENDS
+from ibbmaster.lake.maintain.versions import NewVersions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +30,7 @@ HARMLESS = frozenset(  # what others may do to a table that keeps its rows
 )
 APPLICATION = "ibbmaster-maintain"
 LOG = "_delta_log"
+CLOSES = "closes"  # whether an entry ends a version
 
 
 def directory_name(table: str) -> str:
@@ -104,6 +107,17 @@ class DeltaTarget:
                 str(self._directory), rows, mode="overwrite", schema_mode="overwrite", commit_properties=_said(state)
             )
 
+    def append(self, rows: pa.Table, state: TableState) -> None:
+        """Have these rows, too.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        from deltalake import write_deltalake
+
+        with self._plain_errors():
+            write_deltalake(str(self._directory), rows, mode="append", commit_properties=_said(state))
+
     def patch(self, keys: Sequence[str], changes: LastChanges, state: TableState) -> bool:
         """Let the rows with these keys become what changes say; returns whether they were there as changes say.
 
@@ -133,6 +147,39 @@ class DeltaTarget:
             come = int(((changes.outcomes == WHOLE) & ~changes.were_there).sum())
             found = metrics["num_target_rows_updated"] + metrics["num_target_rows_deleted"]
             return bool(found == there and metrics["num_target_rows_inserted"] == come)
+
+    def extend(self, keys: Sequence[str], versions: NewVersions, state: TableState) -> bool:
+        """Add versions of rows, and end those that they replace; returns whether all of these were there.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        import pyarrow as pa
+
+        names = versions.rows.column_names
+        added = versions.rows.append_column(CLOSES, pa.array([False] * len(versions.rows)))
+        ended = versions.ended.append_column(CLOSES, pa.array([True] * len(versions.ended)))
+        source = pa.concat_tables([added, ended], promote_options="default").select([*names, CLOSES])
+        source = source.rename_columns([*(f"v{number}" for number in range(len(names))), CLOSES])
+        values = {name: f"source.v{number}" for number, name in enumerate(names)}
+        on = " AND ".join(f"target.{_quoted(key)} = {values[key]}" for key in keys)
+        with self._plain_errors():
+            table = self._table()
+            assert table is not None
+            merge = table.merge(
+                source,
+                f"source.{CLOSES} AND target._is_current AND {on}",
+                source_alias="source",
+                target_alias="target",
+                commit_properties=_said(state),
+            )
+            metrics = (
+                merge.when_matched_update({**{name: values[name] for name in ENDS}, "_is_current": "false"})
+                .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"NOT source.{CLOSES}")
+                .execute()
+            )
+            updated, inserted = metrics["num_target_rows_updated"], metrics["num_target_rows_inserted"]
+            return bool(updated == len(versions.ended) and inserted == len(versions.rows))
 
     def files(self) -> set[str]:
         """The names of all Parquet files in the directory."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
 from ibbmaster.lake.maintain.delta import DeltaTarget, ForeignChangeError, directory_name
+from ibbmaster.lake.maintain.history import FreshVersions, RowHistory
 from ibbmaster.lake.maintain.rows import CurrentRows, Patched, Replaced
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
 from ibbmaster.lake.maintain.state import TableState
@@ -20,6 +22,12 @@ from ibbmaster.spark.options import schema_options
 from ibbmaster.stages.table_pattern import TableChoice, TablePattern
 
 DELTA = "delta://"
+Kind = CurrentRows | TableChanges | RowHistory
+KINDS: dict[str, Callable[[LogSource], Kind]] = {
+    "current": CurrentRows,
+    "changes": TableChanges,
+    "history": RowHistory,
+}
 
 
 @dataclass(slots=True)
@@ -55,13 +63,15 @@ def maintain(
     path: str,
     target: str,
     *,
+    kind: str = "current",
     only: Sequence[str] = (),
     leaves_out: Sequence[str] = (),
     schema: str | None = None,
     name_case: int | None = None,
     zero_dates: str = "null",
 ) -> Maintained:
-    """Bring the tables of a lake to the end of a log.
+    """Bring the tables of a lake to the end of a log: `kind` is what they have, their `current`
+    rows, all `changes`, or the `history` of each row.
 
     Raises:
         BusyError: another job writes there.
@@ -72,17 +82,17 @@ def maintain(
     place = directory_of(target)
     patterns = [TablePattern.parse(one) for one in only], [TablePattern.parse(one) for one in leaves_out]
     given = {"path": path, "zeroDates": zero_dates, **schema_options(schema, name_case)}
-    settings = {"--as": "current", "--zero-dates": zero_dates}
+    settings = {"--as": kind, "--zero-dates": zero_dates}
     with only_writer(place):
         table_list = TableList.read(place, settings)
-        with LogSource(given, table_list.position) as source:
+        with LogSource(given, table_list.position, table_list.history) as source:
             if table_list.position:
                 source.expect_same(table_list.marks, table_list.position)
             choice = TableChoice(*patterns, lambda: source.history.case)
             names = [name for name in source.tables() if choice.has_table(FullName(*name))]
             if choice.unmatched:
                 raise ConfigurationError(f"no table of {path} matches {choice.unmatched[0]}")
-            return _Run(place, table_list, source, choice).go(names)
+            return _Run(place, table_list, source, choice).go(names, KINDS[kind](source))
 
 
 class _Run:
@@ -93,10 +103,10 @@ class _Run:
         self._choice = choice
         self._done = Maintained(table_list.position, source.end)
 
-    def go(self, names: Sequence[TableName]) -> Maintained:
+    def go(self, names: Sequence[TableName], rows: Kind) -> Maintained:
         table_list, source = self._list, self._source
         self._take_back()
-        with closing(CurrentRows(source)) as rows:
+        with closing(rows):
             for name in names:
                 full_name = ".".join(name)
                 table_list.tables[full_name] = self._maintain(name, full_name, rows)
@@ -106,6 +116,7 @@ class _Run:
                 table_list.tables[full_name] = replace(table_list.tables[full_name], seen=source.end, is_gone=True)
         table_list.position = source.end
         table_list.marks |= source.marks()
+        table_list.history = source.known()
         table_list.write(self._place)
         self._done.tables = dict(table_list.tables)
         return self._done
@@ -121,7 +132,7 @@ class _Run:
     def _target(self, full_name: str) -> DeltaTarget:
         return DeltaTarget(self._place / directory_name(full_name))
 
-    def _maintain(self, name: TableName, full_name: str, rows: CurrentRows) -> TableState:
+    def _maintain(self, name: TableName, full_name: str, rows: Kind) -> TableState:
         """Let a table be what it is at the log's end; returns what is known of it then."""
         target = self._target(full_name)
         state = replace(self._list.tables.get(full_name, TableState()), seen=self._source.end, is_gone=False)
@@ -137,22 +148,33 @@ class _Run:
         return replace(state, seen=self._source.end, since=since, because=because)
 
     def _brought(
-        self, name: TableName, full_name: str, rows: CurrentRows, target: DeltaTarget, state: TableState
+        self, name: TableName, full_name: str, rows: Kind, target: DeltaTarget, state: TableState
     ) -> TableState:
         table = self._source.known_table(name)
         end = self._source.end
         found = rows.find(name, table, state.rows_at)
+        doubt = rows.doubt(name)
+        since, because = ("", "") if doubt is None else (doubt.gtid, doubt.reason)
         if found is None:
-            return TableState(commit=state.commit, rows_at=end, seen=end)
-        state = self._begin(full_name, target, state)
-        if isinstance(found, Patched):
-            if target.patch(found.keys, found.changes, state):
+            return TableState(commit=state.commit, rows_at=end, seen=end, since=since, because=because)
+        state = replace(self._begin(full_name, target, state), since=since, because=because)
+        if isinstance(found, FreshChanges):
+            target.append(found.rows, state)
+            return state
+        if not isinstance(found, Replaced):
+            if self._are_merged(found, target, state):
                 return state
             found = rows.find(name, table, None)  # the rows there were not those that the log says
             state = self._begin(full_name, target, state)
         assert isinstance(found, Replaced)
         target.replace(found.rows, state)
         return state
+
+    def _are_merged(self, found: Patched | FreshVersions, target: DeltaTarget, state: TableState) -> bool:
+        """Merge what is new; whether it went on from what was there."""
+        if isinstance(found, Patched):
+            return target.patch(found.keys, found.changes, state)
+        return target.extend(found.keys, found.versions, state)
 
     def _begin(self, full_name: str, target: DeltaTarget, state: TableState) -> TableState:
         """Put on the list that a table is about to be written; returns its state afterwards."""

@@ -32,18 +32,27 @@ class LastChanges(NamedTuple):
     known: dict[str, Any]
 
 
-def last_changes(changes: pa.Table, keys: Sequence[str], names: Sequence[str], nulls: Collection[str]) -> LastChanges:
-    """Fold changes in the order of the log.
+class RowSteps(NamedTuple):
+    """What each change is to a row.
 
-    `changes` has `_change_type`, `_absent` and the columns `names`; `nulls` are those that an INSERT leaves NULL
-    where it does not have them.
+    Attributes:
+        steps: one of the outcomes; -1 for an image before an update, unless the row leaves that key.
+        codes: a number for each key.
+        absent: by column, which images leave it out; columns that all have are left out.
+    """
+
+    steps: Any
+    codes: Any
+    absent: dict[str, Any]
+
+
+def row_steps(changes: pa.Table, keys: Sequence[str], names: Sequence[str], nulls: Collection[str]) -> RowSteps:
+    """The steps of changes that are in the order of the log; the arguments are those of `last_changes`.
 
     Raises:
-        PartialChangeError: an image leaves out what only the table itself, or the server, knows; or the log contradicts
-            itself.
+        PartialChangeError: an image leaves out what only the table itself, or the server, knows.
     """
     import numpy as np
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = changes["_change_type"].combine_chunks()
@@ -65,7 +74,23 @@ def last_changes(changes: pa.Table, keys: Sequence[str], names: Sequence[str], n
     steps = np.full(len(kind), -1, dtype=np.int8)
     steps[deleted], steps[after], steps[inserted] = DELETED, PATCHED, WHOLE
     steps[moved - 1], steps[moved] = DELETED, WHOLE
+    return RowSteps(steps, codes, absent)
 
+
+def last_changes(changes: pa.Table, keys: Sequence[str], names: Sequence[str], nulls: Collection[str]) -> LastChanges:
+    """Fold changes in the order of the log.
+
+    `changes` has `_change_type`, `_absent` and the columns `names`; `nulls` are those that an INSERT leaves NULL
+    where it does not have them.
+
+    Raises:
+        PartialChangeError: an image leaves out what only the table itself, or the server, knows; or the log contradicts
+            itself.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    steps, codes, absent = row_steps(changes, keys, names, nulls)
     places = np.flatnonzero(steps >= 0)
     found, last = _last(codes[places], places)
     outcomes = steps[last]
@@ -91,7 +116,7 @@ def last_changes(changes: pa.Table, keys: Sequence[str], names: Sequence[str], n
             source = last.copy()
             source[is_known] = sources
             if name in keys:  # those of an image before it
-                source = _sources_of_key(found, codes, absent[name], inserted | deleted | before | after)
+                source = _sources_of_key(found, codes, absent[name])
             else:
                 known[name] = is_known
         columns.append(changes[name].take(pa.array(source)))
@@ -108,11 +133,11 @@ def _expect_in_turn(found: Any, codes: Any, steps: Any, outcomes: Any, were_ther
         raise PartialChangeError("an INSERT of a key that is there already, or a change of a row that is not there")
 
 
-def _sources_of_key(found: Any, codes: Any, absent: Any, rows: Any) -> Any:
+def _sources_of_key(found: Any, codes: Any, absent: Any) -> Any:
     """For each key an image that has it."""
     import numpy as np
 
-    places = np.flatnonzero(rows & ~absent)
+    places = np.flatnonzero(~absent)
     of, source = _last(codes[places], places)
     return source[np.searchsorted(of, found)]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.shape import ABSENT_FIELD, arrow_schema, field_name
+from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema, field_name
 from ibbmaster.dialogue.log_tables import LogSnapshot
-from ibbmaster.errors import EventError
+from ibbmaster.errors import EventError, PositionError
 from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError, just_before
@@ -51,6 +53,9 @@ class CurrentRows:
         """Forget the rows that were read."""
         self._reader.close()
 
+    def doubt(self, name: TableName) -> None:
+        """There are no rows about which there is doubt."""
+
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
         """What becomes of a table whose rows are there as of a position; None if they are still the same.
 
@@ -58,10 +63,10 @@ class CurrentRows:
             UncertainRowsError: the log does not have the rows.
         """
         source = self._source
-        then = None if rows_at is None else source.place_of(rows_at)
-        before = None if then is None else source.table_at(name, then)
+        then = place_of(source, rows_at)
+        before = None if then is None else source.version_at(name, then)
         past = source.past(name)
-        keeps = isinstance(before, TableVersion) and _looks_like(before, table)
+        keeps = before is not None and looks_like(before, table)
         if keeps and then is not None:
             start = just_before(then)
             news = self._written_since(then) & {name, *past.ancestors}
@@ -91,7 +96,7 @@ class CurrentRows:
 
         fields = self._source.fields(table)
         schema = arrow_schema(fields)
-        is_plain = past.is_whole and not past.doubts and not past.ancestors and not _is_special(table)
+        is_plain = bool(past.cuts) and not past.doubts and not past.ancestors and not _is_special(table)
         found = self._folded_changes(name, table, past.begin, "") if is_plain else None
         if found is not None and not found[1].were_there.any():
             changes = found[1]
@@ -111,17 +116,12 @@ class CurrentRows:
         """The key, and what becomes of each row that has changed since a place; None if the changes are not enough."""
         fields = self._source.fields(table, PLACES)
         names = [field.name for field in fields[len(PLACES) :]]
-        keys = tuple(names[number] for number in key_numbers(table))
+        keys = names_of_key(fields[len(PLACES) :], table)
         if not keys:
             return None
-        nulls = {
-            field_name(one.name)
-            for one in table.columns
-            if one.default == "NULL" and one.expression is None and not one.is_auto_increment and one.period is None
-        }
         try:
             changes = self._source.changes(name, fields, start, gtids)
-            found = last_changes(changes, keys, names, nulls)
+            found = last_changes(changes, keys, names, nulls_of(table))
         except (PartialChangeError, EventError):  # who follows the rows may know more
             return None
         if found.known and any(one.expression is not None for one in table.columns):
@@ -131,7 +131,30 @@ class CurrentRows:
         return keys, found
 
 
-def _looks_like(one: TableVersion, other: TableVersion) -> bool:
+def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
+    """Where a position is; None if the log does not have it any more."""
+    if rows_at is None:
+        return None
+    with contextlib.suppress(PositionError):
+        return source.place_of(rows_at)
+    return None
+
+
+def names_of_key(fields: Sequence[ShapeField], table: TableVersion) -> tuple[str, ...]:
+    """The columns of the primary key, as they are called here; `fields` are the table's columns."""
+    return tuple(fields[number].name for number in key_numbers(table))
+
+
+def nulls_of(table: TableVersion) -> set[str]:
+    """The columns that are NULL in a row of an INSERT that leaves them out."""
+    return {
+        field_name(one.name)
+        for one in table.columns
+        if one.default == "NULL" and one.expression is None and not one.is_auto_increment and one.period is None
+    }
+
+
+def looks_like(one: TableVersion, other: TableVersion) -> bool:
     """Whether rows of one version are rows of the other, column by column."""
     return one.generation == other.generation and _columns(one) == _columns(other)
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.arrow.plan import end_of, find_fields, history_of, open_log, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.reading import read_task
@@ -17,20 +18,24 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import do_pay
+from ibbmaster.lake.arrow_changes import effective
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, completions, statements_of
 from ibbmaster.log.locating import resume
+from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.rows.shape import version_shape
-from ibbmaster.schema.catalog import KnownTable
+from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import TableName, parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion, UnknownTable
+from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
 from ibbmaster.spark.options import listed, parse_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Marks = Mapping[str, tuple[str, int]]  # by domain its last GTID, and when that was written, in seconds
+PLACE = ("_file_no", "_offset")
 GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
 
 
@@ -46,10 +51,11 @@ class UncertainRowsError(Exception):
 class LogSource:
     """Up to the end that the log has when this is made; what is appended later is for the next run.
 
-    `start` is a GTID position: what the log has from there on is new; empty for all of it.
+    `start` is a GTID position: what the log has from there on is new; empty for all of it. `known` is what an earlier
+    one knew of the schemas of tables, also of files that were purged since.
     """
 
-    def __init__(self, given: Mapping[str, str], start: str = "") -> None:
+    def __init__(self, given: Mapping[str, str], start: str = "", known: bytes | None = None) -> None:
         self.start = start
         options = parse_options(given)
         self.log = open_log(options)
@@ -58,7 +64,24 @@ class LogSource:
         self.options = dataclasses.replace(options, uses_kernels=pays, ending_gtid=self.end)
         self.end_position = end_of(self.end, options, self.log)
         self.end_place = SchemaPlace(self.end_position, 0)
-        self.history: SchemaHistory = history_of(self.options, self.log)
+        self._is_continued = False
+        self.history = self._history(known)
+
+    def _history(self, known: bytes | None) -> SchemaHistory:
+        """That of all of the log; of a log that was purged it goes on from what is known."""
+        options = self.options
+        if known is None or options.declarations or not list(self.log.start_of_file().state):
+            return history_of(options, self.log)
+        self._is_continued = True
+        base = _as_before(decode_history(known)[0])
+        scan = scan_ddl if options.uses_kernels else None
+        position = GtidPosition.parse(self.start)
+        return LoggedSchema(self.log, base=base, behind=position, scan=scan, case=options.name_case).history()
+
+    def known(self) -> bytes:
+        """What the next one has to know of schemas."""
+        last = LastFolded(self.end_position, "", "", "", "")
+        return encode_history(SchemaHistory(self.history.at(), self.history.case), last)
 
     def close(self) -> None:
         """Close its files."""
@@ -123,6 +146,13 @@ class LogSource:
             raise PositionError(f"GTID position {gtids} {problem}")
         return SchemaPlace(last, 0)
 
+    def version_at(self, name: TableName, place: SchemaPlace) -> TableVersion | None:
+        """A table at a place that is in the log; None where it is not known."""
+        if self._is_continued and place < self.place_of(self.start):
+            return None
+        known = self.table_at(name, place)
+        return known if isinstance(known, TableVersion) else None
+
     def written_since(self, start: SchemaPlace | None) -> set[TableName]:
         """The tables, as events name them, of which rows have changed in groups that took effect since a place."""
         found: set[str] = set()
@@ -185,23 +215,16 @@ class LogSource:
         options = self._of_table(name)
         if gtids and not any(self._straddles(place, start) for place in self.prepared):
             options = dataclasses.replace(options, starting_gtid=gtids)
-        return self._in_order(_read(options, fields), start)
+        return self._after(_read(options, fields), start)
 
     def _straddles(self, place: Place, start: Place) -> bool:
         return place <= start < self._effective(place)
 
-    def _in_order(self, changes: pa.Table, start: Place) -> pa.Table:
-        import numpy as np
-
-        files, offsets = (changes[name].to_numpy().copy() for name in ("_file_no", "_offset"))
-        for place in self.prepared:
-            moved = (files == place[0]) & (offsets == place[1])
-            if moved.any():
-                files[moved], offsets[moved] = self._effective(place)
+    def _after(self, changes: pa.Table, start: Place) -> pa.Table:
+        """Those that took effect after a place, each with the group that made it so."""
+        changes = effective(changes, self.statements)
+        files, offsets = (changes[name].to_numpy() for name in PLACE)
         kept = (files > start[0]) | ((files == start[0]) & (offsets > start[1]))
-        if self.prepared:
-            order = np.lexsort((offsets, files))
-            return changes.take(order[kept[order]])
         return changes if kept.all() else changes.filter(kept)
 
     def _of_table(self, name: TableName) -> ReadOptions:
@@ -214,6 +237,16 @@ class LogSource:
         return dataclasses.replace(
             options, starting_gtid=gtids, uses_kernels=self.options.uses_kernels, name_case=self.options.name_case
         )
+
+
+def _as_before(history: SchemaHistory) -> SchemaCatalog:
+    """What tables were at the end of a history, for a log that begins later."""
+    found = history.at()
+    tables = {
+        name: dataclasses.replace(one, is_created_in_log=False) if isinstance(one, TableVersion) else one
+        for name, one in found.tables.items()
+    }
+    return dataclasses.replace(found, tables=tables)
 
 
 def just_before(place: SchemaPlace) -> Place:

@@ -14,8 +14,9 @@ from typing import Self
 
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.maintain.state import TableState
-from ibbmaster.lake.placing import replace_text
+from ibbmaster.lake.placing import replace_file
 
+HISTORY = "_ibbmaster-schema.cache"
 LIST = "_ibbmaster-maintain.json"
 FORMAT = 1
 
@@ -29,6 +30,7 @@ class TableList:
         position: the GTID position that the last run has reached.
         marks: of each domain its last GTID there, and when that was written, in seconds since 1970.
         tables: by name.
+        history: what was known of the schemas of tables, which the log may not have any more.
         begun: a table that a run is writing, and the files that were there before.
     """
 
@@ -37,6 +39,7 @@ class TableList:
     marks: dict[str, tuple[str, int]] = field(default_factory=dict)
     tables: dict[str, TableState] = field(default_factory=dict)
     begun: tuple[str, list[str]] | None = None
+    history: bytes | None = None
 
     @classmethod
     def read(cls, place: Path, settings: Mapping[str, str]) -> Self:
@@ -64,7 +67,8 @@ class TableList:
         for name, value in settings.items():
             if known.get(name) != value:
                 raise ConfigurationError(f"{place}: its tables were made with {name} {known.get(name)}, not {value}")
-        return cls(settings, position, marks, tables, begun)
+        history = (place / HISTORY).read_bytes() if (place / HISTORY).exists() else None
+        return cls(settings, position, marks, tables, begun, history)
 
     def write(self, place: Path) -> None:
         """Put the list where it was, in one step."""
@@ -76,4 +80,6 @@ class TableList:
             "tables": {name: state.as_json() for name, state in sorted(self.tables.items())},
             "begun": self.begun,
         }
-        replace_text(place / LIST, json.dumps(value, indent=1))
+        if self.history is not None:
+            replace_file(place / HISTORY, self.history)
+        replace_file(place / LIST, json.dumps(value, indent=1).encode())

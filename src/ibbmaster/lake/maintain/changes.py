@@ -1,0 +1,60 @@
+"""The changes of tables, one after the other, each once: what has taken effect is added, and stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS
+from ibbmaster.lake.continuing import changes_of_table
+from ibbmaster.lake.maintain.rows import Replaced, place_of
+from ibbmaster.lake.maintain.source import LogSource, just_before
+from ibbmaster.lake.pasts import START, Doubt
+from ibbmaster.schema.identity import TableName
+from ibbmaster.schema.model import TableVersion
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FIRST = tuple(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT_FIELD))
+
+
+@dataclass(frozen=True, slots=True)
+class FreshChanges:
+    """Changes that come after those that are there."""
+
+    rows: pa.Table
+
+
+class TableChanges:
+    """The changes of the tables of a log up to its end, all of them or those since a position."""
+
+    def __init__(self, source: LogSource) -> None:
+        self._source = source
+
+    def close(self) -> None:
+        """There is nothing that stays open."""
+
+    def doubt(self, name: TableName) -> Doubt | None:
+        """The first change of rows that no event shows."""
+        past = self._source.past(name)
+        return min([*past.past_doubts, *past.doubts], default=None)
+
+    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | FreshChanges | None:
+        """What becomes of a table that has the changes up to a position; None if there are no more."""
+        source = self._source
+        then = place_of(source, rows_at)
+        before = None if then is None else source.version_at(name, then)
+        fields = source.fields(table, FIRST)
+        if then is not None and before is not None and not self._are_others(name, before, table, rows_at or ""):
+            found = source.changes(name, fields, just_before(then), rows_at or "")
+            return FreshChanges(found) if len(found) else None
+        return Replaced(source.changes(name, fields, START).to_reader())
+
+    def _are_others(self, name: TableName, before: TableVersion, table: TableVersion, rows_at: str) -> bool:
+        """Whether changes up to a position look otherwise now, or are of another table."""
+        source = self._source
+        if source.fields(before) != source.fields(table):
+            return True
+        then = source.place_of(rows_at)
+        return any(changes_of_table(source.options, source.history, ".".join(name), then, source.end_place))

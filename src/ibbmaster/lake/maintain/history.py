@@ -1,0 +1,99 @@
+"""Every version of each row, with when it held (SCD type 2): new ones are added, and those end that they replace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ibbmaster.arrow.shape import ABSENT_FIELD
+from ibbmaster.errors import EventError
+from ibbmaster.lake.maintain.last_changes import PartialChangeError
+from ibbmaster.lake.maintain.rows import Replaced, looks_like, names_of_key, nulls_of, place_of
+from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError, just_before
+from ibbmaster.lake.maintain.versions import NewVersions, new_versions
+from ibbmaster.lake.pasts import START, Past, Place, Truncation
+from ibbmaster.schema.identity import TableName
+from ibbmaster.schema.model import TableVersion
+
+FIRST = ("_file_no", "_offset", "_change_no", "_commit_ts", "_gtid", "_change_type", ABSENT_FIELD.name)
+
+
+@dataclass(frozen=True, slots=True)
+class FreshVersions:
+    """New versions of rows, by these key columns."""
+
+    keys: tuple[str, ...]
+    versions: NewVersions
+
+
+class RowHistory:
+    """The versions of the rows of tables up to the end of a log, all of them or those since a position."""
+
+    def __init__(self, source: LogSource) -> None:
+        self._source = source
+
+    def close(self) -> None:
+        """There is nothing that stays open."""
+
+    def doubt(self, name: TableName) -> None:
+        """There are no versions about which there is doubt."""
+
+    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | FreshVersions | None:
+        """What becomes of a table that has the versions up to a position; None if there are no more.
+
+        Raises:
+            UncertainRowsError: the log does not have all versions of the rows.
+        """
+        source = self._source
+        past = source.past(name)
+        then = place_of(source, rows_at)
+        before = None if then is None else source.version_at(name, then)
+        start = START if then is None else just_before(then)
+        if then is not None and before is not None and looks_like(before, table) and past.begin <= start:
+            _expect_all(table, past, start)
+            if name not in source.written_since(then):
+                return None
+            found = self._versions(name, table, start, (), rows_at or "")
+            if found is not None:
+                return FreshVersions(names_of_key(source.fields(table), table), found)
+        _expect_all(table, past, START)
+        if not past.cuts:
+            raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")
+        found = self._versions(name, table, START, past.cuts, "")
+        if found is None or len(found.ended):
+            raise UncertainRowsError("", "images leave out what no version before them has, or contradict each other")
+        return Replaced(found.rows.to_reader())
+
+    def _versions(
+        self, name: TableName, table: TableVersion, start: Place, cuts: Sequence[Truncation], gtids: str
+    ) -> NewVersions | None:
+        """Those that the changes after a place make; None if these are not enough."""
+        fields = self._source.fields(table, FIRST)
+        own = fields[len(FIRST) :]
+        keys = names_of_key(own, table)
+        emptied = [(cut.place, cut.timestamp) for cut in cuts]
+        try:
+            changes = self._source.changes(name, fields, start, gtids)
+            found = new_versions(changes, keys, [field.name for field in own], nulls_of(table), emptied)
+        except (PartialChangeError, EventError):
+            return None
+        if any(found.rows[key].null_count for key in keys):
+            raise UncertainRowsError("", "a value of its key is no date: --zero-dates text keeps it")
+        return found
+
+
+def _expect_all(table: TableVersion, past: Past, start: Place) -> None:
+    """See that what has become of rows after a place is in events, and all of it.
+
+    Raises:
+        UncertainRowsError: it may not be.
+    """
+    doubts = [doubt for doubt in (*past.past_doubts, *past.doubts) if doubt.place > start]
+    if doubts:
+        raise UncertainRowsError(min(doubts).gtid, min(doubts).reason)
+    for parent in sorted(past.ancestors):
+        raise UncertainRowsError("", f"its foreign key to {'.'.join(parent)} may change rows without an event")
+    if table.primary_key is None:
+        raise UncertainRowsError("", "it has no primary key")
+    if table.is_versioned or any(one.expression is not None for one in table.columns):
+        raise UncertainRowsError("", "images may leave out what the server computes for it")

@@ -1,0 +1,123 @@
+"""Each version of each row, and when it held: what changes make of them, and which versions they end."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ibbmaster.lake.maintain.last_changes import DELETED, PATCHED, WHOLE, PartialChangeError, row_steps
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BEGIN, END = ("_valid_from", "_gtid_from"), ("_valid_to", "_gtid_to")
+SECOND_US = 1_000_000
+
+
+class NewVersions(NamedTuple):
+    """What changes add to the versions of rows that were known before.
+
+    Attributes:
+        rows: new versions, with `_valid_from`, `_valid_to`, `_gtid_from`, `_gtid_to` and `_is_current`.
+        ended: keys whose version of before has ended, with the columns `END`.
+    """
+
+    rows: pa.Table
+    ended: pa.Table
+
+
+def new_versions(
+    changes: pa.Table,
+    keys: Sequence[str],
+    names: Sequence[str],
+    nulls: Collection[str],
+    cuts: Sequence[tuple[tuple[int, int], int]] = (),
+) -> NewVersions:
+    """The versions that changes make, which are in the order of the log.
+
+    `changes` has `_change_type`, `_absent`, `_file_no`, `_offset`, `_commit_ts`, `_gtid` and the columns `names`.
+    `cuts` are where the table was emptied: after which group, and when, in seconds since 1970.
+
+    Raises:
+        PartialChangeError: the changes alone are not enough, or contradict each other.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    steps, codes, absent = row_steps(changes, keys, names, nulls)
+    epochs = _epochs(changes, cuts)
+    places = np.flatnonzero(steps >= 0)
+    places = places[np.lexsort((places, epochs[places], codes[places]))]
+    kinds, epoch = steps[places], epochs[places]
+    group = codes[places] * (len(cuts) + 1) + epoch
+    is_first = np.ones(len(places), dtype=bool)
+    is_first[1:] = group[1:] != group[:-1]
+    is_last = np.ones(len(places), dtype=bool)
+    is_last[:-1] = is_first[1:]
+    _expect_turns(kinds, is_first)
+
+    following = np.append(places[1:], 0)[: len(places)]
+    ends = {name: changes[of].take(pa.array(following, mask=is_last)) for name, of in zip(END, _OF_GROUP, strict=True)}
+    for number, (_, seconds) in enumerate(cuts):
+        emptied = pa.array(is_last & (epoch == number))
+        moment = pa.scalar(seconds * SECOND_US, pa.int64()).cast(ends[END[0]].type)
+        ends[END[0]] = _where(emptied, moment, ends[END[0]])
+    is_cut = is_last & (epoch < len(cuts))
+    columns = {
+        name: changes[name].take(pa.array(_sources(name, places, kinds, is_first, absent, keys))) for name in names
+    }
+    columns |= {name: changes[of].take(pa.array(places)) for name, of in zip(BEGIN, _OF_GROUP, strict=True)}
+    columns |= ends
+    columns["_is_current"] = pa.array(is_last & ~is_cut)
+    ordered = [*names, BEGIN[0], END[0], BEGIN[1], END[1], "_is_current"]
+    table = pa.table({name: columns[name] for name in ordered})
+
+    ending = pa.array(places[is_first & (kinds != WHOLE)])
+    ended = {name: table[name].filter(pa.array(is_first & (kinds != WHOLE))) for name in keys}
+    ended |= {name: changes[of].take(ending) for name, of in zip(END, _OF_GROUP, strict=True)}
+    return NewVersions(table.filter(pa.array(kinds != DELETED)), pa.table(ended))
+
+
+_OF_GROUP = ("_commit_ts", "_gtid")
+
+
+def _epochs(changes: pa.Table, cuts: Sequence[tuple[tuple[int, int], int]]) -> Any:
+    """How often the table was emptied before each change."""
+    import numpy as np
+
+    files, offsets = changes["_file_no"].to_numpy(), changes["_offset"].to_numpy()
+    epochs = np.zeros(len(changes), dtype=np.int64)
+    for (file_no, offset), _ in cuts:
+        epochs += (files > file_no) | ((files == file_no) & (offsets > offset))
+    return epochs
+
+
+def _expect_turns(kinds: Any, is_first: Any) -> None:
+    """A row that is there is not inserted, and one that is not there is neither changed nor deleted."""
+    was_there = kinds[:-1] != DELETED
+    inserts = kinds[1:] == WHOLE
+    if ((was_there == inserts) & ~is_first[1:]).any():
+        raise PartialChangeError("an INSERT of a key that is there already, or a change of a row that is not there")
+
+
+def _sources(name: str, places: Any, kinds: Any, is_first: Any, absent: dict[str, Any], keys: Sequence[str]) -> Any:
+    """For each version the change that has its value of a column: its own, or an earlier one of the row."""
+    import numpy as np
+
+    if name not in absent:
+        return places
+    if name in keys:  # the image before an update has it
+        return places - absent[name][places]
+    is_known = ~absent[name][places] | (kinds == WHOLE)
+    numbers = np.arange(len(places))
+    source = np.maximum.accumulate(np.where(is_known, numbers, -1))
+    first = np.maximum.accumulate(np.where(is_first, numbers, 0))
+    if ((source < first) & (kinds == PATCHED)).any():
+        raise PartialChangeError("an image after an update leaves out what only the version before it has")
+    return places[np.maximum(source, 0)]
+
+
+def _where(condition: pa.Array, one: Any, other: Any) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.if_else(condition, one, other)

@@ -1,0 +1,128 @@
+"""Versions of rows are those of a dictionary that keeps when each came and went, told at once or piece by piece."""
+
+from __future__ import annotations
+
+import datetime
+import random
+
+import pyarrow as pa
+import pytest
+
+from ibbmaster.lake.maintain.last_changes import PartialChangeError
+from ibbmaster.lake.maintain.versions import new_versions
+
+NAMES, KEYS = ["id", "a", "b"], ["id"]
+Step = tuple[int, str, tuple, list[str]]  # the group, the kind of change, the row, what its image leaves out
+
+
+def at(group: int) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(group, datetime.UTC)
+
+
+def changes_of(steps: list[Step]) -> pa.Table:
+    columns = {name: pa.array([row[n] for _, _, row, _ in steps], pa.int64()) for n, name in enumerate(NAMES)}
+    return pa.table(
+        {
+            "_file_no": pa.array([0] * len(steps), pa.int64()),
+            "_offset": pa.array([group for group, *_ in steps], pa.int64()),
+            "_gtid": pa.array([f"0-1-{group}" for group, *_ in steps], pa.string()),
+            "_commit_ts": pa.array([at(group) for group, *_ in steps], pa.timestamp("us", tz="UTC")),
+            "_change_type": pa.array([kind for _, kind, _, _ in steps], pa.string()),
+            "_absent": pa.array([absent for *_, absent in steps], pa.list_(pa.string())),
+            **columns,
+        }
+    )
+
+
+def random_steps(rng: random.Random) -> tuple[list[Step], list[int], list[tuple]]:
+    """Changes, the groups after which the table was emptied, and the versions: the row, from which group, to which."""
+    rows: dict[int, tuple[tuple, int]] = {}
+    steps: list[Step] = []
+    versions, cuts = [], []
+    for group in range(1, rng.randint(1, 25)):
+        key, value = rng.randrange(4), rng.randrange(9)
+        if rng.random() < 0.06:
+            versions += [(*row, since, group) for row, since in rows.values()]
+            rows.clear()
+            cuts.append(group)
+        elif key not in rows:
+            rows[key] = (key, value, value), group
+            steps.append((group, "insert", (key, value, value), []))
+        else:
+            row, since = rows.pop(key)
+            versions.append((*row, since, group))
+            if rng.random() < 0.3:
+                steps.append((group, "delete", row, []))
+                continue
+            new = key if rng.random() < 0.7 or key + 10 in rows else key + 10
+            after, is_whole = (new, value, row[2]), new != key or rng.random() < 0.5
+            if is_whole:
+                steps += [(group, "update_preimage", row, []), (group, "update_postimage", after, [])]
+            else:
+                steps.append((group, "update_preimage", (key, None, None), ["a", "b"]))
+                steps.append((group, "update_postimage", (None, value, None), ["id", "b"]))
+            rows[new] = after, group
+    return steps, cuts, versions + [(*row, since, None) for row, since in rows.values()]
+
+
+def by_first(versions: list[tuple]) -> list[tuple]:
+    return sorted(versions, key=repr)
+
+
+def test_versions_are_those_of_a_dictionary() -> None:
+    for _ in range(80):
+        seed = random.randrange(1 << 32)
+        print(f"seed {seed}")
+        steps, cuts, versions = random_steps(random.Random(seed))
+        found = new_versions(changes_of(steps), KEYS, NAMES, set(), [((0, cut), cut) for cut in cuts])
+        assert by_first(plain(found.rows)) == by_first(versions)
+        assert len(found.ended) == 0
+        for row in found.rows.to_pylist():
+            assert row["_is_current"] == (row["_valid_to"] is None)
+
+
+def plain(rows: pa.Table) -> list[tuple]:
+    return [
+        (
+            *(row[name] for name in NAMES),
+            int(row["_valid_from"].timestamp()),
+            None if row["_valid_to"] is None else int(row["_valid_to"].timestamp()),
+        )
+        for row in rows.to_pylist()
+    ]
+
+
+def test_versions_told_in_two_pieces_are_the_same() -> None:
+    for _ in range(80):
+        seed = random.randrange(1 << 32)
+        print(f"seed {seed}")
+        rng = random.Random(seed)
+        steps, cuts, versions = random_steps(rng)
+        if cuts:
+            continue
+        middle = rng.randint(0, 25)
+        first = new_versions(changes_of([one for one in steps if one[0] <= middle]), KEYS, NAMES, set())
+        try:
+            second = new_versions(changes_of([one for one in steps if one[0] > middle]), KEYS, NAMES, set())
+        except PartialChangeError:
+            continue  # it needs the version of before
+        kept = plain(first.rows)
+        for row in second.ended.to_pylist():
+            (old,) = [one for one in kept if one[0] == row["id"] and one[-1] is None]
+            kept[kept.index(old)] = (*old[:-1], int(row["_valid_to"].timestamp()))
+            assert row["_gtid_to"] == f"0-1-{int(row['_valid_to'].timestamp())}"
+        assert by_first(kept + plain(second.rows)) == by_first(versions)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [(1, "insert", (1, 1, 1), []), (2, "insert", (1, 1, 1), [])],
+        [(1, "delete", (1, 1, 1), []), (2, "delete", (1, 1, 1), [])],
+        [(1, "update_preimage", (1, None, None), ["a", "b"]), (1, "update_postimage", (None, 5, None), ["id", "b"])],
+    ],
+    ids=["inserted twice", "deleted twice", "without the version before"],
+)
+def test_changes_that_are_not_enough_or_contradict_each_other_are_refused(steps) -> None:
+    with pytest.raises(PartialChangeError):
+        new_versions(changes_of(steps), KEYS, NAMES, set())
