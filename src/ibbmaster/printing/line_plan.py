@@ -10,7 +10,7 @@ import numpy as np
 from ibbmaster.arrow.column_reading import Reading
 from ibbmaster.event.gtid_event import GtidXid
 from ibbmaster.event.rows.charset import NO_LETTER, letters_of
-from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
+from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.event.rows.kinds.net import INET4_SIZE, INET6_SIZE, UUID_SIZE
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.kernel.fields import LineColumn, LineOp
@@ -107,7 +107,7 @@ def written_value(
                 texts = [None if letter == NO_LETTER else letters(letter) for letter in known.ljust(256, NO_LETTER)]
                 return PieceValue(LineOp.LETTERS, 0, 0, quote, quote, choices=texts)
         case ValueKind.BINARY | ValueKind.GEOMETRY if not column.is_compressed:
-            is_filled = column.type == ColumnType.STRING and column.charset == "binary"
+            is_filled = column.is_fixed_length and column.charset == "binary"
             return PieceValue(LineOp.BASE64, column.size if is_filled else 0, 0, *base64)
     return SIDE
 
