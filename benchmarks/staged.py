@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import threading
 from pathlib import Path
+from typing import Any
 
 import ibbmaster
 from benchmarks.replica import Account
@@ -35,6 +36,8 @@ GROUP_STAGES = {  # each is about every group
     "tables": "a filter that leaves every table",
     "rename": "other names for tables that do not come",
     "numbers": "another server id",
+    "domains": "a filter that leaves every domain but one",
+    "emptied": "a filter that leaves no rows",
     "played": "a recording at the pace max",
 }
 
@@ -45,8 +48,14 @@ def part(log: Log, stage: str) -> Log:
         return log.through(until=str(log.position))
     if stage == "played":
         return log.played("max")
-    options = {"tables": {"only": "*.*"}, "rename": {"rename": "no=such"}, "numbers": {"map_server_id": "1=7"}}
-    return log.through(**options[stage])  # type: ignore[arg-type]
+    options: dict[str, dict[str, Any]] = {
+        "tables": {"only": "*.*"},
+        "rename": {"rename": "no=such"},
+        "numbers": {"map_server_id": "1=7"},
+        "domains": {"domain": "0"},
+        "emptied": {"kinds": "ddl"},
+    }
+    return log.through(**options[stage])
 
 
 def staged(options: PrimaryOptions, stage: str) -> PrimaryOptions:

@@ -53,7 +53,9 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/continuing.py", "classic/following.py", "classic/stored_file.py"),
-    "streaming/test_changed_blocks.py": ("kernel/changing.py",),
+    "streaming/test_changed_blocks.py": (
+        *("kernel/changing.py", "kernel/leaving_out.py", "streaming/packet_changes.py"),
+    ),
     "streaming/test_parts_of_logs.py": ("streaming/framing_state.py",),
     "streaming/test_source.py": (
         *("streaming/block.py", "streaming/buffers.py", "streaming/framed_block.py"),

@@ -21,6 +21,7 @@ from ibbmaster.lake.snapshots import domains_left_out, snapshot
 from ibbmaster.lake.statements import statements_of
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage
 from tests.machinery.events import make_event, make_gtid_event
 
 T = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
@@ -296,6 +297,26 @@ def test_what_the_versions_do_not_tell_is_refused_with_its_gtid(spark, log, clau
     with pytest.raises(InexactError, match=rf"^d\.t: not sure since 0-1-3: {ALTERED[clause]}"):
         rows(spark, path)
     assert rows(spark, path, at="0-1-2") == [(1, 1)]
+
+
+@pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
+def test_generated_columns_that_images_leave_out_are_computed_stay_or_are_refused(spark, tmp_path, image):
+    made = {"twice": "bigint as (a * 2) stored", "back": "varchar(9) as (reverse(t)) stored"}
+    with FixturePrimary(profile="classic-11.8") as primary:
+        table = primary.table("d.t", id="int primary key", a="int", t="varchar(9)", **made)
+        primary.format = RowFormat(image=RowImage(image), has_generated=False)
+        for number in (1, 2, 3):
+            table.insert(id=number, a=number, t="ab", back="ba")
+        table.update({"id": 1}, a=5, back="ba")
+        table.update({"id": 2}, id=4, back="ba")
+        table.delete(id=3)
+        primary.save_classic(tmp_path / "1")
+        table.update(id=1, t="cd", back="dc")
+        primary.save_classic(tmp_path / "2")
+
+    assert rows(spark, str(tmp_path / "1")) == [(1, 5, "ab", 10, "ba"), (4, 2, "ab", 4, "ba")]
+    with pytest.raises(InexactError, match="an UPDATE has no value for the generated column back"):
+        rows(spark, str(tmp_path / "2"))
 
 
 def test_a_position_that_leaves_domains_out_is_told(fixtures):

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import random
+import struct
+from dataclasses import replace
 
 import pytest
 
+from ibbmaster.api.stage_options import staged
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from ibbmaster.schema.name_case import NameCase
 from ibbmaster.stages.engine import StagedLog
+from ibbmaster.stages.event_stream import EventStream, mapped_table
+from ibbmaster.stages.filtering import KINDS
 from ibbmaster.stages.renumbering import OriginMap
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.streaming import packet_changes
 from ibbmaster.streaming.shared import SharedBlocks
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.random_log import random_log
@@ -95,3 +104,120 @@ def test_events_of_more_than_a_packet_and_groups_of_more_than_a_block(dump_of, t
     log = StagedLog(store, [OriginMap(server_ids={1: 7})])
     check_same(dump_of, log, ways=[{}, {"is_pumped": True}], profile=profile, knows_checksums=True)
     store.close()
+
+
+def options_for(engine, rng: random.Random) -> dict[str, object]:
+    """Stages about tables, domains, servers and names that a log has."""
+    tables, gtids = set(), gtids_of(engine)
+    groups = engine.groups(engine.start_of_file())
+    while (group := groups.next_group()) is not None:
+        events = EventStream(group.body)
+        while (header := events.next_event()) is not None:
+            if header.event_type == EventType.TABLE_MAP:
+                tables.add(str(mapped_table(events.whole())))
+    groups.close()
+    names = sorted(name for name in tables if name.count(".") == 1 and name.isascii()) or ["no.such"]
+    some = rng.sample(names, rng.randint(1, len(names)))
+    return rng.choice(
+        [
+            {"only": some},
+            {"except_": some},
+            {"kinds": rng.sample(KINDS, rng.randint(1, 3))},
+            {"domain": str(rng.choice(gtids).domain_id)},
+            {"server": str(rng.choice(gtids).server_id)},
+            {"rename": f"{some[0]}=other.name"},
+            {"only": some, "kinds": "rows", "map_server_id": f"{gtids[0].server_id}=4321"},
+            {"except_": some, "domain": str(gtids[-1].domain_id), "rename": f"{some[0].partition('.')[0]}=another"},
+        ]
+    )
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_captures_of_which_something_is_left_out(dump_of, path, pytestconfig):
+    seed = f"{pytestconfig.getoption('--seed')} {path.name}"
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    engine = engine_of(path)
+    for _ in range(4):
+        given = options_for(engine, rng)
+        print(given)
+        log = staged(engine, given, lambda: NameCase.EXACT)
+        options = {"profile": rng.choice(PROFILES), "knows_checksums": True, **rng.choice(SELECTED[:3])}
+        careful = dump_of(log, is_fast=False, **options)
+        fast = dump_of(log, is_fast=True, is_pumped=rng.random() < 0.5, **options)
+        assert fast.data == careful.data
+        assert fast.error == careful.error
+
+
+FILTERS = {
+    "one of the tables": {"only": "shop.t1"},
+    "all but one": {"except_": "shop.t1"},
+    "no rows": {"kinds": "ddl,statements"},
+    "one domain": {"domain": "1"},
+    "names that come": {"rename": "shop.t1=shop.other"},
+}
+
+
+@pytest.mark.parametrize("given", FILTERS.values(), ids=FILTERS)
+@pytest.mark.parametrize("profile", ["engine", "classic-10.11"])
+def test_only_groups_of_which_more_is_to_be_decided_go_through_the_stage(
+    dump_of, tmp_path, given, profile, monkeypatch
+):
+    rng = random.Random(7)
+    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=8 << 20))
+    for number in range(1500):
+        gtid = Gtid(domain_id=number % 2, server_id=1, seq_no=number + 1)
+        tables = rng.choice([("t1",), ("t2",), ("t1", "t2")]) if number % 100 == 3 else (f"t{1 + number % 3}",)
+        flags = GtidFlag.GROUP_COMMIT if rng.random() < 0.3 else GtidFlag(0)
+        head = GtidEvent(gtid=gtid, flags=flags, commit_id=number if flags else None)
+        events = [make_event(EventType.ANNOTATE_ROWS, 1, b"INSERT")] if rng.random() < 0.5 else []
+        events += [make_event(EventType.TABLE_MAP, 1, map_body(index, name)) for index, name in enumerate(tables)]
+        rows = [struct.pack("<IHH", index, 0, index == len(tables) - 1) for index in range(len(tables))]
+        events += [make_event(EventType.WRITE_ROWS_V1, 1, one + rng.randbytes(rng.randrange(2000))) for one in rows]
+        if number == 700:
+            events = [encode_query(statement("DROP TABLE shop.t3"), server_id=1)]
+            head = replace(head, flags=head.flags | GtidFlag.STANDALONE | GtidFlag.DDL)
+        else:
+            events.append(make_event(EventType.XID, 1, bytes(8)))
+        ticket = store.write_direct_ordered(gtid, encode_gtid_event(head, timestamp=1700000000 + number), events)
+    store.group_commit_ordered(ticket)
+    log = staged(store, given, lambda: NameCase.EXACT)
+    decided = []
+    for stage in log.stages:
+        kind = type(stage)
+        pass_on = kind.pass_on
+        monkeypatch.setattr(kind, "pass_on", lambda self, group, was=pass_on: decided.append(1) or was(self, group))
+    careful = dump_of(log, is_fast=False, profile=profile, knows_checksums=True)
+    assert len(decided) == careful.careful_groups == 1500
+    del decided[:]
+    fast = dump_of(log, is_fast=True, profile=profile, knows_checksums=True)
+    assert fast.data == careful.data
+    assert fast.careful_groups <= GROUPS_AT_ENDS
+    assert len(decided) <= (600 if "rename" in given else 60)
+    store.close()
+
+
+def test_of_more_tables_than_are_known_at_once_each_is_asked_for_again(dump_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(packet_changes, "TABLES_MIN", 8)
+    monkeypatch.setattr(packet_changes, "TABLES_MAX", 16)
+    store, rng = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=8 << 20)), random.Random(3)
+    for number in range(1, 400):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
+        name = f"{'t' * rng.randint(1, 60)}{rng.randrange(40)}"
+        rows = struct.pack("<IHH", 5, 0, 1) + bytes(20)
+        events = [make_event(EventType.TABLE_MAP, 1, map_body(5, name)), make_event(EventType.WRITE_ROWS, 1, rows)]
+        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), [*events, make_event(EventType.XID, 1, b"")])
+    store.group_commit_ordered(ticket)
+    log = staged(store, {"except_": "shop.*7"}, lambda: NameCase.EXACT)
+    _, dumps = check_same(dump_of, log, ways=[{}])
+    assert dumps[0].careful_groups <= GROUPS_AT_ENDS
+    store.close()
+
+
+def map_body(table_id: int, name: str) -> bytes:
+    names = b"".join(bytes([len(one)]) + one + b"\0" for one in (b"shop", name.encode()))
+    return struct.pack("<IHH", table_id, 0, 1) + names + b"\x01\x03\x00\x01"
+
+
+def statement(text: str) -> Query:
+    return Query(thread_id=1, seconds=0, error_code=0, status=b"", database=b"shop", text=text.encode())

@@ -405,6 +405,16 @@ class TableContents:
         """The places of columns that others make: images may leave them out."""
         return frozenset(layout.places[column.id] for column in self.table.columns if column.is_computed)
 
+    def uncertain_places(self, layout: StoredLayout) -> frozenset[int]:
+        """The places of columns of which an INSERT may have NULL where rows have a value.
+
+        Source: MariaDB 10.11.18, 11.8.6 and 11.8.9 log so the VIRTUAL columns of system-versioned tables under MINIMAL.
+        """
+        if not self.table.is_versioned:
+            return frozenset()
+        columns = self.table.columns
+        return frozenset(layout.places[one.id] for one in columns if one.expression is not None and not one.is_stored)
+
     def completed(self, layout: StoredLayout, after: StoredRow) -> StoredRow | None:
         """The whole row of an image that leaves out generated columns; None if what they hold hangs on other things."""
         values, wanted = values_of(*after), self._computed_of(layout)

@@ -62,10 +62,11 @@ class MappedTable:
             if kind is ChangeKind.DELETE:
                 self.contents.delete(self.layout, rows)
                 continue
-            if first.is_whole:
+            uncertain = self.contents.uncertain_places(self.layout)
+            if first.is_whole and not uncertain:
                 self.contents.insert(self.layout, rows)
                 continue
-            filled = [self._filled(first, *row) for row in rows]
+            filled = [self._filled(first, uncertain, *row) for row in rows]
             self.contents.insert(self.layout, [row for row, _ in filled])
             for row, lost in filled:
                 self.contents.lose_values(self.layout, row, lost, AN_INSERT, gtid)
@@ -127,10 +128,19 @@ class MappedTable:
             moved = all_spans
         return (data[offset:end], moved), end
 
-    def _filled(self, plan: _Plan, image: bytes, spans: list[Span]) -> tuple[StoredRow, list[StoredColumn]]:
-        """The whole image of an INSERT: with defaults where it has no value; and the columns that are not known."""
+    def _filled(
+        self, plan: _Plan, uncertain: Collection[int], image: bytes, spans: list[Span]
+    ) -> tuple[StoredRow, list[StoredColumn]]:
+        """The whole image of an INSERT: with defaults where it has no value; and the columns that are not known.
+
+        NULL at one of the places `uncertain` is no value.
+        """
         values = values_of(image, spans)
-        lost = self.contents.complete(self.layout, values, set(range(len(values))) - set(plan.places))
+        missing = {place for place in uncertain if values[place] is None}
+        missing |= set(range(len(values))) - set(plan.places)
+        if not missing:
+            return (image, spans), []
+        lost = self.contents.complete(self.layout, values, missing)
         return self.layout.row(values), lost
 
     def _update(self, first: _Plan, second: _Plan, data: bytes, offset: int, gtid: str, *, is_replace: bool) -> None:

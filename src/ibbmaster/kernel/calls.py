@@ -51,6 +51,17 @@ class Kernels(Protocol):
     def change_packets(
         self, source: Bytes, size: int, state: Numbers, numbers: Numbers, roles: Roles, out: Bytes
     ) -> tuple[int, int]: ...
+    def leave_out(
+        self,
+        source: Bytes,
+        size: int,
+        state: Numbers,
+        numbers: Numbers,
+        names: Bytes,
+        tables: Numbers,
+        opened: Numbers,
+        out: Bytes,
+    ) -> int: ...
     def renumber(self, out: Bytes, size: int, first: int, delta: int) -> None: ...
 
     # traditional files

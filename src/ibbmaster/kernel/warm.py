@@ -63,6 +63,7 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.kernel.framing import frame_bytes, renumber
 from ibbmaster.kernel.groups import frame_node, frame_table, skip_table
+from ibbmaster.kernel.leaving_out import FilterField, TableRow, leave_out
 from ibbmaster.kernel.lines import write_heads, write_lines
 from ibbmaster.kernel.node_search import find_nodes
 from ibbmaster.kernel.placing import place_groups
@@ -93,6 +94,7 @@ __all__ = [
     "header_columns",
     "index_chunks",
     "index_events",
+    "leave_out",
     "locate_values",
     "place_groups",
     "pump",
@@ -189,6 +191,8 @@ def _pump_classic() -> None:
 def _change() -> None:
     state = np.zeros(int(ChangeOf.SIZE), dtype=np.int64)
     change_packets(_bytes(64), 0, state, _skips(), _roles(), _bytes(64))
+    state, tables = np.zeros(int(FilterField.SIZE), dtype=np.int64), np.zeros((1, TableRow.COLUMNS), dtype=np.int64)
+    leave_out(_bytes(64), 0, state, _skips(), _bytes(64), tables, tables, _bytes(64))
 
 
 def _convert() -> None:

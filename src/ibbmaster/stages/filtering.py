@@ -28,7 +28,7 @@ from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, d
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.rows.walk import unmapped
-from ibbmaster.schema.clause import NotUnderstoodError
+from ibbmaster.schema.clause import FullName, NotUnderstoodError
 from ibbmaster.stages.event_stream import EventStream, mapped_table
 from ibbmaster.stages.stage import GroupTransform, emptied
 from ibbmaster.stages.statement_tables import StatementKind, Touched, touched_by
@@ -68,17 +68,21 @@ class ContentFilter(GroupTransform):
         """`tables` None chooses all."""
         self.tables = tables
         self._kinds = frozenset(kinds)
-        self._drops_empty = drops_empty
+        self.drops_empty = drops_empty
+
+    def has_rows_of(self, table: FullName) -> bool:
+        """Whether row events of a table are left."""
+        return "rows" in self._kinds and (self.tables is None or self.tables.has_table(table))
 
     def pass_on(self, group: EventGroup) -> EventGroup | None:
         flags = group.gtid_event[GTID_FLAGS_OFFSET]
-        content = _Content(self.tables, self._kinds, str(group.gtid))
+        content = _Content(self, self._kinds, str(group.gtid))
         body: Iterator[Buffer] = content.filtered(EventStream(group.body))
         if flags & GtidFlag.STANDALONE:
             body = iter(list(body))
             if content.is_empty:
-                return None if self._drops_empty else emptied(group)
-        elif self._drops_empty and not flags & _XA:
+                return None if self.drops_empty else emptied(group)
+        elif self.drops_empty and not flags & _XA:
             head = _until(body, lambda: content.has_kept)
             if content.is_empty:
                 return None
@@ -118,8 +122,9 @@ class _RowStatement:
 class _Content:
     """What is left of one group."""
 
-    def __init__(self, tables: TableChoice | None, kinds: frozenset[Kind], gtid: str) -> None:
-        self._choice = tables
+    def __init__(self, chosen: ContentFilter, kinds: frozenset[Kind], gtid: str) -> None:
+        self._has_rows_of = chosen.has_rows_of
+        self._choice = chosen.tables
         self._kinds = kinds
         self._gtid = gtid
         self._tables: dict[bytes, bool] = {}  # by table id: whether its rows are left
@@ -161,7 +166,7 @@ class _Content:
     # Rows -----------------------------------------------------------------------------------
 
     def _table_map(self, event: bytes) -> Iterator[bytes]:
-        is_left = "rows" in self._kinds and (self._choice is None or self._choice.has_table(mapped_table(event)))
+        is_left = self._has_rows_of(mapped_table(event))
         self._tables[_table_id(event)] = is_left
         if not is_left:
             self._rows.has_dropped = self._has_dropped = True

@@ -26,6 +26,17 @@ class NameChange(GroupTransform):
         self._names = names
         self._known: dict[FullName, FullName] = {}  # as many as a log has tables
 
+    def renamed(self, table: FullName) -> FullName:
+        """The name that a table gets.
+
+        Raises:
+            NotUnderstoodError: it cannot have one.
+        """
+        new = self._known.get(table)
+        if new is None:
+            new = self._known[table] = self._names.table(table)
+        return new
+
     def pass_on(self, group: EventGroup) -> EventGroup | None:
         return EventGroup(
             gtid=group.gtid,
@@ -51,9 +62,7 @@ class NameChange(GroupTransform):
 
     def _table_map(self, header: EventHeader, event: bytes) -> bytes:
         old = mapped_table(event)
-        new = self._known.get(old)
-        if new is None:
-            new = self._known[old] = self._names.table(old)
+        new = self.renamed(old)
         if new == old:
             return event
         found = decode_table_map(event)

@@ -11,22 +11,25 @@ import numpy as np
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.dump.profile import LogPosRule
 from ibbmaster.dump.rewriting import LogPositions, Selection
+from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.changing import AS_STORED, BORDERS, EVERY, OLD_DOMAIN, OLD_SERVER, SPARE, ChangeOf
+from ibbmaster.kernel.changing import AS_STORED, BORDERS, EVERY, ChangeOf
 from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, Status
 from ibbmaster.position import NOWHERE
-from ibbmaster.stages.renumbering import OriginMap
+from ibbmaster.stages.stage import GtidTransform
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump
 from ibbmaster.streaming.buffers import OUT_BYTES
 from ibbmaster.streaming.framing_state import Mark
+from ibbmaster.streaming.packet_changes import PacketChange, Packets
 
 _LOG_POS = {LogPosRule.STORED: AS_STORED, LogPosRule.EVERY: EVERY, LogPosRule.GROUP_BORDERS: BORDERS}
 _NO_NUMBERS = np.zeros((0, 3), dtype=np.int64)
 CHECKSUM_BYTES = 4
+ROOM = 1024  # bytes of packets that may be more than half as many again
 
 
 class ChangedBlocks:
@@ -35,11 +38,18 @@ class ChangedBlocks:
     Groups that come in parts, and blocks that the kernel does not understand, are left to the reference way.
     """
 
-    def __init__(self, maker: BlockMaker, changes: Sequence[OriginMap], cache: BlockCache, kernels: Kernels) -> None:
-        """Groups go through `changes` in their order, and then become what a selection wants made of them."""
+    def __init__(
+        self,
+        maker: BlockMaker,
+        stages: Sequence[object],
+        changes: Sequence[PacketChange],
+        cache: BlockCache,
+        kernels: Kernels,
+    ) -> None:
+        """Groups go through `changes`, those of `stages`, and then become what a selection wants made of them."""
         self._maker = maker
+        self._renaming = [stage for stage in stages if isinstance(stage, GtidTransform)]
         self._changes = tuple(changes)
-        self._numbers = [_numbers_of(change) for change in changes]
         self._buffers = cache.buffers
         self._kernels = kernels
         self._left_until = NOWHERE  # what is before this place is left to the reference way
@@ -83,46 +93,70 @@ class ChangedBlocks:
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         there = [self._original(gtid) for gtid in limits]
         block = self._maker.skip(at, there, only_cached=only_cached)
-        return None if block is None else self._with(block, b"", 0)
+        return None if block is None else self._with(block, Packets(b"", 0, 0))
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[BlockPump]:
         yield _NoPump()
 
     def _changed(self, block: Block, selection: Selection, sequence: int) -> Block | None:
-        """A block after all changes; None where a kernel leaves it to the reference."""
-        data, size = np.frombuffer(block.data(), dtype=np.uint8), len(block)
+        """A block after all changes; None where the reference has to make it, or to say what is wrong."""
+        data = np.frombuffer(block.data(), dtype=np.uint8)
         if not data.flags.writeable:
             data = data.copy()  # a kernel is compiled for one kind of array
-        state = _state_of(selection)
-        passes = [(_state_of(selection._replace(made=None), filters=0), numbers) for numbers in self._numbers]
-        if not passes or state[ChangeOf.FILTERS] or selection.made is not None:
-            passes.append((state, _NO_NUMBERS))
-        out: Any = None
-        for state, numbers in passes:
-            state[ChangeOf.SEQUENCE] = sequence
-            before, wanted = out, size * 3 // 2 + 2 * SPARE
-            out = self._buffers.take() if wanted <= OUT_BYTES else np.empty(wanted, dtype=np.uint8)
-            size, status = self._kernels.change_packets(data, size, state, numbers, kernel_roles(), out)
-            if before is not None:
-                self._buffers.release(before)
-            if status != Status.DONE:
-                self._buffers.release(out)
-                return None
-            data = out
-        positions = None
-        if selection.made is not None:
-            positions = LogPositions(int(state[ChangeOf.POSITION]), int(state[ChangeOf.LAST_POSITION]))
-        return self._with(block, out, size, int(state[ChangeOf.SEQUENCE]), positions)
+        packets, spare = Packets(data, len(block), sequence), None
+        try:
+            for change in self._changes:
+                out = self._buffer(packets.size)
+                found = change.change(packets, selection.prefix, out, sequence)
+                self._release(spare)
+                spare = out
+                if found is None:
+                    return None
+                packets = found
+            positions = None
+            if selection.made is not None or selection.leaves_out_annotate or selection.leaves_out_marked:
+                out = self._buffer(packets.size)
+                made = self._made(packets, selection, sequence, out)
+                self._release(spare)
+                spare = out
+                if made is None:
+                    return None
+                packets, positions = made
+            spare = None  # it belongs to the block
+        except IbbMasterError:
+            return None
+        finally:
+            self._release(spare)
+        return self._with(block, packets, positions)
 
-    def _with(
-        self, block: Block, data: Any, size: int, sequence_after: int = 0, positions: LogPositions | None = None
-    ) -> Block:
+    def _made(
+        self, packets: Packets, selection: Selection, sequence: int, out: Any
+    ) -> tuple[Packets, LogPositions | None] | None:
+        """What a replica wants made of packets."""
+        state = _state_of(selection)
+        state[ChangeOf.SEQUENCE] = sequence
+        size, status = self._kernels.change_packets(packets.data, packets.size, state, _NO_NUMBERS, kernel_roles(), out)
+        if status != Status.DONE:
+            return None
+        positions = LogPositions(int(state[ChangeOf.POSITION]), int(state[ChangeOf.LAST_POSITION]))
+        return Packets(out, size, int(state[ChangeOf.SEQUENCE])), None if selection.made is None else positions
+
+    def _buffer(self, size: int) -> Any:
+        """Room for packets made of some of a size."""
+        wanted = size * 3 // 2 + ROOM
+        return self._buffers.take() if wanted <= OUT_BYTES else np.empty(wanted, dtype=np.uint8)
+
+    def _release(self, buffer: Any) -> None:
+        if buffer is not None:
+            self._buffers.release(buffer)
+
+    def _with(self, block: Block, packets: Packets, positions: LogPositions | None = None) -> Block:
         return Block(
-            data,
-            self._buffers if len(data) == OUT_BYTES else None,
-            size,
-            sequence_after=sequence_after,
+            packets.data,
+            self._buffers if len(packets.data) == OUT_BYTES else None,
+            packets.size,
+            sequence_after=packets.sequence,
             before=block.before,
             after=block.after,
             gtids=tuple(map(self._renamed, block.gtids)),
@@ -132,13 +166,13 @@ class ChangedBlocks:
         )
 
     def _renamed(self, gtid: Gtid) -> Gtid:
-        for change in self._changes:
-            gtid = change.renamed(gtid)
+        for stage in self._renaming:
+            gtid = stage.renamed(gtid)
         return gtid
 
     def _original(self, gtid: Gtid) -> Gtid:
-        for change in reversed(self._changes):
-            gtid = change.original(gtid)
+        for stage in reversed(self._renaming):
+            gtid = stage.original(gtid)
         return gtid
 
 
@@ -149,23 +183,11 @@ class _NoPump:
         return None
 
 
-def is_changed_in_blocks(stage: object) -> bool:
-    """Whether what a stage does can be done here."""
-    return isinstance(stage, OriginMap)
-
-
-def _numbers_of(change: OriginMap) -> Any:
-    rows = [(OLD_SERVER, *pair) for pair in change.server_ids.items()]
-    rows += [(OLD_DOMAIN, *pair) for pair in change.domain_ids.items()]
-    return np.array(rows, dtype=np.int64).reshape(-1, 3)
-
-
-def _state_of(selection: Selection, filters: int | None = None) -> Any:
+def _state_of(selection: Selection) -> Any:
     state = np.zeros(int(ChangeOf.SIZE), dtype=np.int64)
-    chosen = (LEAVES_OUT_ANNOTATE if selection.leaves_out_annotate else 0) | (
+    state[ChangeOf.FILTERS] = (LEAVES_OUT_ANNOTATE if selection.leaves_out_annotate else 0) | (
         LEAVES_OUT_MARKED if selection.leaves_out_marked else 0
     )
-    state[ChangeOf.FILTERS] = chosen if filters is None else filters
     state[ChangeOf.PREFIX_SIZE] = len(selection.prefix)
     if selection.made is not None:
         assert selection.log_positions is not None

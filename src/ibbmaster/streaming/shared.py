@@ -51,14 +51,16 @@ class SharedBlocks:
         if self._cache is None:
             self._cache = BlockCache()
         maker = _maker_of(files, partial(files_end_of, groups), self._cache, ready)
-        changes = changes_of(groups)
-        if not changes and not session.makes_events:
+        stages = changes_of(groups)
+        if not stages and not session.makes_events:
             return maker, self._cache
-        from ibbmaster.streaming.changed_blocks import ChangedBlocks, is_changed_in_blocks
+        from ibbmaster.streaming.changed_blocks import ChangedBlocks
+        from ibbmaster.streaming.packet_changes import change_of
 
-        if not all(map(is_changed_in_blocks, changes)):
+        changes = [change for stage in stages if (change := change_of(stage, ready)) is not None]
+        if len(changes) < len(stages):
             return None
-        return ChangedBlocks(maker, changes, self._cache, ready), self._cache
+        return ChangedBlocks(maker, stages, changes, self._cache, ready), self._cache
 
 
 def _maker_of(

@@ -1,0 +1,193 @@
+"""What stages do to groups that are framed already: kernels do what is plain, the stage itself does the others."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ibbmaster.classic.roles import kernel_roles
+from ibbmaster.dump.framing import divide_events
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.gtid_event import decode_gtid
+from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
+from ibbmaster.event.types import EventType
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.changing import OLD_DOMAIN, OLD_SERVER, ChangeOf
+from ibbmaster.kernel.fields import PACKET_MAX, Status
+from ibbmaster.kernel.leaving_out import (
+    CHOSEN_DOMAIN,
+    CHOSEN_SERVER,
+    DOUBTFUL,
+    EMPTIED_MAX,
+    KEPT,
+    LEFT_OUT,
+    OPEN_MAX,
+    FilterField,
+    FilterStatus,
+    TableRow,
+)
+from ibbmaster.position import LOG_START
+from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.stages.event_stream import NAMES_OFFSET, mapped_table
+from ibbmaster.stages.filtering import ContentFilter, OriginFilter
+from ibbmaster.stages.renaming import NameChange
+from ibbmaster.stages.renumbering import OriginMap
+from ibbmaster.stages.stage import GroupTransform
+
+TABLES_MIN, TABLES_MAX = 256, 1 << 16  # that are known; more are forgotten and asked for again
+PACKET_HEADER = 4
+
+
+class Packets(NamedTuple):
+    """Packets of whole groups: `data` up to `size`; `sequence` is the number of the next one."""
+
+    data: Any
+    size: int
+    sequence: int
+
+
+class PacketChange(Protocol):
+    """A stage for packets."""
+
+    def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Packets | None:
+        """The packets after it, in `out`, the first of which has a number; None where the reference has to do it.
+
+        Raises:
+            StageError, EventError: as the stage.
+        """
+
+
+def change_of(stage: object, kernels: Kernels) -> PacketChange | None:
+    """What does to packets what a stage does to groups; None if it needs the groups."""
+    match stage:
+        case OriginMap():
+            return _Renumbering(stage, kernels)
+        case OriginFilter(drops_empty=False):
+            rows = [(CHOSEN_DOMAIN, number, 0) for number in stage.domain_ids]
+            rows += [(CHOSEN_SERVER, number, 0) for number in stage.server_ids]
+            return _Leaving(stage, kernels, np.array(rows, dtype=np.int64).reshape(-1, 3), None)
+        case ContentFilter(drops_empty=False):
+            return _Leaving(stage, kernels, _NO_ROWS, lambda table: KEPT if stage.has_rows_of(table) else LEFT_OUT)
+        case NameChange():
+            return _Leaving(stage, kernels, _NO_ROWS, lambda table: KEPT if stage.renamed(table) == table else DOUBTFUL)
+        case _:
+            return None
+
+
+_NO_ROWS = np.zeros((0, 3), dtype=np.int64)
+
+
+class _Renumbering:
+    """Other numbers for servers and domains."""
+
+    def __init__(self, stage: OriginMap, kernels: Kernels) -> None:
+        rows = [(OLD_SERVER, *pair) for pair in stage.server_ids.items()]
+        rows += [(OLD_DOMAIN, *pair) for pair in stage.domain_ids.items()]
+        self._numbers = np.array(rows, dtype=np.int64).reshape(-1, 3)
+        self._kernels = kernels
+
+    def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Packets | None:
+        state = np.zeros(int(ChangeOf.SIZE), dtype=np.int64)
+        state[ChangeOf.PREFIX_SIZE], state[ChangeOf.SEQUENCE] = len(prefix), sequence
+        size, status = self._kernels.change_packets(
+            packets.data, packets.size, state, self._numbers, kernel_roles(), out
+        )
+        return Packets(out, size, int(state[ChangeOf.SEQUENCE])) if status == Status.DONE else None
+
+
+class _Leaving:
+    """Groups and events that are left out, or left as they are."""
+
+    def __init__(
+        self,
+        stage: GroupTransform,
+        kernels: Kernels,
+        numbers: Any,
+        judge: Callable[[FullName], int] | None,
+    ) -> None:
+        """`judge` says what becomes of a table's events, if that decides."""
+        self._stage = stage
+        self._kernels = kernels
+        self._numbers = numbers
+        self._judge = judge
+        self._opened = np.zeros((OPEN_MAX, 2), dtype=np.int64)
+        self._forget(TABLES_MIN)
+
+    def _forget(self, room: int) -> None:
+        self._names = np.zeros(64 * room, dtype=np.uint8)
+        self._tables = np.zeros((room, TableRow.COLUMNS), dtype=np.int64)
+        self._filled = self._count = 0
+
+    def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Packets | None:
+        state = np.zeros(int(FilterField.SIZE), dtype=np.int64)
+        state[FilterField.PREFIX_SIZE], state[FilterField.SEQUENCE] = len(prefix), sequence
+        state[FilterField.BY_TABLE] = self._judge is not None
+        while True:
+            stop = self._kernels.leave_out(
+                packets.data, packets.size, state, self._numbers, self._names, self._tables, self._opened, out
+            )
+            if stop == FilterStatus.DONE:
+                return Packets(out, int(state[FilterField.OUT]), int(state[FilterField.SEQUENCE]))
+            if stop == FilterStatus.TABLE:
+                self._learn(packets, int(state[FilterField.TABLE_AT]))
+            elif stop != FilterStatus.GROUP or not self._decide(packets, prefix, state, out):
+                return None
+
+    def _learn(self, packets: Packets, at: int) -> None:
+        """Note what becomes of the events of the table of a TABLE_MAP event."""
+        assert self._judge is not None
+        size = decode_event_header(memoryview(packets.data)[at:]).size
+        event = bytes(memoryview(packets.data)[at : at + size])
+        table_at = NAMES_OFFSET + event[NAMES_OFFSET] + 2
+        names = event[NAMES_OFFSET : table_at + event[table_at] + 2]
+        try:
+            verdict = self._judge(mapped_table(event))
+        except NotUnderstoodError:
+            verdict = DOUBTFUL
+        if 2 * (self._count + 1) > len(self._tables) or self._filled + len(names) > len(self._names):
+            self._forget(min(2 * len(self._tables), TABLES_MAX))
+        digest = zlib.crc32(names)
+        row, mask = digest & (len(self._tables) - 1), len(self._tables) - 1
+        while self._tables[row, TableRow.BYTES]:
+            row = (row + 1) & mask
+        self._tables[row] = digest, self._filled, len(names), verdict
+        self._names[self._filled : self._filled + len(names)] = np.frombuffer(names, dtype=np.uint8)
+        self._filled += len(names)
+        self._count += 1
+
+    def _decide(self, packets: Packets, prefix: bytes, state: Any, out: Any) -> bool:
+        """Let the group that begins in the packets go through the stage; whether there was room for it."""
+        events, end = _group_at(packets, int(state[FilterField.READ_AT]), len(prefix))
+        gtid, _ = decode_gtid(decode_event_header(events[0]), events[0])
+        group = EventGroup(gtid=gtid, gtid_event=events[0], body=iter(events[1:]), start=LOG_START, end=LOG_START)
+        passed = self._stage.pass_on(group)
+        assert passed is not None, "no group is left out"
+        position, sequence = int(state[FilterField.OUT]), int(state[FilterField.SEQUENCE])
+        for event in divide_events(passed.gtid_event + b"".join(passed.body)):
+            payload = prefix + event
+            if len(payload) >= PACKET_MAX or position + len(payload) + EMPTIED_MAX > len(out):
+                return False
+            packet = len(payload).to_bytes(3, "little") + bytes((sequence,)) + payload
+            memoryview(out)[position : position + len(packet)] = packet
+            position += len(packet)
+            sequence = (sequence + 1) & 0xFF
+        state[FilterField.READ_AT], state[FilterField.OUT], state[FilterField.SEQUENCE] = end, position, sequence
+        return True
+
+
+def _group_at(packets: Packets, offset: int, prefix_size: int) -> tuple[list[bytes], int]:
+    """The events of the group that begins at an offset, and where it ends."""
+    data = memoryview(packets.data)
+    events: list[bytes] = []
+    while offset < packets.size:
+        size = int.from_bytes(data[offset : offset + 3], "little")
+        start = offset + PACKET_HEADER + prefix_size
+        end = offset + PACKET_HEADER + size
+        if events and data[start + TYPE_OFFSET] == EventType.GTID:
+            break
+        events.append(bytes(data[start:end]))
+        offset = end
+    return events, offset
