@@ -7,10 +7,18 @@ from collections.abc import Sequence
 
 from ibbmaster.arrow.column_reading import Reading, line_reading_of, raw_reading_of, reading_of
 from ibbmaster.event.gtid_event import GtidXid
-from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
+from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, GroupColumn, LineOp
-from ibbmaster.printing.debezium_lines import MILLISECONDS_MAX, OPERATIONS, Origin, connect_value, envelope
+from ibbmaster.printing.debezium_lines import (
+    MILLISECONDS_MAX,
+    OPERATIONS,
+    ChangeOrigin,
+    connect_value,
+    envelope,
+    form_of,
+    has_clock,
+)
 from ibbmaster.printing.json_format import KINDS, labels_of, unquoted
 from ibbmaster.printing.json_lines import json_text
 from ibbmaster.printing.line_plan import SIDE, Piece, PieceValue, written_value
@@ -25,11 +33,12 @@ class DebeziumFormat:
     """A row a line."""
 
     def reading(self, column: Column) -> Reading:
-        if column.kind is ValueKind.BIT:
-            return raw_reading_of(column)
-        if not _is_number(column):
-            return line_reading_of(column)
-        return reading_of(column, "date" if column.kind is ValueKind.DATE else "timestamp_ntz")
+        match form_of(column):
+            case "bits":
+                return raw_reading_of(column)
+            case "number":
+                return reading_of(column, "timestamp_ntz" if has_clock(column) else "date")
+        return line_reading_of(column)
 
     def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
         return [
@@ -44,7 +53,7 @@ class DebeziumFormat:
         return ""
 
     def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
-        origin = Origin(**{name: f"{MARK}{name}{MARK}" for name in Origin._fields})
+        origin = ChangeOrigin(**{name: f"{MARK}{name}{MARK}" for name in ChangeOrigin._fields})
         text = json_text(envelope(f"{MARK}before{MARK}", f"{MARK}after{MARK}", OPERATIONS[KINDS[kind]], origin))
         pieces: list[Piece] = []
         for place, part in enumerate(MARKED.split(text)):
@@ -74,17 +83,15 @@ class DebeziumFormat:
         return [*pieces, Piece("}")]
 
     def written(self, column: Column) -> PieceValue:
-        match column.kind:
-            case ValueKind.DECIMAL | ValueKind.TIME | ValueKind.BIT | ValueKind.GEOMETRY:
+        match form_of(column):
+            case "raw" | "bits":
                 return SIDE
-            case ValueKind.DATE | ValueKind.DATETIME:
-                if not _is_number(column):
-                    return SIDE
-                is_short = column.kind is ValueKind.DATETIME and column.scale <= MILLISECONDS_MAX
+            case "number":
+                is_short = has_clock(column) and column.scale <= MILLISECONDS_MAX
                 return PieceValue(LineOp.INTEGER, 1, 1000 if is_short else 0)
-            case ValueKind.TIMESTAMP if not column.has_old_format:
+            case "zoned":
                 return PieceValue(LineOp.TIMESTAMP, column.scale, ord("T"), '"', 'Z"')
-            case ValueKind.BINARY if not column.is_compressed:
+            case "bytes":
                 return PieceValue(LineOp.BASE64, column.size if column.is_fixed_length else 0, 0, '"', '"')
         return written_value(column, quote='"', base64=('"', '"'), labels=labels_of(column), letters=unquoted)
 
@@ -93,9 +100,3 @@ class DebeziumFormat:
 
     def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
         return None
-
-
-def _is_number(column: Column) -> bool:
-    """Whether the kernel reads a date as a number: of a column without NULL, what is no date is 0."""
-    is_date = column.kind is ValueKind.DATE or (column.kind is ValueKind.DATETIME and not column.has_old_format)
-    return is_date and column.is_nullable

@@ -26,7 +26,7 @@ MILLISECONDS_MAX = 3  # digits of a second in a DATETIME that is given in millis
 NEAR_ZERO = "0000"  # how dates begin that are none
 
 
-class Origin(NamedTuple):
+class ChangeOrigin(NamedTuple):
     """What the envelope says of where a change comes from; `milliseconds` and so on are of its commit, since 1970."""
 
     database: str
@@ -52,7 +52,7 @@ class DebeziumLines(ChangeLines):
         head, second = content.head, content.timestamp
         rows = (item for item in content.items() if isinstance(item, RowItem))
         for number, (table, change) in enumerate(rows):
-            origin = Origin(
+            origin = ChangeOrigin(
                 database=table.database,
                 table=table.table,
                 milliseconds=second * 10**3,
@@ -68,7 +68,7 @@ class DebeziumLines(ChangeLines):
             yield json_text(envelope(before, after, OPERATIONS[change.kind], origin))
 
 
-def envelope(before: object, after: object, operation: str, origin: Origin) -> dict[str, object]:
+def envelope(before: object, after: object, operation: str, origin: ChangeOrigin) -> dict[str, object]:
     """A change in the connector's envelope, with its fields in their order."""
     return {
         "before": before,
@@ -111,6 +111,29 @@ def connect_value(column: Column, value: object) -> object:
         return None
     convert = _OF_KIND.get(column.kind)
     return json_value(value) if convert is None else convert(column, value)
+
+
+def form_of(column: Column) -> str:
+    """What kernels have to know of a form: "number" of a date that may be NULL, "zoned" text, "bytes", "raw" if only
+    the reference knows it, and "bits"; others are as in other formats.
+    """
+    if column.kind in _OF_KIND and column.has_old_format:
+        return "raw"
+    match column.kind:
+        case ValueKind.DATE | ValueKind.DATETIME:
+            return "number" if column.is_nullable else "raw"  # what is no date is 0 in a column without NULL
+        case ValueKind.TIMESTAMP:
+            return "zoned"
+        case ValueKind.BINARY if not column.is_compressed:
+            return "bytes"
+        case ValueKind.BIT:
+            return "bits"
+    return "raw" if column.kind in _OF_KIND else ""
+
+
+def has_clock(column: Column) -> bool:
+    """Whether it is a DATETIME, and not a DATE."""
+    return column.kind is ValueKind.DATETIME
 
 
 def _bits(column: Column, value: object) -> object:

@@ -7,15 +7,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ibbmaster.arrow.column_reading import Reading
+from ibbmaster.arrow.column_reading import Reading, line_op
 from ibbmaster.event.gtid_event import GtidXid
 from ibbmaster.event.rows.charset import NO_LETTER, letters_of
-from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
-from ibbmaster.event.rows.kinds.net import INET4_SIZE, INET6_SIZE, UUID_SIZE
+from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.kernel.fields import LineColumn, LineOp
-
-UTF8_CHARSETS = ("utf8mb4", "utf8mb3")
 
 
 class PieceValue(NamedTuple):
@@ -82,46 +79,19 @@ def written_value(
 
     `letters` makes of a letter what stands for it; `labels` are the texts of an ENUM.
     """
-    match column.kind:
-        case ValueKind.INTEGER:
-            return PieceValue(LineOp.INTEGER, int(not column.is_unsigned))
-        case ValueKind.YEAR | ValueKind.BIT:
-            return PieceValue(LineOp.INTEGER)
-        case ValueKind.DECIMAL:
-            return PieceValue(LineOp.DECIMAL, column.size, column.scale, quote, quote)
-        case ValueKind.DATE:
-            return PieceValue(LineOp.DATE, 0, 0, quote, quote)
-        case ValueKind.DATETIME | ValueKind.TIMESTAMP | ValueKind.TIME if not column.has_old_format:
-            return PieceValue(_CLOCKS[column.kind], column.scale, ord(" "), quote, quote)
-        case ValueKind.UUID | ValueKind.INET4 | ValueKind.INET6:
-            op, size = _FIXED[column.kind]
-            return PieceValue(op, size, 0, quote, quote)
-        case ValueKind.ENUM if labels is not None:
-            return PieceValue(LineOp.CHOICE, 0, len(labels), choices=labels)
-        case ValueKind.TEXT if not column.is_compressed:
-            charset = column.charset or "utf8mb4"
-            if charset in UTF8_CHARSETS:
-                return PieceValue(LineOp.UTF8, 0, 0, quote, quote)
-            known = letters_of(charset)
-            if known is not None:
-                texts = [None if letter == NO_LETTER else letters(letter) for letter in known.ljust(256, NO_LETTER)]
-                return PieceValue(LineOp.LETTERS, 0, 0, quote, quote, choices=texts)
-        case ValueKind.BINARY | ValueKind.GEOMETRY if not column.is_compressed:
-            is_filled = column.is_fixed_length and column.charset == "binary"
-            return PieceValue(LineOp.BASE64, column.size if is_filled else 0, 0, *base64)
-    return SIDE
-
-
-_CLOCKS = {
-    ValueKind.DATETIME: LineOp.DATETIME,
-    ValueKind.TIMESTAMP: LineOp.TIMESTAMP,
-    ValueKind.TIME: LineOp.TIME,
-}
-_FIXED = {
-    ValueKind.UUID: (LineOp.UUID, UUID_SIZE),
-    ValueKind.INET4: (LineOp.INET4, INET4_SIZE),
-    ValueKind.INET6: (LineOp.INET6, INET6_SIZE),
-}
+    op, first, second = line_op(column)
+    match op:
+        case LineOp.SIDE | LineOp.INTEGER:
+            return PieceValue(op, first, second)
+        case LineOp.CHOICE:
+            return SIDE if labels is None else PieceValue(op, 0, len(labels), choices=labels)
+        case LineOp.LETTERS:
+            known = (letters_of(column.charset or "") or "").ljust(256, NO_LETTER)
+            texts = [None if letter == NO_LETTER else letters(letter) for letter in known]
+            return PieceValue(op, 0, 0, quote, quote, choices=texts)
+        case LineOp.BASE64:
+            return PieceValue(op, first, 0, *base64)
+    return PieceValue(op, first, second, quote, quote)
 
 
 class Steps:
