@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+import ibbmaster
+from ibbmaster.errors import InexactError
+from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.pasts import Past, past_of
 from ibbmaster.lake.statements import Logged
 from ibbmaster.rows.effects import effects_of
+from ibbmaster.spark.options import parse_options
 from tests.schema.conftest import Folded, logged
+from tests.written_log import inserted, write_log
 
 
 def told(*statements: str, table: str = "t", has_rows_before: bool = False) -> Past:
@@ -131,3 +137,16 @@ def test_a_rollback_and_a_commit_of_what_was_not_prepared_are_doubts() -> None:
         Logged(0, 5, 0, "0-1-5", 0, xid="b", verb="XA COMMIT"),
     ]
     assert doubts(past_of(history, ("d", "t"), None, said)) == ["0-1-2", "0-1-5"]
+
+
+def test_a_table_whose_beginning_was_purged_is_not_taken_for_whole_since_its_schema_is_remembered(tmp_path) -> None:
+    orders = written_table("d.t", {"id": "int", "a": "varchar(300)"}, table_id=5, primary_key=["id"])
+    groups = [[inserted(orders, *([100 * group + row, "x" * 250] for row in range(100)))] for group in range(60)]
+    path = write_log(tmp_path / "log", "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(300))", *groups)
+    options = parse_options({"path": str(path), "table": "d.t"})
+    assert arrow_snapshot(options).num_rows == 6000
+    with ibbmaster.open(path, writable=True) as log:
+        log.purge(to=log.files[-1].name)
+    for find in (arrow_snapshot, arrow_history):
+        with pytest.raises(InexactError, match="the log does not begin with its CREATE TABLE"):
+            find(options)

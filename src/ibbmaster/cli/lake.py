@@ -315,6 +315,9 @@ def run_export(args: argparse.Namespace) -> int:
         rows: Mapping[str, int] = found["rows"]  # type: ignore[assignment]
         for name, count in rows.items():
             print(f"{name}: {count} rows")
+        inexact: Mapping[str, str] = found.get("inexact", {})  # type: ignore[assignment]
+        for name, doubt in inexact.items():
+            print(f"ibbmaster: {name}: {doubt}", file=sys.stderr)
         print(f"{found['groups']} groups, up to [{found['to']}]")
         if args.keep_going:
             print(f"{found['faults']} faults, listed in _faults")

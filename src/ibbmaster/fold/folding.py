@@ -416,7 +416,7 @@ class RowFold:
         contents = self.tables.get(table.generation)
         if contents is None:
             contents = self.tables[table.generation] = TableContents(self.kept, table.generation, table, self.layouts)
-            if not table.is_created_in_log and table.generation not in self._complete:
+            if table.generation not in self._complete:
                 since = table.gtid or self._gtid
                 contents.unknown = UnknownRows(since, "the log does not begin with its CREATE TABLE; give a base")
             elif table.kind is TableKind.SEQUENCE:

@@ -15,12 +15,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from ibbmaster.arrow.plan import open_log
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.continuing import tables_to_export
 from ibbmaster.lake.failure import plain_errors
+from ibbmaster.lake.maintain.changes import doubts_of
 from ibbmaster.lake.placing import make_directory, only_writer, replace_file, sync
 from ibbmaster.spark.options import parse_options, schema_options
 
@@ -51,6 +52,8 @@ def export(
     With `keeps_going` what is damaged is skipped, and listed in a table of faults. With
     `as_delta` the tables are Delta tables, too; those of earlier runs become so.
 
+    Of tables whose rows have changed in a way that no event shows, it says since when, and why.
+
     Raises:
         ConfigurationError: a table is not in the log, or its columns have no names and are not declared.
         PositionError: the archive does not hold the position of the last run.
@@ -78,12 +81,19 @@ def export(
                 return done | {"groups": 0, "rows": {}} | faults
             token = uuid.uuid4().hex[:12]
             _place_files(staging, place, token)
+        doubts = {} if keeps_going else doubts_of(source | {"endingGtid": end}, _tables_in(place))
         runs.append({"run": token, "gtid": end, **counts})
         replace_file(place / RUNS, json.dumps(runs, indent=1).encode())
         clean(place, runs)
         if as_delta:
             _publish(place, runs)
-        return done | counts | faults
+        return done | counts | faults | ({"inexact": doubts} if doubts else {})
+
+
+def _tables_in(place: Path) -> list[str]:
+    """The tables that an export has."""
+    names = {Path(name).parts[0] for name in _files(place)}
+    return sorted(unquote(name) for name in names - {GROUPS, FAULTS})
 
 
 @contextmanager

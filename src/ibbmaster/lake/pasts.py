@@ -68,7 +68,7 @@ class Past:
     @property
     def is_whole(self) -> bool:
         """Whether the log has it from its beginning."""
-        return bool(self.cuts) or (isinstance(self.state, TableVersion) and self.state.is_created_in_log)
+        return bool(self.cuts)
 
 
 def ancestors_of(history: SchemaHistory, names: Iterable[TableName]) -> set[TableName]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from ibbmaster.lake.continuing import changes_of_table
 from ibbmaster.lake.maintain.rows import Replaced, place_of
 from ibbmaster.lake.maintain.source import LogSource, just_before
 from ibbmaster.lake.pasts import START, Doubt
-from ibbmaster.schema.identity import TableName
+from ibbmaster.schema.identity import TableName, parse_table_name
 from ibbmaster.schema.model import TableVersion
 
 if TYPE_CHECKING:
@@ -24,6 +25,15 @@ class FreshChanges:
     """Changes that come after those that are there."""
 
     rows: pa.Table
+
+
+def doubts_of(given: Mapping[str, str], tables: Iterable[str]) -> dict[str, str]:
+    """By table, since when a log may not have all changes of its rows, and why; tables without a doubt are left out."""
+    with LogSource(given) as source:
+        found = {
+            name: TableChanges(source).doubt(source.history.case.table_key(*parse_table_name(name))) for name in tables
+        }
+    return {name: str(doubt) for name, doubt in found.items() if doubt is not None}
 
 
 class TableChanges:

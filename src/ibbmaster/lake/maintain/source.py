@@ -49,7 +49,7 @@ class UncertainRowsError(Exception):
 
 
 class LogSource:
-    """Up to the end that the log has when this is made; what is appended later is for the next run.
+    """Up to the end that options give, or that the log has when this is made; what is appended later is for the next.
 
     `start` is a GTID position: what the log has from there on is new; empty for all of it. `known` is what an earlier
     one knew of the schemas of tables, also of files that were purged since.
@@ -60,7 +60,7 @@ class LogSource:
         options = parse_options(given)
         self.log = open_log(options)
         pays = do_pay(KernelSet.READ, sum(file.size for file in self.log.files()))
-        self.end = str(self.log.state().position())
+        self.end = options.ending_gtid or str(self.log.state().position())
         self.options = dataclasses.replace(options, uses_kernels=pays, ending_gtid=self.end)
         self.end_position = end_of(self.end, options, self.log)
         self.end_place = SchemaPlace(self.end_position, 0)
