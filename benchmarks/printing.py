@@ -1,7 +1,7 @@
 """Rows: how fast commands print the rows of traditional files, whole processes, beside MariaDB's tool and a library.
 
-3.2 million rows of seven columns, 10,000 in each transaction, 214 MB that a real primary has written. Rates are rows per second
-of the clock, process start included.
+3.2 million rows of seven columns, 10,000 in each transaction, 214 MB that a real primary has written. Rates are rows
+per second of the clock, process start included.
 """
 
 from __future__ import annotations
