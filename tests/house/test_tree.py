@@ -38,7 +38,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "fold/test_fast_folding.py": ("kernel/row_changes.py",),
     "printing/test_fast_lines.py": (
-        *("kernel/lines.py", "printing/json_format.py", "printing/line_columns.py", "printing/side_texts.py"),
+        *("kernel/lines.py", "printing/debezium_format.py", "printing/json_format.py"),
+        *("printing/line_columns.py", "printing/side_texts.py"),
     ),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
