@@ -38,7 +38,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "fold/test_fast_folding.py": ("kernel/row_changes.py",),
     "printing/test_fast_lines.py": (
-        *("kernel/lines.py", "printing/json_format.py", "printing/line_columns.py", "printing/side_texts.py"),
+        *("kernel/lines.py", "printing/debezium_format.py", "printing/json_format.py"),
+        *("printing/line_columns.py", "printing/side_texts.py"),
     ),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
@@ -126,6 +127,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("lake/exporting.py", "log/group_content.py"),
         "lake/spreading.py",
     ),
+    # What differs between versions of PySpark, and what is run with each.
+    "spark/test_versions.py": ("spark/kept_options.py",),
     "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
     # Each way to read, over the same logs: what counts is that none of them has an answer of its own.
     "spark/test_every_path.py": ("spark/live_schema.py",),

@@ -22,6 +22,8 @@ from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.printing import line_columns
+from ibbmaster.printing.debezium_format import DebeziumFormat
+from ibbmaster.printing.debezium_lines import DebeziumLines
 from ibbmaster.printing.fast_lines import FastLines
 from ibbmaster.printing.json_format import JsonFormat
 from ibbmaster.printing.json_lines import JsonLines
@@ -49,9 +51,9 @@ def read_all(fast):
 def expect_same(kernels, printed):
     def compare(path):
         with ibbmaster.open(path) as log:
-            runs = [b"".join(map(bytes, run)) for run in FastLines(log, kernels, JsonFormat()).runs()]
-        wanted = printed(path, JsonLines())
-        assert b"".join(runs).decode() == wanted != ""
+            for form, printer in ((JsonFormat(), JsonLines()), (DebeziumFormat(), DebeziumLines(log.engine.file_name))):
+                runs = [b"".join(map(bytes, run)) for run in FastLines(log, kernels, form).runs()]
+                assert b"".join(runs).decode() == printed(path, printer)
 
     return compare
 

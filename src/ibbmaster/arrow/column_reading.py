@@ -10,7 +10,7 @@ from ibbmaster.event.rows.kinds.net import INET4_SIZE, INET6_SIZE, UUID_SIZE
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES
 from ibbmaster.event.rows.number import decimal_size
-from ibbmaster.kernel.fields import RowOp, TextOp
+from ibbmaster.kernel.fields import LineOp, RowOp, TextOp
 
 WIDE_DIGITS = 38  # of a number of 128 bits
 PLAIN_SCALE = 6  # with more digits Arrow writes small decimals as 1E-7
@@ -18,6 +18,11 @@ CASTS = {("int", "bigint"), ("float", "double")}
 INTEGER_DIGITS = {"int": 10, "bigint": 19}
 UTF8_CHARSETS = ("utf8mb4", "utf8mb3")
 OF_NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.BIT, ValueKind.ENUM, ValueKind.SET)
+OF_CLOCKS = {
+    ValueKind.DATETIME: LineOp.DATETIME,
+    ValueKind.TIMESTAMP: LineOp.TIMESTAMP,
+    ValueKind.TIME: LineOp.TIME,
+}
 SHOWN = {  # values that the kernel writes as text, and how many bytes they have
     ValueKind.UUID: (TextOp.UUID, UUID_SIZE),
     ValueKind.INET4: (TextOp.INET4, INET4_SIZE),
@@ -129,6 +134,37 @@ def line_reading_of(column: Column) -> Reading:
     if column.kind in OF_NUMBERS:
         return reading_of(column, "string")
     return raw_reading_of(column)
+
+
+def line_op(column: Column) -> tuple[LineOp, int, int]:
+    """How the kernel writes the values of a column that `line_reading_of` has read, with its arguments.
+
+    Which labels or letters there are is for the caller to say; SIDE: the reference writes them.
+    """
+    match column.kind:
+        case ValueKind.INTEGER:
+            return LineOp.INTEGER, int(not column.is_unsigned), 0
+        case ValueKind.YEAR | ValueKind.BIT:
+            return LineOp.INTEGER, 0, 0
+        case ValueKind.DECIMAL:
+            return LineOp.DECIMAL, column.size, column.scale
+        case ValueKind.DATE:
+            return LineOp.DATE, 0, 0
+        case ValueKind.DATETIME | ValueKind.TIMESTAMP | ValueKind.TIME if not column.has_old_format:
+            return OF_CLOCKS[column.kind], column.scale, ord(" ")
+        case ValueKind.UUID | ValueKind.INET4 | ValueKind.INET6:
+            return LineOp[column.kind.name], SHOWN[column.kind][1], 0
+        case ValueKind.ENUM:
+            return LineOp.CHOICE, 0, 0
+        case ValueKind.TEXT if not column.is_compressed:
+            charset = column.charset or "utf8mb4"
+            if charset in UTF8_CHARSETS:
+                return LineOp.UTF8, 0, 0
+            return (LineOp.SIDE if letters_of(charset) is None else LineOp.LETTERS), 0, 0
+        case ValueKind.BINARY | ValueKind.GEOMETRY if not column.is_compressed:
+            is_filled = column.is_fixed_length and column.charset == "binary"
+            return LineOp.BASE64, column.size if is_filled else 0, 0
+    return LineOp.SIDE, 0, 0
 
 
 def can_cast(found: str, wanted: str) -> bool:

@@ -166,11 +166,12 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
     from ibbmaster.position import LOG_START
 
     part: StagedLog | None = getattr(log, "staged", None)
-    is_fast = args.format == "json" and not args.follow and args.on_undecodable == "fail"
+    is_fast = args.format in ("json", "debezium") and not args.follow and args.on_undecodable == "fail"
     is_fast = is_fast and not (part is not None and part.stages)
     if not is_fast or not do_pay(KernelSet.PRINT, WORK_OF_BYTE * log.stored_bytes):
         return LOG_START
     try:
+        from ibbmaster.printing.debezium_format import DebeziumFormat
         from ibbmaster.printing.fast_lines import FastLines
         from ibbmaster.printing.json_format import JsonFormat
     except ModuleNotFoundError:  # Arrow is an extra
@@ -178,7 +179,8 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
     kernels = load(KernelSet.PRINT)
     if kernels is None:
         return LOG_START
-    fast = FastLines(log, kernels, JsonFormat(), None if part is None else part.span)
+    form = JsonFormat() if args.format == "json" else DebeziumFormat()
+    fast = FastLines(log, kernels, form, None if part is None else part.span)
     try:
         for run in fast.runs():
             output.write(run)

@@ -505,15 +505,15 @@ class LineOp(IntEnum):
     NUMBER = 2  # which line of its group it is, counted on
     GTID = 3  # of the group, in heads alone, as are the next ones
     MOMENT = 4  # when it was committed, as 2026-01-31T12:00:00Z
-    GROUP = 5  # one of `GroupColumn`
+    GROUP = 5  # one of `GroupColumn`, times a number
     NOTE = 6  # what is known of the group besides
     SIDE = 7  # a text that was made before, also for NULL: which of them
-    INTEGER = 8  # whether it has a sign
+    INTEGER = 8  # whether it has a sign, and what it is divided by
     DECIMAL = 9  # digits, scale
     DATE = 10
     DATETIME = 11  # digits of a second
-    TIMESTAMP = 12  # the same
-    TIME = 13  # the same
+    TIMESTAMP = 12  # the same, and the letter before the clock: with a T none is all zeros
+    TIME = 13  # digits of a second
     UUID = 14  # bytes
     INET4 = 15  # the same
     INET6 = 16  # the same
@@ -524,7 +524,7 @@ class LineOp(IntEnum):
 
 
 class LineColumn(IntEnum):
-    """Columns of the steps of lines. Their texts are in the store; NULL has neither OPENING nor CLOSING."""
+    """Columns of the steps of lines. Their texts are in the store; what stands for NULL has no OPENING or CLOSING."""
 
     OP = 0
     START = 1  # of the text in front
@@ -537,7 +537,9 @@ class LineColumn(IntEnum):
     OPENING_SIZE = 8
     CLOSING = 9  # of the text after it
     CLOSING_SIZE = 10
-    COLUMNS = 11
+    NULL = 11  # of the text that stands for NULL
+    NULL_SIZE = 12
+    COLUMNS = 13
 
 
 class LineField(IntEnum):
@@ -550,10 +552,8 @@ class LineField(IntEnum):
     NUMBER = 4  # lines that this group has
     GROUPS = 5  # that have heads
     STEP = 6  # whose value is for the reference
-    NULL_START = 7  # of what stands for NULL, in the store
-    NULL_SIZE = 8
-    SIDE_ROW = 9  # where the texts begin that were made before
-    SIZE = 10
+    SIDE_ROW = 7  # where the texts begin that were made before
+    SIZE = 8
 
 
 class LineStatus(IntEnum):

@@ -227,8 +227,8 @@ def put_day(out, at, days):
 
 
 @jit
-def put_timestamp(out, at, data, start, size, digits):
-    """Write a TIMESTAMP in UTC; returns the offset after it, or -1 if it is none."""
+def put_timestamp(out, at, data, start, size, digits, letter):
+    """Write a TIMESTAMP in UTC, with a letter before its clock; returns the offset after it, or -1 if it is none."""
     seconds = int64(big(data, start, 4))
     microsecond = fraction_of(data, start + 4, digits)
     if microsecond < 0:
@@ -237,11 +237,13 @@ def put_timestamp(out, at, data, start, size, digits):
     for index in range(4, size):
         if data[start + index]:
             is_zero = False  # also a digit that is not shown
+    if is_zero and letter == LETTER_T:
+        return int64(-1)
     if is_zero:
         at = put_date(out, at, 0, 0, 0)
     else:
         at = put_day(out, at, seconds // DAY_S)
-    out[at] = SPACE
+    out[at] = uint8(letter)
     clock = seconds % DAY_S
     return put_clock(out, at + 1, clock // 3600, clock // 60 % 60, clock % 60, microsecond, digits)
 
@@ -272,12 +274,12 @@ def put_plain_date(out, at, data, start):
 
 
 @jit
-def put_shown(out, at, data, start, size, op, argument):
+def put_shown(out, at, data, start, size, op, argument, letter):
     """Write what has quotes and is no string of letters; returns the offset after it, or -1 if it is none."""
     if op == LineOp.DATETIME:
         return put_datetime(out, at, data, start, argument)
     if op == LineOp.TIMESTAMP:
-        return put_timestamp(out, at, data, start, size, argument)
+        return put_timestamp(out, at, data, start, size, argument, letter)
     if op == LineOp.DATE:
         return put_plain_date(out, at, data, start)
     if op == LineOp.TIME:
@@ -347,7 +349,8 @@ def write_heads(groups, note_offsets, notes, first, count, steps, store, head, o
                 out[at] = LETTER_Z
                 at += 1
             elif op == LineOp.GROUP:
-                at = write_number(out, at, uint64(groups[group, steps[step, LineColumn.FIRST]]))
+                value = groups[group, steps[step, LineColumn.FIRST]] * steps[step, LineColumn.SECOND]
+                at = write_number(out, at, uint64(value))
             elif op == LineOp.NOTE:
                 at = put(out, at, notes, note_offsets[group], note_offsets[group + 1] - note_offsets[group])
     offsets[(head + 1) * len(groups)] = at
@@ -406,7 +409,7 @@ def write_lines(data, state, plan, rows, out):
                 continue
             slot = steps[step, LineColumn.SLOT]
             if not valid[slot, place]:
-                at = put(out, at, store, state[LineField.NULL_START], state[LineField.NULL_SIZE])
+                at = put(out, at, store, steps[step, LineColumn.NULL], steps[step, LineColumn.NULL_SIZE])
                 continue
             value = values[slot, place]
             size = int64(0)
@@ -425,7 +428,7 @@ def write_lines(data, state, plan, rows, out):
                 break
             at = put(out, at, store, steps[step, LineColumn.OPENING], opening)
             if op == LineOp.INTEGER:
-                end = put_integer(out, at, value, first)
+                end = put_integer(out, at, value // second if second else value, first)
             elif op == LineOp.CHOICE:
                 end = put(out, at, store, choices[first + value, 0], size) if size >= 0 else int64(-1)
             elif op == LineOp.UTF8:
@@ -437,7 +440,7 @@ def write_lines(data, state, plan, rows, out):
             elif op == LineOp.LETTERS:
                 end = put_letters(out, at, data, value, size, choices, first, store)
             else:
-                end = put_shown(out, at, data, value, size, op, first)
+                end = put_shown(out, at, data, value, size, op, first, second)
             if end < 0:
                 state[LineField.STEP] = step
                 status = LineStatus.FALLBACK

@@ -13,6 +13,7 @@ from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
 from ibbmaster.event.types import EventType
+from ibbmaster.position import LogPosition
 
 FRAME = ("BEGIN", "COMMIT", "XA START", "XA END")  # say no more than the GTID event and the end of the group
 FRAME_SIZE = max(map(len, FRAME))
@@ -33,6 +34,31 @@ class Printer(Protocol):
         Raises:
             EventError: an event is damaged, or cannot be said in this format; it names the group.
         """
+
+
+class ChangeLines:
+    """A printer of lines, each of one change, with nothing before the first group and after the last."""
+
+    keeps_bytes = False  # values that cannot be read are printed as their bytes
+
+    def begin(self) -> bytes:
+        return b""
+
+    def end(self) -> bytes:
+        return b""
+
+    def group(self, group: Group) -> Iterator[bytes]:
+        """A line for each change of a group, with its line feed, in UTF-8.
+
+        Raises:
+            EventError: an event is damaged, or a value cannot be read.
+        """
+        for line in self.lines(GroupContent(group, keeps_bytes=self.keeps_bytes), group.start):
+            yield f"{line}\n".encode()
+
+    def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
+        """The lines of a group that begins at a place, without their line feeds."""
+        raise NotImplementedError
 
 
 class RowItem(NamedTuple):

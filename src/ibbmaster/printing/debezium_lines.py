@@ -9,12 +9,13 @@ import base64
 import datetime
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from typing import Any, NamedTuple
 
 from ibbmaster import __version__
-from ibbmaster.api.group import Group, Row
+from ibbmaster.api.group import Row
 from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.position import LogPosition
-from ibbmaster.printing.content import GroupContent, RowItem
+from ibbmaster.printing.content import ChangeLines, GroupContent, RowItem
 from ibbmaster.printing.json_lines import json_text, json_value
 
 OPERATIONS = {"insert": "c", "update": "u", "delete": "d"}
@@ -25,66 +26,78 @@ MILLISECONDS_MAX = 3  # digits of a second in a DATETIME that is given in millis
 NEAR_ZERO = "0000"  # how dates begin that are none
 
 
-class DebeziumLines:
+class ChangeOrigin(NamedTuple):
+    """What the envelope says of where a change comes from; `milliseconds` and so on are of its commit, since 1970."""
+
+    database: str
+    table: str
+    milliseconds: Any
+    microseconds: Any
+    nanoseconds: Any
+    server_id: Any
+    gtid: str
+    file: str
+    position: Any
+    row: Any
+
+
+class DebeziumLines(ChangeLines):
     """Prints changes of rows; statements have no line."""
 
     def __init__(self, file_name: Callable[[int], str]) -> None:
         """`file_name` gives the name of a file of the log by its number."""
         self._file_name = file_name
 
-    def begin(self) -> bytes:
-        return b""
-
-    def end(self) -> bytes:
-        return b""
-
-    def group(self, group: Group) -> Iterator[bytes]:
-        """A line for each change of a row, with its line feed, in UTF-8.
-
-        Raises:
-            EventError: an event is damaged, or a value cannot be read.
-        """
-        content = GroupContent(group)
+    def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
+        head, second = content.head, content.timestamp
         rows = (item for item in content.items() if isinstance(item, RowItem))
         for number, (table, change) in enumerate(rows):
-            yield (
-                json_text(
-                    {
-                        "before": _row(table, change.before),
-                        "after": _row(table, change.after),
-                        "source": self._source(content, table, group.start, number),
-                        "transaction": None,
-                        "op": OPERATIONS[change.kind],
-                        **_times(content.timestamp),
-                    }
-                )
-                + "\n"
-            ).encode()
+            origin = ChangeOrigin(
+                database=table.database,
+                table=table.table,
+                milliseconds=second * 10**3,
+                microseconds=second * 10**6,
+                nanoseconds=second * 10**9,
+                server_id=head.gtid.server_id,
+                gtid=str(head.gtid),
+                file=self._file_name(start.file_no),
+                position=start.offset,
+                row=number,
+            )
+            before, after = (_row(table, image) for image in (change.before, change.after))
+            yield json_text(envelope(before, after, OPERATIONS[change.kind], origin))
 
-    def _source(self, content: GroupContent, table: TableSchema, start: LogPosition, number: int) -> dict[str, object]:
-        milliseconds, *finer = _times(content.timestamp).items()
-        return {
+
+def envelope(before: object, after: object, operation: str, origin: ChangeOrigin) -> dict[str, object]:
+    """A change in the connector's envelope, with its fields in their order."""
+    return {
+        "before": before,
+        "after": after,
+        "source": {
             "version": __version__,
             "connector": "mariadb",
             "name": "ibbmaster",
-            **dict([milliseconds]),
+            "ts_ms": origin.milliseconds,
             "snapshot": "false",
-            "db": table.database,
+            "db": origin.database,
             "sequence": None,
-            **dict(finer),
-            "table": table.table,
-            "server_id": content.head.gtid.server_id,
-            "gtid": str(content.head.gtid),
-            "file": self._file_name(start.file_no),
-            "pos": start.offset,
-            "row": number,
+            "ts_us": origin.microseconds,
+            "ts_ns": origin.nanoseconds,
+            "table": origin.table,
+            "server_id": origin.server_id,
+            "gtid": origin.gtid,
+            "file": origin.file,
+            "pos": origin.position,
+            "row": origin.row,
             "thread": None,
             "query": None,
-        }
-
-
-def _times(timestamp: int) -> dict[str, int]:
-    return {"ts_ms": timestamp * 10**3, "ts_us": timestamp * 10**6, "ts_ns": timestamp * 10**9}
+        },
+        "transaction": None,
+        "op": operation,
+        "ts_ms": origin.milliseconds,
+        "ts_us": origin.microseconds,
+        "ts_ns": origin.nanoseconds,
+    }
 
 
 def _row(table: TableSchema, row: Row | None) -> dict[str, object] | None:
@@ -98,6 +111,29 @@ def connect_value(column: Column, value: object) -> object:
         return None
     convert = _OF_KIND.get(column.kind)
     return json_value(value) if convert is None else convert(column, value)
+
+
+def form_of(column: Column) -> str:
+    """What kernels have to know of a form: "number" of a date that may be NULL, "zoned" text, "bytes", "raw" if only
+    the reference knows it, and "bits"; others are as in other formats.
+    """
+    if column.kind in _OF_KIND and column.has_old_format:
+        return "raw"
+    match column.kind:
+        case ValueKind.DATE | ValueKind.DATETIME:
+            return "number" if column.is_nullable else "raw"  # what is no date is 0 in a column without NULL
+        case ValueKind.TIMESTAMP:
+            return "zoned"
+        case ValueKind.BINARY if not column.is_compressed:
+            return "bytes"
+        case ValueKind.BIT:
+            return "bits"
+    return "raw" if column.kind in _OF_KIND else ""
+
+
+def has_clock(column: Column) -> bool:
+    """Whether it is a DATETIME, and not a DATE."""
+    return column.kind is ValueKind.DATETIME
 
 
 def _bits(column: Column, value: object) -> object:

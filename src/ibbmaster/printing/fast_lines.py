@@ -47,7 +47,8 @@ class FastLines:
         fields = find_fields(options)
         buffers = LineBuffers()
         for task in filter(self._is_wanted, plan_tasks(options, fields)):
-            maker = LineColumns(task, self._kernels, self._form, buffers)
+            name = self._log.engine.file_name(task.log_range.file_no)
+            maker = LineColumns(task, self._kernels, self._form, buffers, name)
             with closing(open_source(options)) as source:
                 batches = event_batches(source, task.log_range, self._kernels, is_strict=True)
                 found = (batch for batch in batches if len(batch.groups))

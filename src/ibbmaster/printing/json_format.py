@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ibbmaster.arrow.column_reading import Reading, line_reading_of
 from ibbmaster.event.gtid_event import GtidXid
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
@@ -15,18 +16,29 @@ KINDS = {INSERT: "insert", UPDATE_BEFORE: "update", DELETE: "delete"}
 BASE64 = '{"base64":"', '"}'
 
 
+def labels_of(column: Column) -> list[str] | None:
+    """The texts of the labels of an ENUM, by number; None if they are not known."""
+    return None if column.labels is None else [json_text(label) for label in ("", *column.labels)]
+
+
+def unquoted(text: str) -> str:
+    """A text as in a string of JSON."""
+    return json_text(text)[1:-1]
+
+
 class JsonFormat:
     """One change a line."""
 
-    null = "null"
+    def reading(self, column: Column) -> Reading:
+        return line_reading_of(column)
 
-    def heads(self) -> Sequence[Sequence[Piece]]:
+    def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
         return [
             [
                 Piece('{"gtid":"', PieceValue(LineOp.GTID)),
                 Piece('","time":"', PieceValue(LineOp.MOMENT)),
-                Piece('","domain":', PieceValue(LineOp.GROUP, GroupColumn.DOMAIN)),
-                Piece(',"server_id":', PieceValue(LineOp.GROUP, GroupColumn.SERVER)),
+                Piece('","domain":', PieceValue(LineOp.GROUP, GroupColumn.DOMAIN, 1)),
+                Piece(',"server_id":', PieceValue(LineOp.GROUP, GroupColumn.SERVER, 1)),
                 Piece("", PieceValue(LineOp.NOTE)),
                 Piece(',"number":'),
             ]
@@ -59,9 +71,7 @@ class JsonFormat:
         return [*pieces, Piece("}")]
 
     def written(self, column: Column) -> PieceValue:
-        labels = None if column.labels is None else [json_text(label) for label in ("", *column.labels)]
-        letters = lambda letter: json_text(letter)[1:-1]  # noqa: E731 - without quotes
-        return written_value(column, quote='"', base64=BASE64, labels=labels, letters=letters)
+        return written_value(column, quote='"', base64=BASE64, labels=labels_of(column), letters=unquoted)
 
     def text(self, column: Column, value: object) -> str:
         return json_text(json_value(value))

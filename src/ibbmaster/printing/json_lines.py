@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from ibbmaster.api.group import Group, Row, UndecodableValue
+from ibbmaster.api.group import Row, UndecodableValue
 from ibbmaster.event.gtid_event import GtidEvent
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
-from ibbmaster.printing.content import GroupContent, RowItem, StatementItem
+from ibbmaster.position import LogPosition
+from ibbmaster.printing.content import ChangeLines, GroupContent, RowItem, StatementItem
 
 # What a terminal obeys, breaks lines or turns their direction, and JSON takes as it is; and halves of letters.
 UNSEEN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
@@ -46,28 +47,16 @@ def time_text(timestamp: int) -> str:
     return f"{datetime.fromtimestamp(timestamp, UTC):%Y-%m-%dT%H:%M:%S}Z"
 
 
-class JsonLines:
+class JsonLines(ChangeLines):
     """Prints groups as lines of JSON; with `keeps_bytes` values that cannot be read as their bytes."""
 
     def __init__(self, *, keeps_bytes: bool = False) -> None:
-        self._keeps_bytes = keeps_bytes
+        self.keeps_bytes = keeps_bytes
 
-    def begin(self) -> bytes:
-        return b""
-
-    def end(self) -> bytes:
-        return b""
-
-    def group(self, group: Group) -> Iterator[bytes]:
-        """A line for each change of a group, with its line feed, in UTF-8.
-
-        Raises:
-            EventError: an event is damaged, or a value cannot be read.
-        """
-        content = GroupContent(group, keeps_bytes=self._keeps_bytes)
+    def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
         begin = head_text(content.head, content.timestamp)
         for number, item in enumerate(content.items()):
-            yield f'{begin},"number":{number},{_item_text(item)}\n'.encode()
+            yield f'{begin},"number":{number},{_item_text(item)}'
 
 
 def head_text(head: GtidEvent, timestamp: int) -> str:

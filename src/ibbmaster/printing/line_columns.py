@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibbmaster.arrow.arrays import string_array
-from ibbmaster.arrow.column_reading import line_reading_of
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.plan import ReadTask, row_reader
 from ibbmaster.arrow.row_columns import RowColumns, raw_value
@@ -90,13 +89,15 @@ class LineColumns(RowColumns):
     _programs: Any  # the first step and how many, for each kind of row event
     _program_count: int
 
-    def __init__(self, task: ReadTask, kernels: Kernels, form: LineFormat, buffers: LineBuffers) -> None:
+    def __init__(
+        self, task: ReadTask, kernels: Kernels, form: LineFormat, buffers: LineBuffers, file_name: str
+    ) -> None:
         self._form = form
         self._buffers = buffers
         self._steps = Steps()
-        self._head_steps = [self._steps.add(pieces) for pieces in form.heads()]
-        self._head_bytes = [_bytes_of(pieces) for pieces in form.heads()]
-        self._null = self._steps.text(form.null)
+        heads = form.heads(file_name)
+        self._head_steps = [self._steps.add(pieces) for pieces in heads]
+        self._head_bytes = [_bytes_of(pieces) for pieces in heads]
         boundaries = task.versions.boundaries()
         super().__init__(task.fields, row_reader(task), task.options.zero_dates, kernels, boundaries)
         self.side_numbers: dict[int, int] = {}  # of columns, by their numbers in their tables
@@ -114,7 +115,7 @@ class LineColumns(RowColumns):
         self._programs = np.zeros((64, 2), dtype=np.int64)
         self._program_count = 0
         self._forced: dict[tuple[int, frozenset[int]], tuple[int, int]] = {}
-        return RowTables(None, None, self._reader, self._zero_dates, reading=line_reading_of)
+        return RowTables(None, None, self._reader, self._zero_dates, reading=self._form.reading)
 
     def record_batches(self, batch: EventBatch) -> Iterator[Any]:
         """The lines of a batch of events, in buffers of whole lines.
@@ -295,7 +296,7 @@ class LineColumns(RowColumns):
         decoder = self._tables.decoders[self._tables.variants[variant, VariantColumn.MAP]]
         assert decoder is not None
         column, slot = decoder.schema.columns[number], 2 * number
-        reading = line_reading_of(column)
+        reading = self._form.reading(column)
         values, more, valid = self._values[slot, rows], self._values[slot + 1, rows], self._valid[slot, rows]
         if reading.what == "code":
             stored = pa.array(values, mask=valid == 0)
@@ -309,7 +310,7 @@ class LineColumns(RowColumns):
                 found[place] = self._form.text(column, read(raw_value(value.as_py(), reading), 0)[0]).encode()
             except (ValueError, OverflowError) as error:
                 raise UndecodableError(decoder.schema.name, column.name, column.type_name, str(error)) from None
-        found[-1] = self._form.null.encode()
+        found[-1] = self._form.text(column, None).encode()
         return found[encoded.indices.fill_null(len(found) - 1).to_numpy()]
 
     def _lines(self, batch: EventBatch, start: int, end: int) -> Iterator[Any]:
@@ -317,7 +318,6 @@ class LineColumns(RowColumns):
         state, rows = self._line_state, DecodedRows(self._values, self._valid, self._row_groups, self._row_kinds)
         first, count = self._last_rows
         state[LineField.ROW], state[LineField.ROWS], state[LineField.SIDE_ROW] = start, end, start
-        state[LineField.NULL_START], state[LineField.NULL_SIZE] = self._null
         state[LineField.GROUPS], state[LineField.GROUP] = len(batch.groups), -1
         group = int(self._row_groups[start])
         if batch.identity(group) == first:

@@ -7,14 +7,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ibbmaster.arrow.column_reading import Reading, line_op
 from ibbmaster.event.gtid_event import GtidXid
 from ibbmaster.event.rows.charset import NO_LETTER, letters_of
-from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
-from ibbmaster.event.rows.kinds.net import INET4_SIZE, INET6_SIZE, UUID_SIZE
+from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.kernel.fields import LineColumn, LineOp
-
-UTF8_CHARSETS = ("utf8mb4", "utf8mb3")
 
 
 class PieceValue(NamedTuple):
@@ -29,6 +27,7 @@ class PieceValue(NamedTuple):
     second: int = 0
     opening: str = ""
     closing: str = ""
+    null: str = "null"
     choices: Sequence[str | None] = ()
 
 
@@ -47,10 +46,15 @@ class Piece(NamedTuple):
 class LineFormat(Protocol):
     """What kernels have to know of a format."""
 
-    null: str  # a value that is NULL
+    def reading(self, column: Column) -> Reading:
+        """How the values of a column are read.
 
-    def heads(self) -> Sequence[Sequence[Piece]]:
-        """What is the same in all lines of a group, without values."""
+        Raises:
+            ValueError: values of this type cannot be read at all.
+        """
+
+    def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
+        """What is the same in all lines of a group of a file, without values."""
 
     def note(self, commit_id: int | None, xid: GtidXid | None) -> str:
         """What NOTE is in the heads of a group."""
@@ -62,7 +66,7 @@ class LineFormat(Protocol):
         """How the kernel writes the values of a column."""
 
     def text(self, column: Column, value: object) -> str:
-        """A value that is not NULL, as the reference has it."""
+        """A value, as the reference has it."""
 
     def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
         """The line of a statement: the head that goes before its number, and what is after; None: it has no line."""
@@ -75,46 +79,19 @@ def written_value(
 
     `letters` makes of a letter what stands for it; `labels` are the texts of an ENUM.
     """
-    match column.kind:
-        case ValueKind.INTEGER:
-            return PieceValue(LineOp.INTEGER, int(not column.is_unsigned))
-        case ValueKind.YEAR | ValueKind.BIT:
-            return PieceValue(LineOp.INTEGER)
-        case ValueKind.DECIMAL:
-            return PieceValue(LineOp.DECIMAL, column.size, column.scale, quote, quote)
-        case ValueKind.DATE:
-            return PieceValue(LineOp.DATE, 0, 0, quote, quote)
-        case ValueKind.DATETIME | ValueKind.TIMESTAMP | ValueKind.TIME if not column.has_old_format:
-            return PieceValue(_CLOCKS[column.kind], column.scale, 0, quote, quote)
-        case ValueKind.UUID | ValueKind.INET4 | ValueKind.INET6:
-            op, size = _FIXED[column.kind]
-            return PieceValue(op, size, 0, quote, quote)
-        case ValueKind.ENUM if labels is not None:
-            return PieceValue(LineOp.CHOICE, 0, len(labels), choices=labels)
-        case ValueKind.TEXT if not column.is_compressed:
-            charset = column.charset or "utf8mb4"
-            if charset in UTF8_CHARSETS:
-                return PieceValue(LineOp.UTF8, 0, 0, quote, quote)
-            known = letters_of(charset)
-            if known is not None:
-                texts = [None if letter == NO_LETTER else letters(letter) for letter in known.ljust(256, NO_LETTER)]
-                return PieceValue(LineOp.LETTERS, 0, 0, quote, quote, texts)
-        case ValueKind.BINARY | ValueKind.GEOMETRY if not column.is_compressed:
-            is_filled = column.type == ColumnType.STRING and column.charset == "binary"
-            return PieceValue(LineOp.BASE64, column.size if is_filled else 0, 0, *base64)
-    return SIDE
-
-
-_CLOCKS = {
-    ValueKind.DATETIME: LineOp.DATETIME,
-    ValueKind.TIMESTAMP: LineOp.TIMESTAMP,
-    ValueKind.TIME: LineOp.TIME,
-}
-_FIXED = {
-    ValueKind.UUID: (LineOp.UUID, UUID_SIZE),
-    ValueKind.INET4: (LineOp.INET4, INET4_SIZE),
-    ValueKind.INET6: (LineOp.INET6, INET6_SIZE),
-}
+    op, first, second = line_op(column)
+    match op:
+        case LineOp.SIDE | LineOp.INTEGER:
+            return PieceValue(op, first, second)
+        case LineOp.CHOICE:
+            return SIDE if labels is None else PieceValue(op, 0, len(labels), choices=labels)
+        case LineOp.LETTERS:
+            known = (letters_of(column.charset or "") or "").ljust(256, NO_LETTER)
+            texts = [None if letter == NO_LETTER else letters(letter) for letter in known]
+            return PieceValue(op, 0, 0, quote, quote, choices=texts)
+        case LineOp.BASE64:
+            return PieceValue(op, first, 0, *base64)
+    return PieceValue(op, first, second, quote, quote)
 
 
 class Steps:
@@ -150,6 +127,7 @@ class Steps:
                 written.second,
                 *self.text(written.opening),
                 *self.text(written.closing),
+                *self.text(written.null),
             )
             self._step_count += 1
         return first, self._step_count - first

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.datasource import DataSource
 
 WORKER_PYTHON = "spark.sql.execution.pyspark.python"  # of those that plan and read a data source
+PUSHING = "spark.sql.python.filterPushdown.enabled"  # since 4.1; false unless it is set
+KNOWN_ALREADY = "[DATA_SOURCE_ALREADY_EXISTS]"
 PYTHONS = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
@@ -25,10 +28,25 @@ def register(session: SparkSession) -> None:
     Python, unless PYSPARK_PYTHON or spark.pyspark.python names another: Spark takes the first `python3` of PATH.
     """
     _use_this_python(session)
+    from pyspark.sql.datasource import DataSourceReader
+
     from ibbmaster.spark.source import IbbDataSource, MariadbBinlogDataSource
 
-    session.dataSource.register(IbbDataSource)
-    session.dataSource.register(MariadbBinlogDataSource)
+    if hasattr(DataSourceReader, "pushFilters"):
+        session.conf.set(PUSHING, "true")
+    for source in (IbbDataSource, MariadbBinlogDataSource):
+        _register(session, source)
+
+
+def _register(session: SparkSession, source: type[DataSource]) -> None:
+    """Make a format known; PySpark 4.0 refuses one that it has found by itself, which is ours, too."""
+    from pyspark.errors import PySparkException
+
+    try:
+        session.dataSource.register(source)
+    except PySparkException as error:
+        if KNOWN_ALREADY not in str(error):
+            raise
 
 
 def _use_this_python(session: SparkSession) -> None:

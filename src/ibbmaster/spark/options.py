@@ -42,7 +42,9 @@ _LISTED = re.compile(r"(?:(?<![^,.\s])`(?:[^`]|``)*`|[^,])+")  # a backquote ins
 _QUOTED = re.compile(r"(?<![^.])`((?:[^`]|``)*)`")
 _WILDCARD = re.compile(r"[*?[]")
 
-
+FORMATS = ("ibb", "mariadb_binlog")
+OF_CATALOG = frozenset(("location", "provider", "owner", "comment", "external", "is_managed_location", "collation"))
+COPY = "option."  # in front of a second copy of an option
 NAMES = (
     "path",
     "granularity",
@@ -88,7 +90,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     Raises:
         ConfigurationError: an option is unknown, is missing, or cannot be read.
     """
-    given = {name.lower(): value for name, value in options.items()}
+    given = without_catalog({name.lower(): value for name, value in options.items()})
     known = {name.lower(): name for name in NAMES}
     unknown = sorted(set(given) - set(known))
     if unknown:
@@ -145,6 +147,21 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     if is_of_pages and is_classic:
         raise ConfigurationError(f"granularity {parsed.granularity.value}: traditional binlog files have none")
     return with_keys(parsed)
+
+
+def is_of_catalog(given: Mapping[str, str]) -> bool:
+    """Whether options are those with which Spark's catalog makes a table: CREATE TABLE … USING."""
+    return given.get("provider", "").lower() in FORMATS
+
+
+def without_catalog(given: Mapping[str, str]) -> dict[str, str]:
+    """Options without what Spark's catalog adds to those of CREATE TABLE … USING; names are in small letters."""
+    if not is_of_catalog(given):
+        return dict(given)
+    own = {name: value for name, value in given.items() if name not in OF_CATALOG and not name.startswith(COPY)}
+    if not own.get("host") and "location" in given:
+        own.setdefault("path", given["location"])
+    return own
 
 
 def local_path(path: str) -> str:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
+import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ShapeField, spark_ddl
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.spark.options import parse_options
+from ibbmaster.spark.kept_options import options_of, with_options
+from ibbmaster.spark.options import is_of_catalog, parse_options, without_catalog
 from ibbmaster.spark.partition import partitions_of, read_partition
+from ibbmaster.spark.pushed_filters import narrowed
 from ibbmaster.spark.write_options import parse_write_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter
+    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter, Filter
     from pyspark.sql.types import StructType
+
+STREAMING = "pyspark.sql.streaming.datasource"  # what 4.0 and 4.1 do not have: offsets that say how far a batch goes
+
+FILTERING = "pyspark.sql.worker.data_source_pushdown_filters"  # the process in which filters are pushed
 
 
 class IbbReader(DataSourceReader):
@@ -33,6 +41,14 @@ class IbbReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition)
+
+
+class SelectionReader(IbbReader):
+    """A reader that is asked first which rows of the query are wanted, which Spark checks itself afterwards."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # Spark's name
+        self._options = narrowed(self._options, filters)
+        return filters
 
 
 class IbbDataSource(DataSource):
@@ -56,15 +72,26 @@ class IbbDataSource(DataSource):
     def name(cls) -> str:
         return "ibb"
 
-    def schema(self) -> str:
+    def schema(self) -> str | StructType:
+        given = {name.lower(): value for name, value in self._given.items()}
+        if is_of_catalog(given):
+            return with_options(self._all_fields(), without_catalog(given))
         return spark_ddl(self._all_fields())
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        return IbbReader(self._options, self._all_fields())
+        self._given = self._given or options_of(schema)
+        # Where Spark does not ask, it refuses a reader that could be asked.
+        kind = SelectionReader if FILTERING in sys.modules else IbbReader
+        return kind(self._options, self._all_fields())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
-        from ibbmaster.spark.stream import IbbStreamReader
-
+        try:
+            from ibbmaster.spark.stream import IbbStreamReader
+        except ModuleNotFoundError as error:
+            if error.name != STREAMING:
+                raise
+            raise ConfigurationError(f"streams need PySpark 4.2 or later, this is {pyspark.__version__}") from None
+        self._given = self._given or options_of(schema)
         if self._options.is_classic:
             raise ConfigurationError("traditional files cannot be streamed: import them, and stream what that makes")
         return IbbStreamReader(self._options, self._all_fields())

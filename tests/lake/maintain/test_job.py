@@ -446,3 +446,13 @@ def test_processes_that_are_killed_at_any_time_leave_each_change_once(request, t
     assert sorted((row["id"], row["a"]) for row in found) == [(one, int(one < count)) for one in range(2 * count)]
     if kind == "history":
         assert len(table().to_pyarrow_table()) == 3 * count
+
+
+def test_a_table_without_changes_in_a_log_with_transactions_in_two_phases_is_empty(tmp_path) -> None:
+    shutil.copytree(XA, tmp_path / "log")
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.append("0-1-94", ["CREATE TABLE shop.empty (id INT PRIMARY KEY)"])
+    for kind in ("current", "changes", "history"):
+        done = maintain(str(tmp_path / "log"), f"delta://{tmp_path / kind}", kind=kind, only=["shop.empty"])
+        assert verdicts(done) == {"shop.empty": "exact at 0-1-94"}
+        assert len(DeltaTable(str(tmp_path / kind / "shop.empty")).to_pyarrow_table()) == 0

@@ -1,0 +1,102 @@
+"""Lines of Debezium's envelope for kernels. The reference: `debezium_lines`, of whose text the steps are made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ibbmaster.arrow.column_reading import Reading, line_reading_of, raw_reading_of, reading_of
+from ibbmaster.event.gtid_event import GtidXid
+from ibbmaster.event.rows.column import Column, TableSchema
+from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, GroupColumn, LineOp
+from ibbmaster.printing.debezium_lines import (
+    MILLISECONDS_MAX,
+    OPERATIONS,
+    ChangeOrigin,
+    connect_value,
+    envelope,
+    form_of,
+    has_clock,
+)
+from ibbmaster.printing.json_format import KINDS, labels_of, unquoted
+from ibbmaster.printing.json_lines import json_text
+from ibbmaster.printing.line_plan import SIDE, Piece, PieceValue, written_value
+
+MARK = "\ue000"  # around the names of what differs from line to line
+MARKED = re.compile(f'"{MARK}([a-z_]+){MARK}"')
+HEADS = ("milliseconds", "microseconds", "nanoseconds", "server_id", "gtid", "file", "position")
+SECONDS = int(GroupColumn.TIMESTAMP)
+
+
+class DebeziumFormat:
+    """A row a line."""
+
+    def reading(self, column: Column) -> Reading:
+        match form_of(column):
+            case "bits":
+                return raw_reading_of(column)
+            case "number":
+                return reading_of(column, "timestamp_ntz" if has_clock(column) else "date")
+        return line_reading_of(column)
+
+    def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
+        return [
+            *([Piece("", PieceValue(LineOp.GROUP, SECONDS, 10**power))] for power in (3, 6, 9)),
+            [Piece("", PieceValue(LineOp.GROUP, int(GroupColumn.SERVER), 1))],
+            [Piece('"', PieceValue(LineOp.GTID)), Piece('"')],
+            [Piece(json_text(file_name))],
+            [Piece("", PieceValue(LineOp.GROUP, int(GroupColumn.FILE_OFFSET), 1))],
+        ]
+
+    def note(self, commit_id: int | None, xid: GtidXid | None) -> str:
+        return ""
+
+    def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
+        origin = ChangeOrigin(**{name: f"{MARK}{name}{MARK}" for name in ChangeOrigin._fields})
+        text = json_text(envelope(f"{MARK}before{MARK}", f"{MARK}after{MARK}", OPERATIONS[KINDS[kind]], origin))
+        pieces: list[Piece] = []
+        for place, part in enumerate(MARKED.split(text)):
+            if place % 2 == 0:
+                pieces.append(Piece(part))
+            elif part in ("database", "table"):
+                pieces.append(Piece(json_text(getattr(table, part))))
+            elif part == "row":
+                pieces.append(Piece("", PieceValue(LineOp.NUMBER)))
+            elif part == "before":
+                pieces += [Piece("null")] if kind == INSERT else self._image(table, before, is_after=False)
+            elif part == "after":
+                numbers = before if kind == INSERT else after
+                has_none = kind == DELETE
+                pieces += [Piece("null")] if has_none else self._image(table, numbers, is_after=kind == UPDATE_BEFORE)
+            else:
+                pieces.append(Piece("", PieceValue(LineOp.HEAD, HEADS.index(part))))
+        return [*pieces, Piece("\n")]
+
+    def _image(self, table: TableSchema, numbers: Sequence[int], *, is_after: bool) -> list[Piece]:
+        """An image as an object with all columns of the table."""
+        pieces = [Piece("{")]
+        for number, column in enumerate(table.columns):
+            text = f"{',' if number else ''}{json_text(column.name)}:"
+            is_there = number in numbers
+            pieces.append(Piece(text, self.written(column), number, is_after) if is_there else Piece(f"{text}null"))
+        return [*pieces, Piece("}")]
+
+    def written(self, column: Column) -> PieceValue:
+        match form_of(column):
+            case "raw" | "bits":
+                return SIDE
+            case "number":
+                is_short = has_clock(column) and column.scale <= MILLISECONDS_MAX
+                return PieceValue(LineOp.INTEGER, 1, 1000 if is_short else 0)
+            case "zoned":
+                return PieceValue(LineOp.TIMESTAMP, column.scale, ord("T"), '"', 'Z"')
+            case "bytes":
+                return PieceValue(LineOp.BASE64, column.size if column.is_fixed_length else 0, 0, '"', '"')
+        return written_value(column, quote='"', base64=('"', '"'), labels=labels_of(column), letters=unquoted)
+
+    def text(self, column: Column, value: object) -> str:
+        return json_text(connect_value(column, value))
+
+    def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
+        return None
