@@ -1,1 +1,1 @@
-"""Jobs over whole archives, on Spark. Needs the extra `spark`; the commands are `ibbmaster lake …`."""
+"""Jobs over whole archives, in Arrow or on Spark (extra `spark`): tables as they were, exported, or kept in a lake."""
