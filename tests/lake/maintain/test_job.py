@@ -10,6 +10,7 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
@@ -18,7 +19,8 @@ import ibbmaster
 from ibbmaster.errors import BusyError, ConfigurationError, PositionError, StoreError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
-from ibbmaster.lake.maintain import job
+from ibbmaster.lake.maintain import job, last_changes
+from ibbmaster.lake.maintain import rows as maintained_rows
 from ibbmaster.lake.maintain.delta import DeltaTarget, directory_name
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
@@ -140,6 +142,51 @@ def test_rows_that_the_log_does_not_tell_stay_as_they_were_and_the_verdict_says_
     done = run(*doubted, "TRUNCATE t", [inserted(of(), [8, 8])])
     assert verdicts(done) == {"d.t": "exact at 0-1-9"}
     assert rows() == [(8, 8)]
+
+
+def test_a_table_whose_rows_are_not_known_stays_so_where_nothing_is_new(run, rows) -> None:
+    run(*LOG[:2])
+    absent = [updated(of(), ([9, 1], [9, 2]))]
+    verdict = "not exact since 0-1-3, because an UPDATE of a row that is not there; its rows here are those at 0-1-2"
+    for more in ([], [], ["CREATE TABLE v (a INT)"], ["CREATE TABLE v (a INT)"]):
+        done = run(*LOG[:2], absent, *more)
+        assert verdicts(done)["d.t"] == verdict
+    assert rows() == [(1, 10), (2, 20), (3, 30)]
+
+
+@pytest.mark.parametrize("kind", ["current", "changes", "history"])
+def test_a_table_that_runs_have_passed_over_gets_all_that_was_new_since(run, table, kind) -> None:
+    run(*LOG[:2], kind=kind)
+    other = ["CREATE TABLE u LIKE t", [inserted(of("u"), [1, 1])]]
+    run(*LOG[:3], *other, kind=kind, only=["d.u"])
+    done = run(*LOG[:3], *other, kind=kind)
+    assert done.tables["d.t"].is_exact
+    assert len(table().to_pyarrow_table()) == {"current": 3, "changes": 3 + 2 * 2, "history": 3 + 2}[kind]
+
+
+def test_rows_that_a_merge_did_not_find_as_the_log_has_them_are_made_anew_even_after_a_kill(
+    run, rows, table, monkeypatch
+) -> None:
+    run(*LOG[:2])
+    was = last_changes.last_changes
+
+    def counting(*args):
+        found = was(*args)
+        return found._replace(were_there=np.zeros_like(found.were_there))
+
+    def killed(*_):
+        raise KilledError
+
+    monkeypatch.setattr(maintained_rows, "last_changes", counting)
+    monkeypatch.setattr(DeltaTarget, "replace", killed)
+    with pytest.raises(KilledError):
+        run(*LOG[:2], [deleted(of(), [1, 10], [2, 20])])
+    assert operations(table()) == ["WRITE", "MERGE"]
+    monkeypatch.undo()
+    done = run(*LOG[:2], [deleted(of(), [1, 10], [2, 20])])
+    assert verdicts(done) == {"d.t": "exact at 0-1-3"}
+    assert operations(table()) == ["WRITE", "MERGE", "WRITE"]
+    assert rows() == [(3, 30)]
 
 
 def test_a_table_that_is_gone_keeps_its_last_rows(run, rows) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibbmaster.errors import StoreError
 from ibbmaster.lake.delta import innermost
@@ -30,6 +31,7 @@ HARMLESS = frozenset(  # what others may do to a table that keeps its rows
 )
 APPLICATION = "ibbmaster-maintain"
 LOG = "_delta_log"
+EXPECTED = "ibbmaster-expected"  # rows that a MERGE shall change, and add
 CLOSES = "closes"  # whether an entry ends a version
 
 
@@ -53,6 +55,8 @@ class DeltaTarget:
     def committed(self) -> TableState | None:
         """What the last commit of a run says; None if there is none.
 
+        A MERGE that changed or added other rows than the log says leaves no rows that are those of the log.
+
         Raises:
             StoreError: another program made this table, or it cannot be read.
         """
@@ -67,7 +71,7 @@ class DeltaTarget:
                 if APPLICATION in commit:
                     state = TableState.of_json(json.loads(commit[APPLICATION]))
                     if state.commit == number:
-                        return state
+                        return state if _is_as_expected(commit) else replace(state, rows_at=None)
             raise StoreError(f"{self._directory}: its Delta log does not say any more at which GTID position it is")
 
     def expect_own(self) -> None:
@@ -124,6 +128,8 @@ class DeltaTarget:
         Raises:
             StoreError: the table cannot be written.
         """
+        there = int(changes.were_there.sum())
+        come = int(((changes.outcomes == WHOLE) & ~changes.were_there).sum())
         with self._plain_errors():
             table = self._table()
             assert table is not None
@@ -135,18 +141,19 @@ class DeltaTarget:
                 for name in changes.known
             }
             merge = table.merge(
-                _source(changes), on, source_alias="source", target_alias="target", commit_properties=_said(state)
+                _source(changes),
+                on,
+                source_alias="source",
+                target_alias="target",
+                commit_properties=_said(state, expected=(there, come)),
             )
-            metrics = (
+            (
                 merge.when_matched_delete(f"source.outcome = {DELETED}")
                 .when_matched_update({_quoted(name): (values | kept)[name] for name in names if name not in keys})
                 .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"source.outcome = {WHOLE}")
                 .execute()
             )
-            there = int(changes.were_there.sum())
-            come = int(((changes.outcomes == WHOLE) & ~changes.were_there).sum())
-            found = metrics["num_target_rows_updated"] + metrics["num_target_rows_deleted"]
-            return bool(found == there and metrics["num_target_rows_inserted"] == come)
+        return self.committed() == state
 
     def extend(self, keys: Sequence[str], versions: NewVersions, state: TableState) -> bool:
         """Add versions of rows, and end those that they replace; returns whether all of these were there.
@@ -171,15 +178,14 @@ class DeltaTarget:
                 f"source.{CLOSES} AND target._is_current AND {on}",
                 source_alias="source",
                 target_alias="target",
-                commit_properties=_said(state),
+                commit_properties=_said(state, expected=(len(versions.ended), len(versions.rows))),
             )
-            metrics = (
+            (
                 merge.when_matched_update({**{name: values[name] for name in ENDS}, "_is_current": "false"})
                 .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"NOT source.{CLOSES}")
                 .execute()
             )
-            updated, inserted = metrics["num_target_rows_updated"], metrics["num_target_rows_inserted"]
-            return bool(updated == len(versions.ended) and inserted == len(versions.rows))
+        return self.committed() == state
 
     def files(self) -> set[str]:
         """The names of all Parquet files in the directory."""
@@ -214,13 +220,23 @@ class DeltaTarget:
             raise StoreError(f"{self._directory}: {innermost(str(error))}") from error
 
 
-def _said(state: TableState) -> CommitProperties:
+def _said(state: TableState, expected: tuple[int, int] | None = None) -> CommitProperties:
+    """What a commit says of itself; a MERGE that is killed before it is judged can be judged by the next run."""
     from deltalake import CommitProperties, Transaction
 
-    return CommitProperties(
-        custom_metadata={APPLICATION: json.dumps(state.as_json())},
-        app_transactions=[Transaction(APPLICATION, state.commit)],
-    )
+    metadata = {APPLICATION: json.dumps(state.as_json())}
+    if expected is not None:
+        metadata[EXPECTED] = json.dumps(expected)
+    return CommitProperties(custom_metadata=metadata, app_transactions=[Transaction(APPLICATION, state.commit)])
+
+
+def _is_as_expected(commit: Mapping[str, Any]) -> bool:
+    """Whether a commit has changed and added as many rows as it says."""
+    if EXPECTED not in commit:
+        return True
+    metrics = commit["operationMetrics"]
+    changed = int(metrics["num_target_rows_updated"]) + int(metrics["num_target_rows_deleted"])
+    return bool([changed, int(metrics["num_target_rows_inserted"])] == json.loads(commit[EXPECTED]))
 
 
 def _source(changes: LastChanges) -> pa.Table:

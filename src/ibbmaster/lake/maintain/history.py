@@ -51,7 +51,7 @@ class RowHistory:
         start = START if then is None else just_before(then)
         if then is not None and before is not None and looks_like(before, table) and past.begin <= start:
             _expect_all(table, past, start)
-            if name not in source.written_since(then):
+            if name not in source.written_since(rows_at or ""):
                 return None
             found = self._versions(name, table, start, (), rows_at or "")
             if found is not None:

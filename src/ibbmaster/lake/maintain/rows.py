@@ -47,7 +47,7 @@ class CurrentRows:
     def __init__(self, source: LogSource) -> None:
         self._source = source
         self._reader = TableReader(source.log, source.history, loads_kernels=True)
-        self._written: dict[SchemaPlace | None, set[TableName]] = {}
+        self._written: dict[str, set[TableName]] = {}  # since a position
 
     def close(self) -> None:
         """Forget the rows that were read."""
@@ -69,7 +69,7 @@ class CurrentRows:
         keeps = before is not None and looks_like(before, table)
         if keeps and then is not None:
             start = just_before(then)
-            news = self._written_since(then) & {name, *past.ancestors}
+            news = self._written_since(rows_at or "") & {name, *past.ancestors}
             doubts = [doubt for doubt in past.doubts if doubt.place > start]
             if past.begin <= start and not doubts and not news:
                 return None
@@ -79,10 +79,10 @@ class CurrentRows:
                     return found
         return Replaced(self._whole(name, table, past))
 
-    def _written_since(self, place: SchemaPlace) -> set[TableName]:
-        found = self._written.get(place)
+    def _written_since(self, gtids: str) -> set[TableName]:
+        found = self._written.get(gtids)
         if found is None:
-            found = self._written[place] = self._source.written_since(place)
+            found = self._written[gtids] = self._source.written_since(gtids)
         return found
 
     def _patched(self, name: TableName, table: TableVersion, start: Place, gtids: str) -> Patched | None:

@@ -57,6 +57,7 @@ class LogSource:
 
     def __init__(self, given: Mapping[str, str], start: str = "", known: bytes | None = None) -> None:
         self.start = start
+        self._groups: dict[str, pa.Table] = {}  # by the position from which they were read
         options = parse_options(given)
         self.log = open_log(options)
         pays = do_pay(KernelSet.READ, sum(file.size for file in self.log.files()))
@@ -153,17 +154,18 @@ class LogSource:
         known = self.table_at(name, place)
         return known if isinstance(known, TableVersion) else None
 
-    def written_since(self, start: SchemaPlace | None) -> set[TableName]:
-        """The tables, as events name them, of which rows have changed in groups that took effect since a place."""
+    def written_since(self, gtids: str) -> set[TableName]:
+        """The tables, as events name them, of which rows have changed in groups that took effect since a position."""
         found: set[str] = set()
-        for group in self._groups.select(["_file_no", "_offset", "tables"]).to_pylist():
-            if start is None or self._effective((group["_file_no"], group["_offset"])) > just_before(start):
+        start = just_before(self.place_of(gtids))
+        for group in self._groups_since(gtids).select(["_file_no", "_offset", "tables"]).to_pylist():
+            if self._effective((group["_file_no"], group["_offset"])) > start:
                 found.update(group["tables"] or ())
         return {self.history.case.table_key(*parse_table_name(name)) for name in found}
 
     def marks(self) -> dict[str, tuple[str, int]]:
         """The last GTID of each domain, and when it was written: another log may have the same numbers."""
-        rows = self._groups.select(["_domain", "_gtid", "_commit_ts"]).to_pylist()
+        rows = self._groups_since(self.start).select(["_domain", "_gtid", "_commit_ts"]).to_pylist()
         return {str(row["_domain"]): (row["_gtid"], int(row["_commit_ts"].timestamp())) for row in rows}
 
     def expect_same(self, marks: Marks, position: str) -> None:
@@ -179,12 +181,14 @@ class LogSource:
                 if wanted.get(str(group.gtid), seconds) != seconds:
                     raise PositionError(f"GTID {group.gtid} is another group in this log than in that of the last run")
 
-    @cached_property
-    def _groups(self) -> pa.Table:
-        begin = just_before(self.place_of(self.start)) if self.start else START
-        is_all = any(self._straddles(place, begin) for place in self.prepared)
-        options = self._of_groups(None if is_all else self.start or None, GROUPS)
-        return _read(options, find_fields(options))
+    def _groups_since(self, gtids: str) -> pa.Table:
+        """Groups, all those that took effect since a position among them; from the beginning if it is empty."""
+        if gtids not in self._groups:
+            begin = just_before(self.place_of(gtids)) if gtids else START
+            is_all = any(self._straddles(place, begin) for place in self.prepared)
+            options = self._of_groups(None if is_all else gtids or None, GROUPS)
+            self._groups[gtids] = _read(options, find_fields(options))
+        return self._groups[gtids]
 
     def _effective(self, place: Place) -> Place:
         """Where a group takes effect: nowhere, which is before everything, if it does not."""
