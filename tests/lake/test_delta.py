@@ -14,3 +14,4 @@ def test_an_error_in_colours_is_cut_down_to_its_cause() -> None:
     assert innermost(text) == "No space left on device (os error 28)"
     assert innermost("Failed to commit\ntransaction: 3") == "Failed to commit transaction: 3"
     assert innermost("") == "delta-rs gave no reason"
+    assert innermost("Json error: Truncated\n   0: <unknown>\n   1: start") == "Json error: Truncated"

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 APPLICATION = "ibbmaster-export"
 DAY = "_date"
 LAYER = re.compile(r"(?:\x1b\[\d*m|\u21b3)+")
+STACK = re.compile(r"\n\s+0: ")  # where RUST_BACKTRACE asks for it
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -47,8 +48,8 @@ def publish(directory: Path, runs: Sequence[Sequence[Path]]) -> None:
 
 
 def innermost(text: str) -> str:
-    """The cause in an error of delta-rs, which shows errors inside errors as a tree with colours."""
-    lines = [" ".join(line.split()) for line in LAYER.split(text)]
+    """The cause in an error of delta-rs, which shows errors inside errors as a tree with colours, and a stack trace."""
+    lines = [" ".join(line.split()) for line in LAYER.split(STACK.split(text)[0])]
     return next((line for line in reversed(lines) if line), "delta-rs gave no reason")
 
 
