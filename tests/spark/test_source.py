@@ -146,6 +146,25 @@ def test_a_table_that_is_not_there_is_an_error_that_names_it(spark, fixtures):
         spark.read.format("ibb").option("table", "types.none").load(str(fixtures / "ibb/types"))
 
 
+def test_a_dataframe_that_was_filtered_has_all_its_rows_for_the_next_query(spark, fixtures):
+    """Whatever Spark is set to: it keeps what a query has pushed into a source."""
+    name = "spark.sql.python.filterPushdown.enabled"
+    was = spark.conf.get(name, "false")
+    spark.conf.set(name, "true")
+    try:
+        frame = spark.read.format("ibb").load(str(fixtures / "ibb/domains"))
+        seqs = [row._seq for row in frame.select("_seq").collect()]
+        low, high = frame.where("_seq < 4"), frame.where("_seq >= 4")
+        assert 0 < low.count() < len(seqs)
+        assert sorted(row._seq for row in frame.select("_seq").collect()) == sorted(seqs)
+        assert sorted(row._seq for row in low.union(high).select("_seq").collect()) == sorted(seqs)
+        assert low.select("_domain").join(high.select("_domain"), "_domain").count() == sum(
+            one._domain == other._domain for one in low.collect() for other in high.collect()
+        )
+    finally:
+        spark.conf.set(name, was)
+
+
 def test_positions_cut_the_log_on_both_sides(spark, fixtures):
     frame = (
         spark.read.format("ibb")

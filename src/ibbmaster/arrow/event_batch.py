@@ -99,11 +99,6 @@ def wanted_groups(groups: Any, selection: GroupSelection) -> Any:
         wanted &= timestamps >= selection.start_time
     if selection.end_time is not None:
         wanted &= timestamps < selection.end_time
-    seqs = groups[:, GroupColumn.SEQ_NO].astype(np.uint64)
-    if selection.first_seq is not None:
-        wanted &= seqs >= np.uint64(selection.first_seq)
-    if selection.last_seq is not None:
-        wanted &= seqs <= np.uint64(selection.last_seq)
     for domain_id, point in selection.starts:
         wanted &= (domains != domain_id) | ~_is_before(groups, point)
     if selection.ends is not None:

@@ -329,8 +329,6 @@ def selection_of(options: ReadOptions, starts: tuple[tuple[int, LogPosition], ..
         domains=options.domains,
         start_time=options.starting_time,
         end_time=options.ending_time,
-        first_seq=options.first_seq,
-        last_seq=options.last_seq,
     )
 
 

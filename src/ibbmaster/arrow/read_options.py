@@ -50,8 +50,6 @@ class ReadOptions:
     ending_gtid: str | None = None
     starting_time: float | None = None  # seconds since 1970
     ending_time: float | None = None
-    first_seq: int | None = None  # of sequence numbers, in any domain
-    last_seq: int | None = None
     tables: tuple[str, ...] = ()
     table: str | None = None  # one table, with columns of its own
     domains: frozenset[int] = frozenset()

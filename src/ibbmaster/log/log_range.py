@@ -29,7 +29,7 @@ class GroupSelection:
 
     `starts` gives for a domain the point where it begins, other domains begin at the start of
     the log. `ends` gives where a domain ends; with `ends`, domains without an entry have
-    nothing. Times are in seconds since 1970: of the GTID event, so of the commit. Sequence numbers are of any domain.
+    nothing. Times are in seconds since 1970: of the GTID event, so of the commit.
     """
 
     starts: tuple[tuple[int, LogPosition], ...] = ()
@@ -37,8 +37,6 @@ class GroupSelection:
     domains: frozenset[int] = frozenset()
     start_time: float | None = None
     end_time: float | None = None  # the first moment not included
-    first_seq: int | None = None
-    last_seq: int | None = None
 
     def takes(self, gtid: Gtid, point: LogPosition, timestamp: int) -> bool:
         """Whether the group that begins at `point` is wanted."""
@@ -48,10 +46,6 @@ class GroupSelection:
         if self.start_time is not None and timestamp < self.start_time:
             return False
         if self.end_time is not None and timestamp >= self.end_time:
-            return False
-        if self.first_seq is not None and gtid.seq_no < self.first_seq:
-            return False
-        if self.last_seq is not None and gtid.seq_no > self.last_seq:
             return False
         start = dict(self.starts).get(domain_id)
         if start is not None and point < start:

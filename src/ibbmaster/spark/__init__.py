@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSource
 
 WORKER_PYTHON = "spark.sql.execution.pyspark.python"  # of those that plan and read a data source
-PUSHING = "spark.sql.python.filterPushdown.enabled"  # since 4.1; false unless it is set
 KNOWN_ALREADY = "[DATA_SOURCE_ALREADY_EXISTS]"
 PYTHONS = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
@@ -28,12 +27,8 @@ def register(session: SparkSession) -> None:
     Python, unless PYSPARK_PYTHON or spark.pyspark.python names another: Spark takes the first `python3` of PATH.
     """
     _use_this_python(session)
-    from pyspark.sql.datasource import DataSourceReader
-
     from ibbmaster.spark.source import IbbDataSource, MariadbBinlogDataSource
 
-    if hasattr(DataSourceReader, "pushFilters"):
-        session.conf.set(PUSHING, "true")
     for source in (IbbDataSource, MariadbBinlogDataSource):
         _register(session, source)
 

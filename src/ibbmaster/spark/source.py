@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
 import pyspark
@@ -16,21 +15,22 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark.kept_options import options_of, with_options
 from ibbmaster.spark.options import is_of_catalog, parse_options, without_catalog
 from ibbmaster.spark.partition import partitions_of, read_partition
-from ibbmaster.spark.pushed_filters import narrowed
 from ibbmaster.spark.write_options import parse_write_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter, Filter
+    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter
     from pyspark.sql.types import StructType
 
 STREAMING = "pyspark.sql.streaming.datasource"  # what 4.0 and 4.1 do not have: offsets that say how far a batch goes
 
-FILTERING = "pyspark.sql.worker.data_source_pushdown_filters"  # the process in which filters are pushed
-
 
 class IbbReader(DataSourceReader):
-    """Reads a batch query."""
+    """Reads a batch query.
+
+    It takes no filters of queries: Spark 4.1 to 4.3 keeps what one query of a DataFrame has pushed for the
+    next one, and for the other side of a join, so that these would lack rows.
+    """
 
     def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         self._options = options
@@ -41,14 +41,6 @@ class IbbReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return read_partition(partition)
-
-
-class SelectionReader(IbbReader):
-    """A reader that is asked first which rows of the query are wanted, which Spark checks itself afterwards."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802  # Spark's name
-        self._options = narrowed(self._options, filters)
-        return filters
 
 
 class IbbDataSource(DataSource):
@@ -80,9 +72,7 @@ class IbbDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         self._given = self._given or options_of(schema)
-        # Where Spark does not ask, it refuses a reader that could be asked.
-        kind = SelectionReader if FILTERING in sys.modules else IbbReader
-        return kind(self._options, self._all_fields())
+        return IbbReader(self._options, self._all_fields())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
         try:
