@@ -63,12 +63,6 @@ class KnownSkips:
             so_far = _joined(block if so_far is None else so_far, block)
             self._add(key, so_far)
 
-    def clear(self) -> None:
-        """Forget every way."""
-        with self._lock:
-            self._ways.clear()
-            self._gtids = 0
-
     def _add(self, key: Key, block: Block) -> None:
         with self._lock:
             way = self._ways.setdefault(key, _Way())
