@@ -128,6 +128,7 @@ class Runner:
             "NO_COLOR": "1",
             "TZ": "UTC",
             "LC_ALL": "C.UTF-8",
+            "PYTHONUNBUFFERED": "",  # as for most people: what is printed last comes last only if it is made so
         }
 
     def run_if_possible(self, command: str) -> list[str] | None:

@@ -209,6 +209,7 @@ def saying_engine(run: Callable[[argparse.Namespace], int]) -> Callable[[argpars
         args.chosen = None
         code = run(args)
         if args.chosen is not None:
+            sys.stdout.flush()  # what it says of comes first, where both go to one place
             print(f"ibbmaster: {args.chosen}", file=sys.stderr)
         return code
 
