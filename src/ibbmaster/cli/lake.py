@@ -76,7 +76,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     engine.add_argument(
         "--engine",
         choices=("arrow", "spark"),
-        help="who reads: this process, in seconds, its memory permitting; or Spark (default: arrow for a log of up to "
+        help="read in this process, within seconds and its memory, or with Spark (default: arrow for a log of up to "
         "512 MB, unless --master or --conf is given)",
     )
 

@@ -524,7 +524,7 @@ class LineOp(IntEnum):
 
 
 class LineColumn(IntEnum):
-    """Columns of the steps of lines. Their texts are in the store; what stands for NULL has no OPENING or CLOSING."""
+    """Columns of the steps of lines. Their texts are in the store; NULL is written without OPENING and CLOSING."""
 
     OP = 0
     START = 1  # of the text in front

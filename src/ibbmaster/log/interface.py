@@ -113,7 +113,7 @@ class PagedEventGroups(FramedEventGroups, Protocol):
 
 @runtime_checkable
 class PassedGroups(EventGroups, Protocol):
-    """Groups of another reader, or what becomes of them: what stands between a reader of files and a dump."""
+    """Groups that pass from a reader of files to a dump, as they are or changed on the way."""
 
     @property
     def files(self) -> FramedEventGroups | None:

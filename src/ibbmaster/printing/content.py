@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
@@ -36,7 +37,7 @@ class Printer(Protocol):
         """
 
 
-class ChangeLines:
+class ChangeLines(ABC):
     """A printer of lines, each of one change, with nothing before the first group and after the last."""
 
     keeps_bytes = False  # values that cannot be read are printed as their bytes
@@ -56,9 +57,9 @@ class ChangeLines:
         for line in self.lines(GroupContent(group, keeps_bytes=self.keeps_bytes), group.start):
             yield f"{line}\n".encode()
 
+    @abstractmethod
     def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
         """The lines of a group that begins at a place, without their line feeds."""
-        raise NotImplementedError
 
 
 class RowItem(NamedTuple):

@@ -77,7 +77,7 @@ def written_value(
 ) -> PieceValue:
     """How the kernel writes what most formats write alike: numbers as they are, and texts between quotes.
 
-    `letters` makes of a letter what stands for it; `labels` are the texts of an ENUM.
+    `letters` escapes a letter of a text; `labels` are the texts of an ENUM.
     """
     op, first, second = line_op(column)
     match op:

@@ -122,7 +122,7 @@ class CurrentRows:
         try:
             changes = self._source.changes(name, fields, start, gtids)
             found = last_changes(changes, keys, names, nulls_of(table))
-        except (PartialChangeError, EventError):  # who follows the rows may know more
+        except (PartialChangeError, EventError):  # following the rows one by one may tell more
             return None
         if found.known and any(one.expression is not None for one in table.columns):
             return None  # an image may leave out what the server has computed
