@@ -1,4 +1,4 @@
-"""Tables of a real server are kept as Delta and as Iceberg tables: each cell is its own, or it is said that it may not be.
+"""Tables of a real server are kept as Delta and Iceberg tables: each cell is its own, or it is said that it may not be.
 
 `--maintain-runs=60` is a longer campaign; a failure prints the seed, and `--interop-seed` brings it back.
 """
