@@ -11,11 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
-from ibbmaster.api.given_time import parse_time
 from ibbmaster.api.group import Group, RowShapes
 from ibbmaster.api.log_files import LogCheck, LogFiles, OnBytes, PagedLogFiles
-from ibbmaster.api.stage_options import StageOptions, staged
-from ibbmaster.api.time_start import TimeStart, time_start
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
@@ -30,6 +27,7 @@ from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.fault import Fault, Totals
+from ibbmaster.log.given_time import parse_time
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
@@ -37,6 +35,7 @@ from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import expect_logged, locate
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
+from ibbmaster.log.time_start import TimeStart, time_start
 from ibbmaster.player.pace import Pace
 from ibbmaster.player.played_log import PlayedLog
 from ibbmaster.player.repeated_log import RepeatedLog
@@ -47,6 +46,7 @@ from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
 from ibbmaster.stages.engine import StagedLog
+from ibbmaster.stages.options import StageOptions, staged
 from ibbmaster.stages.span import span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
 from ibbmaster.store.redo_check import RedoReport

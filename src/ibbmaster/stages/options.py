@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from ibbmaster.api.given_time import GivenTime, is_date, is_time, parse_time, shown_time
-from ibbmaster.api.option import NamedOption, Option, flag_of, named_options
 from ibbmaster.errors import ConfigurationError, PositionError
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.log.given_time import GivenTime, is_date, is_time, parse_time, shown_time
+from ibbmaster.option import NamedOption, Option, flag_of, named_options
 from ibbmaster.schema.name_case import NameCase
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
 
 def _place(log: LogEngine, options: StageOptions, name: str, notes: list[str]) -> GtidPosition | None:
     """The GTID position that an option means; what is worth knowing of a time is noted."""
-    from ibbmaster.api.time_start import time_start
+    from ibbmaster.log.time_start import time_start
 
     text: Any = options.get(name)
     given = None if text is None else _parsed(name, str(text))
