@@ -46,7 +46,7 @@ from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
 from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.options import StageOptions, staged
+from ibbmaster.stages.options import StageOptions, renamed_table, settled, staged
 from ibbmaster.stages.span import span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
 from ibbmaster.store.redo_check import RedoReport
@@ -146,6 +146,7 @@ class Log:
     """
 
     is_written = False
+    stages: tuple[StageOptions, ...] = ()  # that it has gone through, if it is a part of the log of its files
 
     def __init__(
         self,
@@ -331,7 +332,8 @@ class Log:
             GtidError: a text is no position.
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
-        return StagedView(self, staged(self._engine, options, self.find_name_case))
+        log = staged(self._engine, options, self.find_name_case)
+        return StagedView(self, log, settled(options, log))
 
     def played(self, pace: str = "original", *, rounds: int | None = 1, starts_when_read: bool = False) -> PlayedView:
         """This log as a recording that is played: a log that grows, to be served.
@@ -439,9 +441,9 @@ class Log:
         from ibbmaster.kernel.loading import do_pay
 
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
-        self.bring_to_files()
-        self.stored.expect_whole()
+        self._expect_files("to_arrow")
         options = self.read_options(
+            stages=self.stages,
             table=table,
             tables=() if table is None else (table,),
             starting_gtid=None if after is None else str(as_position(after)),
@@ -484,7 +486,7 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_snapshot
 
-        return arrow_snapshot(self._table_options(table, at, zero_dates), key=key, on_doubt=on_doubt)
+        return arrow_snapshot(self._table_options("snapshot", table, at, zero_dates), key=key, on_doubt=on_doubt)
 
     def history(
         self,
@@ -505,7 +507,7 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_history
 
-        return arrow_history(self._table_options(table, at, zero_dates), key=key, on_doubt=on_doubt)
+        return arrow_history(self._table_options("history", table, at, zero_dates), key=key, on_doubt=on_doubt)
 
     def difference(
         self, table: str, after: Position, until: Position | None = None, *, zero_dates: str = "null"
@@ -523,11 +525,11 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_difference
 
-        options = self._table_options(table, until, zero_dates)
+        options = self._table_options("difference", table, until, zero_dates)
         return arrow_difference(replace(options, starting_gtid=str(as_position(after))))
 
-    def _table_options(self, table: str, at: Position | None, zero_dates: str) -> ReadOptions:
-        """The options for one table up to a position.
+    def _table_options(self, what: str, table: str, at: Position | None, zero_dates: str) -> ReadOptions:
+        """The options for one table up to a position; `what` reads it.
 
         Raises:
             ConfigurationError: an argument is none that is known.
@@ -540,15 +542,25 @@ class Log:
             raise ConfigurationError(f"table is {table[:60]!r}, expected database.table")
         if zero_dates not in ("null", "text"):
             raise ConfigurationError(f"zero_dates is {zero_dates[:60]!r}, expected null or text")
-        self.bring_to_files()
-        self.stored.expect_whole()
+        self._expect_files(what)
         return self.read_options(
+            stages=self.stages,
             table=table,
             tables=(table,),
             ending_gtid=None if at is None else str(as_position(at)),
             zero_dates=ZeroDates(zero_dates),
             uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
         )
+
+    def _expect_files(self, what: str) -> None:
+        """See that the files of the log have all that `what` is to read.
+
+        Raises:
+            ConfigurationError: it cannot be read from files.
+            DamageError: groups are in the redo log of a writer that is gone, and not in the files.
+        """
+        self.bring_to_files()
+        self.stored.expect_whole()
 
     def read_options(self, **given: Any) -> ReadOptions:
         """The options with which record batches of this log are read; `given` are more of their fields."""
@@ -626,17 +638,8 @@ class LogView(Log):
     def bring_to_files(self) -> None:
         self._whole.bring_to_files()
 
-    def to_arrow(self, **options: object) -> NoReturn:
-        raise self._refused("to_arrow")
-
-    def snapshot(self, *given: object, **options: object) -> NoReturn:
-        raise self._refused("snapshot")
-
-    def history(self, *given: object, **options: object) -> NoReturn:
-        raise self._refused("history")
-
-    def difference(self, *given: object, **options: object) -> NoReturn:
-        raise self._refused("difference")
+    def _expect_files(self, what: str) -> None:
+        self._whole._expect_files(what)
 
     def verify(self, **options: object) -> NoReturn:
         raise self._refused("verify")
@@ -646,17 +649,21 @@ class LogView(Log):
 
     def _refused(self, what: str) -> ConfigurationError:
         return ConfigurationError(
-            f"{what} reads the files of a log, and a log after stages has none: use groups(), or `ibbmaster convert`, "
-            "which writes them with the same options"
+            f"{what} reads the files of a log, and a log after stages has none: `ibbmaster convert` writes them with "
+            "the same options"
         )
 
 
 class StagedView(LogView):
-    """A log after stages: `staged`."""
+    """A log after stages: `staged`, those of `options` the last."""
 
-    def __init__(self, log: Log, engine: StagedLog) -> None:
+    def __init__(self, log: Log, engine: StagedLog, options: StageOptions | None = None) -> None:
         super().__init__(log, engine)
         self.staged = engine
+        if options:
+            self.stages = (*log.stages, options)
+            case = log.name_case or NameCase.EXACT
+            self._schema = {renamed_table(name, options, lambda: case): one for name, one in log._schema.items()}
 
 
 class FileView(StagedView):
@@ -669,6 +676,9 @@ class FileView(StagedView):
     @property
     def files(self) -> list[LogFile]:
         return [file for file in super().files if file.name == self._name]
+
+    def _expect_files(self, what: str) -> None:
+        raise self._refused(what)
 
     def _refused(self, what: str) -> ConfigurationError:
         return ConfigurationError(
@@ -683,3 +693,6 @@ class PlayedView(LogView):
         super().__init__(log, engine)
         self.stored = log.stored.named_by(engine)
         self.player = engine
+
+    def _expect_files(self, what: str) -> None:
+        raise ConfigurationError(f"{what} reads the files of a log, and a recording that is played has none: read that")
