@@ -180,7 +180,7 @@ def test_no_file_stays_open(kernels, granularity):
     assert open_files() == before
 
 
-def test_a_range_that_begins_behind_a_large_group_on_its_page_ends_where_the_next_file_begins(kernels):
+def test_a_range_that_begins_after_a_large_group_on_its_page_ends_where_the_next_file_begins(kernels):
     position = "0-4294967295-6,1-4294967295-5,2-4294967295-5,7-1-3,4294967295-4294967295-6"
     options = parse_options({"path": str(FIXTURES / "ibb-mariadb/mixed"), "startingGtid": position})
     fields = find_fields(options)

@@ -46,7 +46,7 @@ from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
 from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.options import StageOptions, renamed_table, settled, staged
+from ibbmaster.stages.options import StageOptions, at_gtids, renamed_table, staged
 from ibbmaster.stages.span import span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
 from ibbmaster.store.redo_check import RedoReport
@@ -333,7 +333,7 @@ class Log:
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
         log = staged(self._engine, options, self.find_name_case)
-        return StagedView(self, log, settled(options, log))
+        return StagedView(self, log, at_gtids(options, log))
 
     def played(self, pace: str = "original", *, rounds: int | None = 1, starts_when_read: bool = False) -> PlayedView:
         """This log as a recording that is played: a log that grows, to be served.

@@ -76,7 +76,7 @@ class ReadOptions:
     uses_kernels: bool = True
     name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: what the log says
     row_event_max: int | None = None  # bytes of one, put together and unpacked; None: what a log can have
-    stages: tuple[StageOptions, ...] = ()  # which the log goes through first; names and GTIDs are those behind them
+    stages: tuple[StageOptions, ...] = ()  # which the log goes through first; names and GTIDs are those after them
 
 
 def with_keys(options: ReadOptions) -> ReadOptions:

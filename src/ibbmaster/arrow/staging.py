@@ -16,7 +16,7 @@ from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.options import StageOptions, settled, stage_options, staged, stages_of
+from ibbmaster.stages.options import StageOptions, at_gtids, stage_options, staged, stages_of
 from ibbmaster.stages.stage import GroupTransform
 
 _SHOWS_EMPTY = (Granularity.EVENTS, Granularity.GROUPS)  # of which an empty group has rows, too
@@ -56,12 +56,12 @@ def live_stages(options: ReadOptions) -> list[GroupTransform]:
     ]
 
 
-def settled_options(options: ReadOptions, log: LogEngine) -> ReadOptions:
+def options_at_gtids(options: ReadOptions, log: LogEngine) -> ReadOptions:
     """Options whose stages begin and end at GTIDs, as those of `log` do: so each reader has the same part."""
     found = []
     for given in reversed(options.stages):
         assert isinstance(log, StagedLog)
-        found.append(settled(given, log))
+        found.append(at_gtids(given, log))
         log = log.inner
     return replace(options, stages=tuple(reversed(found)))
 
@@ -94,7 +94,7 @@ def _camel(words: Iterable[str]) -> str:
 
 
 def _as_read(given: StageOptions, options: ReadOptions) -> StageOptions:
-    """The same stages, that leave out empty groups where nobody would see these: the log is read faster then."""
+    """The same stages, that leave out empty groups where a reader sees none of them: the log is read faster then."""
     if options.granularity in _SHOWS_EMPTY or not _OF_GROUPS.issuperset(cast(Mapping[str, object], given)):
         return given
     return {**given, "drop_empty": True}

@@ -184,7 +184,7 @@ def _stages(given: Mapping[str, str], *, is_live: bool) -> StageOptions:
 
 
 def _declarations(text: str | None, stages: StageOptions, name_case: NameCase | None) -> dict[str, dict[str, str]]:
-    """What is declared of the tables in the log, by the names that they have behind the stages."""
+    """What is declared of the tables in the log, by the names that they have after the stages."""
     case = name_case or NameCase.EXACT
     try:
         return {renamed_table(name, stages, lambda: case): one for name, one in parse_declarations_option(text).items()}

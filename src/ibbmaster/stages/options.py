@@ -162,7 +162,7 @@ def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCa
     return StagedLog(log, stages, span, notes=notes)
 
 
-def settled(options: StageOptions, log: StagedLog) -> StageOptions:
+def at_gtids(options: StageOptions, log: StagedLog) -> StageOptions:
     """The options of a log with GTIDs in place of times: those that it has found."""
     span, found = log.span, options.copy()
     if span is not None and "after" in found:
