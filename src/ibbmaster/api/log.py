@@ -486,7 +486,7 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_snapshot
 
-        return arrow_snapshot(self._table_options("snapshot", table, at, zero_dates), key=key, on_doubt=on_doubt)
+        return arrow_snapshot(self._table_options(table, at, zero_dates), key=key, on_doubt=on_doubt)
 
     def history(
         self,
@@ -507,7 +507,7 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_history
 
-        return arrow_history(self._table_options("history", table, at, zero_dates), key=key, on_doubt=on_doubt)
+        return arrow_history(self._table_options(table, at, zero_dates, reader="history"), key=key, on_doubt=on_doubt)
 
     def difference(
         self, table: str, after: Position, until: Position | None = None, *, zero_dates: str = "null"
@@ -525,11 +525,13 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_difference
 
-        options = self._table_options("difference", table, until, zero_dates)
+        options = self._table_options(table, until, zero_dates, reader="difference")
         return arrow_difference(replace(options, starting_gtid=str(as_position(after))))
 
-    def _table_options(self, what: str, table: str, at: Position | None, zero_dates: str) -> ReadOptions:
-        """The options for one table up to a position; `what` reads it.
+    def _table_options(
+        self, table: str, at: Position | None, zero_dates: str, *, reader: str = "snapshot"
+    ) -> ReadOptions:
+        """The options for one table up to a position.
 
         Raises:
             ConfigurationError: an argument is none that is known.
@@ -542,7 +544,7 @@ class Log:
             raise ConfigurationError(f"table is {table[:60]!r}, expected database.table")
         if zero_dates not in ("null", "text"):
             raise ConfigurationError(f"zero_dates is {zero_dates[:60]!r}, expected null or text")
-        self._expect_files(what)
+        self._expect_files(reader)
         return self.read_options(
             stages=self.stages,
             table=table,

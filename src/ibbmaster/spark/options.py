@@ -30,7 +30,7 @@ from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sizes import parse_size
 from ibbmaster.spark.offset import position_of_option
-from ibbmaster.stages.options import StageOptions, check_stages, renamed_table
+from ibbmaster.stages.options import StageOptions, check_stages, given_stages, renamed_table
 
 NUMBER_END = 1 << 63  # Spark's and Arrow's largest numbers have 64 bits, one for the sign
 COUNT_OF_FILES_END = 1 << 31  # as in Spark's ReadMaxFiles
@@ -168,7 +168,7 @@ def _stages(given: Mapping[str, str], *, is_live: bool) -> StageOptions:
     found: dict[str, object] = {name: given[shown.lower()] for name, shown in STAGES.items() if shown.lower() in given}
     if "drop_empty" in found:
         found["drop_empty"] = flag_of("dropEmpty", str(found["drop_empty"]))
-    stages = cast(StageOptions, found)
+    stages = cast(StageOptions, given_stages(found))
     try:
         check_stages(stages)
     except ConfigurationError as error:
