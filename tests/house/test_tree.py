@@ -115,6 +115,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
             "lake/maintain/changes.py",
             "lake/maintain/delta.py",
             "lake/maintain/history.py",
+            "lake/maintain/target.py",
             "lake/maintain/table_list.py",
             "lake/maintain/rows.py",
         ),
