@@ -267,7 +267,7 @@ class LoggedSchema:
             return last if group is None else last._replace(digest=_digest(group))
 
     def _fold(self, history: SchemaHistory, groups: EventGroups) -> None:
-        """Fold what comes. Whoever breaks that off does so between two statements: `_last` is the last whole group."""
+        """Fold what comes. It is broken off between two statements: `_last` is the last whole group."""
         last: EventGroup | None = None
         try:
             for group in self._folded(history, groups):
