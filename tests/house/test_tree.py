@@ -86,7 +86,10 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("query/sets.py", "query/showing.py", "query/sources.py", "query/tables.py", "query/text_functions.py"),
         *("query/tree.py", "query/values.py", "query/walking.py"),
     ),
-    "sql/test_fast_rows.py": ("sql/answer_plan.py", "sql/row_writer.py", "kernel/digits.py", "kernel/row_values.py"),
+    "sql/test_fast_rows.py": (
+        *("sql/answer_plan.py", "sql/row_writer.py"),
+        *("kernel/decimals.py", "kernel/digits.py", "kernel/row_values.py"),
+    ),
     "fold/test_folding.py": ("fold/contents.py", "fold/row_conversion.py", "fold/row_events.py"),
     "fold/test_statement_rows.py": ("fold/row_doubts.py", "fold/row_expressions.py"),
     "schema/test_describing.py": ("schema/system_tables.py",),
@@ -94,7 +97,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "stages/test_filtering.py": (*("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),),
     "stages/test_engine.py": ("stages/span.py", "stages/stage.py"),
     "stages/test_renaming.py": ("stages/name_map.py",),
-    "api/test_serving_options.py": ("api/option.py",),
+    "api/test_serving_options.py": ("option.py",),
     # A session is one state: where it is, and what it can name there.
     "server/test_dumping.py": ("server/dump_opening.py",),
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server
