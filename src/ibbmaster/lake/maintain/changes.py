@@ -13,7 +13,7 @@ from ibbmaster.lake.maintain.rows import Replaced, place_of
 from ibbmaster.lake.maintain.source import LogSource, just_before
 from ibbmaster.lake.pasts import START, Doubt
 from ibbmaster.schema.identity import TableName, parse_table_name
-from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.model import SchemaPlace, TableVersion
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,22 +56,21 @@ class TableChanges:
         """What becomes of a table that has the changes up to a position; None if there are no more."""
         source = self._source
         then = place_of(source, rows_at)
-        before = None if then is None else source.version_at(name, then)
         fields = source.fields(table, FIRST)
-        reshape = None if before is None else self._reshape(name, before, table, rows_at or "")
+        reshape = None if then is None else self._reshape(name, then, table, rows_at or "")
         if then is not None and reshape is not None:
             found = source.changes(name, fields, just_before(then), rows_at or "")
             return FreshChanges(found, reshape) if len(found) or reshape else None
         return Replaced(source.changes(name, fields, START).to_reader())
 
-    def _reshape(self, name: TableName, before: TableVersion, table: TableVersion, rows_at: str) -> Reshape | None:
+    def _reshape(self, name: TableName, then: SchemaPlace, table: TableVersion, rows_at: str) -> Reshape | None:
         """How changes up to a position look now; None if they are others, or are of another table."""
         source = self._source
-        reshape = source.reshape(before, table)
+        reshape = source.reshape(name, then, rows_at, table)
         if reshape and not (reshape.renamed or reshape.dropped):  # these may be named by what images leave out
             return reshape
-        if source.fields(before) != source.fields(table):
+        before = source.version_at(name, then)
+        if before is None or source.fields(before) != source.fields(table):
             return None
-        then = source.place_of(rows_at)
         others = any(changes_of_table(source.options, source.history, ".".join(name), then, source.end_place))
         return None if others else Reshape()

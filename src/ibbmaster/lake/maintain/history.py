@@ -49,9 +49,8 @@ class RowHistory:
         source = self._source
         past = source.past(name)
         then = place_of(source, rows_at)
-        before = None if then is None else source.version_at(name, then)
         start = START if then is None else just_before(then)
-        reshape = None if before is None else source.reshape(before, table)
+        reshape = None if then is None else source.reshape(name, then, rows_at or "", table)
         if reshape is not None and past.begin <= start:
             _expect_all(table, past, start)
             if name not in source.written_since(rows_at or "") and not reshape:

@@ -66,9 +66,8 @@ class CurrentRows:
         """
         source = self._source
         then = place_of(source, rows_at)
-        before = None if then is None else source.version_at(name, then)
         past = source.past(name)
-        reshape = None if before is None else source.reshape(before, table)
+        reshape = None if then is None else source.reshape(name, then, rows_at or "", table)
         if then is not None and reshape is not None:
             start = just_before(then)
             news = self._written_since(rows_at or "") & {name, *past.ancestors}

@@ -212,8 +212,17 @@ class LogSource:
         table_fields(shape, self.options.zero_dates)
         return table_fields(shape, self.options.zero_dates, [*more, *own])
 
-    def reshape(self, then: TableVersion, now: TableVersion) -> Reshape | None:
-        """What becomes of the columns of rows; None if these have to be written anew."""
+    def reshape(self, name: TableName, place: SchemaPlace, gtids: str, now: TableVersion) -> Reshape | None:
+        """What becomes of the columns of rows of a position; None if these, or changes since, are no rows of now.
+
+        Changes in a log that was purged are read as its events have them, which know no columns of before an ALTER.
+        """
+        then = self.version_at(name, place)
+        if then is None:
+            return None
+        columns = ({(one.id, one.name, one.type) for one in version.columns} for version in (then, now))
+        if self._is_continued and name in self.written_since(gtids) and len({frozenset(one) for one in columns}) > 1:
+            return None
         try:
             return reshape_of(then, now, self.fields)
         except (ConfigurationError, EventError):  # there were columns that could not be written
