@@ -15,16 +15,18 @@ from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.changing import OLD_DOMAIN, OLD_SERVER, ChangeOf
 from ibbmaster.kernel.fields import PACKET_MAX, Status
-from ibbmaster.kernel.leaving_out import (
+from ibbmaster.kernel.packet_fields import (
     CHOSEN_DOMAIN,
     CHOSEN_SERVER,
     DOUBTFUL,
     EMPTIED_MAX,
     KEPT,
     LEFT_OUT,
+    OLD_DOMAIN,
+    OLD_SERVER,
     OPEN_MAX,
+    ChangeOf,
     FilterField,
     FilterStatus,
     TableRow,

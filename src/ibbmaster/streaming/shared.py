@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.parts import Part
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_paged, changes_of, files_end_of, files_of
 from ibbmaster.position import LogPosition
 
@@ -43,16 +44,19 @@ class SharedBlocks:
 
     def maker(self, groups: EventGroups, session: DumpSession) -> tuple[BlockMaker, BlockCache] | None:
         """Who makes blocks from the files of these groups, and where they are kept; None where that cannot be done."""
-        ready, files = kernels(), files_of(groups)
-        if ready is None or files is None:
+        files, stages = files_of(groups), changes_of(groups)
+        if files is None:
+            return None
+        is_changed = bool(stages) or session.makes_events
+        ready = kernels(Part.PAGES, *[Part.FILES] * (not are_paged(files)), *[Part.CHANGES] * is_changed)
+        if ready is None:
             return None
         from ibbmaster.streaming.block_cache import BlockCache
 
         if self._cache is None:
             self._cache = BlockCache()
         maker = _maker_of(files, partial(files_end_of, groups), self._cache, ready)
-        stages = changes_of(groups)
-        if not stages and not session.makes_events:
+        if not is_changed:
             return maker, self._cache
         from ibbmaster.streaming.changed_blocks import ChangedBlocks
         from ibbmaster.streaming.packet_changes import change_of
