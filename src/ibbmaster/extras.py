@@ -19,6 +19,8 @@ EXTRAS = {  # a module that is imported here -> the extra that brings it, and wh
     "numba": "fast",
     "llvmlite": "fast",
     "deltalake": "delta",
+    "pyiceberg": "iceberg",
+    "sqlalchemy": "iceberg",
     "matplotlib": "plots",
     "tqdm": "cli",
     "trio": "server",

@@ -1,27 +1,27 @@
-"""Tables of a real server are kept as Delta tables: each cell is the server's, or it is said that it may not be.
+"""Tables of a real server are kept as Delta and Iceberg tables: each cell is its own, or it is said that it may not be.
 
 `--maintain-runs=60` is a longer campaign; a failure prints the seed, and `--interop-seed` brings it back.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
 from lanes.replay import as_sql
 
-from ibbmaster.lake.maintain.delta import directory_name
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
 from ibbmaster.lake.maintain.table_list import HISTORY
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.kept_tables import KINDS, KeptTables
 
 STEPS = 12  # between two runs
 
@@ -86,9 +86,9 @@ def purge(log: Path) -> None:
         path.unlink()
 
 
-def cells_of(target: Path, name: str, table: TableVersion) -> list[tuple[object, ...]]:
-    """The rows of a Delta table as `content_of` has those of a server; of a history those that hold now."""
-    rows = DeltaTable(str(target / directory_name(name))).to_pyarrow_table()
+def cells_of(kept: KeptTables, name: str, table: TableVersion) -> list[tuple[object, ...]]:
+    """The rows of a table as `content_of` has those of a server; of a history those that hold now."""
+    rows = kept.read(name)
     kinds = [column_of(column) for column in table.columns]
     if "_is_current" in rows.column_names:
         rows = rows.filter(rows["_is_current"])
@@ -100,16 +100,16 @@ def cells_of(target: Path, name: str, table: TableVersion) -> list[tuple[object,
     return sorted(found, key=repr)
 
 
-def expect_cells(server: RealPrimary, log: Path, target: Path, done: Maintained) -> Counter[str]:
+def expect_cells(server: RealPrimary, log: Path, kept: KeptTables, done: Maintained) -> Counter[str]:
     """Every table that is exact has the server's cells; what the verdicts were."""
     counts: Counter[str] = Counter()
-    known = (target / HISTORY).read_bytes()
+    known = (kept.place / HISTORY).read_bytes()
     with LogSource({"path": str(log)}, done.end, known) as source:
         for name, state in done.tables.items():
             counts["gone" if state.is_gone else "exact" if state.is_exact else "not exact"] += 1
             if state.is_exact and not state.is_gone:
                 database, _, table = name.partition(".")
-                assert cells_of(target, name, source.known_table((database, table))) == content_of(
+                assert cells_of(kept, name, source.known_table((database, table))) == content_of(
                     server, f"`{table}`"
                 ), name
     return counts
@@ -130,17 +130,18 @@ def test_a_maintained_table_has_the_cells_of_the_server(
         for _ in range(STEPS):
             campaign.step()
         copy_binlogs(server, log, copied)
-        for kind in ("current", "history"):
-            done = maintain(str(log), f"delta://{target / kind}", kind=kind, zero_dates="text")
-            counts += expect_cells(server, log, target / kind, done)
+        for where, kind in itertools.product(KINDS, ("current", "history")):
+            kept = KeptTables(where, target / where / kind)
+            done = maintain(str(log), kept.target, kind=kind, zero_dates="text")
+            found = expect_cells(server, log, kept, done)
+            counts += found
+            print(where, kind, dict(found))
+            counts.update(kept.commits(name)[-1] for name in done.written)
         print([state.verdict for state in done.tables.values() if not state.is_exact and not state.is_gone])
         if rng.random() < 0.04:
             purge(log)
-        for path in target.glob("*/*/_delta_log"):
-            last = DeltaTable(str(path.parent)).history(1)[0]
-            counts[last["operation"]] += 1
     print(dict(counts))
     assert counts["exact"] > counts["not exact"] / 2
-    assert counts["MERGE"]
-    assert counts["WRITE"]
+    assert counts["patched"]
+    assert counts["written"]
     campaign.close()

@@ -55,6 +55,7 @@ def round_of(number: int) -> list[str]:
         "SET binlog_format = STATEMENT",
         f"INSERT INTO orders VALUES ({number + 3000}, 2, 'shop.orders')",
         f"INSERT INTO log_1 (id) VALUES ({number + 3000})",
+        f"LOAD DATA INFILE 'one-row.txt' REPLACE INTO TABLE shop.orders (v, t) SET id = {number + 4000}",
         "SET binlog_format = ROW",
     ]
 
@@ -63,7 +64,10 @@ def round_of(number: int) -> list[str]:
 def recorded(version: str, new_server: Callable[..., RealPrimary], tmp_path: Path) -> tuple[RealPrimary, Path, str]:
     """A primary that has written a log, a copy of the log, and its last position."""
     server = new_server(version, "--binlog-row-metadata=FULL")
-    for statement in [*PREPARED, *(text for number in range(1, ROUNDS) for text in round_of(number))]:
+    for statement in PREPARED:
+        server.sql(statement)
+    (server.data / "shop/one-row.txt").write_text("7\tshop.orders\n")
+    for statement in (text for number in range(1, ROUNDS) for text in round_of(number)):
         server.sql(statement)
     position = str(server.sql("SELECT @@gtid_binlog_pos")[0][0])
     copied = tmp_path / "captured"

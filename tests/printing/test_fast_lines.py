@@ -128,6 +128,7 @@ price decimal(10,2)
 big decimal(40,12)
 whole decimal(9,0)
 part decimal(8,8)
+wide decimal(38,9)
 day date
 made datetime(3)
 sent timestamp(5)
@@ -162,7 +163,8 @@ def some_number(rng, low, high):
 
 
 def some_decimal(rng, digits, scale):
-    number = rng.choice([0, 1, 10**digits - 1, rng.randrange(10**digits)])
+    border = 2 ** rng.randrange(int(digits * 3.3)) + rng.randrange(-1, 2)  # of what some bytes hold
+    number = rng.choice([0, 1, 10**digits - 1, rng.randrange(10**digits), border, border])
     text = f"{number:0{digits + 1}}"
     return f"{rng.choice(['', '-'])}{text[: digits + 1 - scale]}.{text[digits + 1 - scale :]}"
 
@@ -176,7 +178,7 @@ def some_row(rng, number):
         *(some_number(rng, *span) for span in ((-128, 127), (0, 65535), (-(2**23), 2**23 - 1), (0, 2**64 - 1))),
         *(rng.choice([0, 1901, 2155]), rng.getrandbits(13)),
         *(rng.choice(["", "a", 'b"', "é"]), rng.choice(["", "x,z", "y"])),
-        *(some_decimal(rng, *size) for size in ((10, 2), (40, 12), (9, 0), (8, 8))),
+        *(some_decimal(rng, *size) for size in ((10, 2), (40, 12), (9, 0), (8, 8), (38, 9))),
         *(day, f"{day} {clock}.{fraction(3)}", f"20{rng.randrange(10, 38)}-05-06 {clock}.{fraction(5)}"),
         *(f"{rng.choice(['', '-'])}{rng.randrange(839):02}:59:07.{fraction(1)}", f"{day} {clock}"),
         *(rng.choice([0.0, -0.0, 0.5, 1e20, 0.1]), rng.choice([-0.0, 1e-7, 12.25, 1e300, rng.random()])),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import ibbmaster
 from ibbmaster.errors import ConfigurationError, EventError, StageError
 from ibbmaster.event.query import Query, decode_query, encode_query
+from ibbmaster.event.statement.load_data import LoadData, decode_load_data, encode_load_data
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.schema.clause import FullName, NotUnderstoodError
@@ -126,6 +128,37 @@ def test_names_compare_as_the_server_of_the_log_compares_them():
     statement = LoggedStatement("INSERT INTO SHOP.Orders VALUES (1)", "", 0, 0, True)
     assert SHOP.text(statement) == statement.text
     assert names("shop=stage", case=NameCase.LOWER).text(statement) == "INSERT INTO `stage`.Orders VALUES (1)"
+
+
+LOADED = {
+    "LOAD DATA INFILE 'shop.orders' INTO TABLE `orders` (a)": "TABLE `stage`.`sales` (a)",
+    "LOAD DATA LOCAL INFILE 'f' REPLACE INTO TABLE shop.orders": "TABLE `stage`.`sales`",
+    "LOAD DATA INFILE 'f' INTO TABLE `shop`.`orders` SET a = (SELECT 1 FROM orders)": (
+        "TABLE `stage`.`sales` SET a = (SELECT 1 FROM `stage`.`sales`)"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", LOADED)
+def test_a_file_is_loaded_into_a_table_with_its_new_name(text):
+    start, end = text.index("INFILE"), text.index("INTO") + len("INTO")
+    query_ = Query(thread_id=1, seconds=0, error_code=0, status=b"", database=b"shop", text=text.encode())
+    event = encode_load_data(LoadData(query_, 7, start, end, 2), server_id=3, timestamp=9)
+
+    _, found, _ = through(NameChange(ORDERS), group_of(event, XID))
+
+    load = decode_load_data(found)
+    assert load.query.text.decode() == f"{text[:end]} {LOADED[text]}"
+    assert dataclasses.replace(load, query=query_) == LoadData(query_, 7, start, end, 2)
+    assert found[:9] == event[:9]
+
+
+def test_a_name_before_that_of_the_file_cannot_change():
+    text = "LOAD DATA INFILE 'f' INTO TABLE orders"
+    query_ = Query(thread_id=1, seconds=0, error_code=0, status=b"", database=b"shop", text=text.encode())
+    event = encode_load_data(LoadData(query_, 7, 0, len(text), 0), server_id=3)
+    with pytest.raises(StageError, match="group 3-1-7 cannot be renamed: a LOAD DATA with a name that changes before"):
+        through(NameChange(ORDERS), group_of(event, XID))
 
 
 def test_a_text_in_another_character_set_keeps_it():

@@ -31,6 +31,7 @@ EXAMPLES = """examples:
   ibbmaster lake snapshot /srv/ibb shop.orders --to /srv/orders
   ibbmaster lake snapshot /srv/ibb shop.orders --history --at 0-1-1000 --to /srv/orders-history
   ibbmaster lake maintain /srv/ibb --to delta:///srv/tables
+  ibbmaster lake maintain /srv/ibb --to iceberg:///srv/tables --as history
   ibbmaster lake stats /srv/ibb --plots /srv/pictures
   ibbmaster lake count /srv/ibb shop.orders --at 0-1-1000
   ibbmaster lake find /srv/ibb shop.orders id=7
@@ -120,13 +121,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     one.add_argument("--at", metavar="GTIDS", help="up to this position (default: the end of the log)")
     one = jobs.add_parser(
         "maintain",
-        help="keep tables of a log as Delta tables, and say of each whether it is exact",
+        help="keep tables of a log as Delta or Iceberg tables, and say of each whether it is exact",
         description="Bring tables of a lake to the end of a log, without Spark; a later run brings what is new. "
         "Ends with 1 if a table is not exact.",
         parents=[declared],
     )
     one.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")
-    one.add_argument("--to", required=True, metavar="delta://DIR", help="directory with a Delta table for each table")
+    one.add_argument(
+        "--to",
+        required=True,
+        metavar="KIND://DIR",
+        help="delta://DIR or iceberg://DIR: directory with a Delta or an Iceberg table for each table",
+    )
+    one.add_argument(
+        "--catalog",
+        metavar="NAME",
+        help="catalog of PyIceberg's configuration that gets the tables of iceberg://DIR (default: one in DIR)",
+    )
     one.add_argument(
         "--as",
         choices=("current", "changes", "history"),
@@ -402,14 +413,14 @@ def run_count(args: argparse.Namespace) -> int:
 
 def run_maintain(args: argparse.Namespace) -> int:
     """Bring the tables of a lake to the end of a log; 1 if one of them is not exact."""
-    from ibbmaster.lake.maintain.job import directory_of, maintain
+    from ibbmaster.lake.maintain.job import LIBRARIES, directory_of, maintain, scheme_of
     from ibbmaster.lake.placing import check_free
 
     place = directory_of(args.to)
     expect_log(Path(args.directory))
     check_free(place)
     expect_writable(place)
-    importlib.import_module("deltalake")
+    importlib.import_module(LIBRARIES[scheme_of(args.to)])
     found = maintain(
         args.directory,
         args.to,
@@ -419,6 +430,7 @@ def run_maintain(args: argparse.Namespace) -> int:
         schema=args.schema,
         name_case=args.lower_case_table_names,
         zero_dates=args.zero_dates,
+        catalog=args.catalog,
     )
     if args.json:
         tables = {name: state.as_json() | {"verdict": state.verdict} for name, state in found.tables.items()}

@@ -5,33 +5,84 @@ The references: `ibbmaster.stages.renumbering`, and `ibbmaster.dump.rewriting` f
 
 from __future__ import annotations
 
+from numba import int64, uint8, uint64
+
 from ibbmaster.kernel.classic_framing import is_left_out
-from ibbmaster.kernel.classic_groups import NO_GROUP, STANDALONE, event_role, group_kind
+from ibbmaster.kernel.classic_groups import (
+    COMMIT_ID_BYTES,
+    GTID_FIELDS_AT,
+    GTID_FLAGS_AT,
+    HAS_ALTER_SEQ_NO,
+    HAS_COMMIT_ID,
+    NO_GROUP,
+    STANDALONE,
+    XA_FLAGS,
+    XID_BYTES,
+    event_role,
+    group_kind,
+)
 from ibbmaster.kernel.crc32 import crc32
 from ibbmaster.kernel.fields import CONTINUES, ENDS, EVENT_HEADER, GTID_EVENT, PACKET_MAX, Status
 from ibbmaster.kernel.group_begin import domain_of
-from ibbmaster.kernel.memory import copy, inlined, jit, load32, store32
-from ibbmaster.kernel.packet_fields import AS_STORED, BORDERS, EVERY, OLD_DOMAIN, OLD_SERVER, ChangeOf
+from ibbmaster.kernel.memory import copy, inlined, jit, load32, load64, store32, store64
+from ibbmaster.kernel.packet_fields import (
+    AS_STORED,
+    BORDERS,
+    COMMIT_BITS,
+    EVERY,
+    LATER,
+    OLD_DOMAIN,
+    OLD_SERVER,
+    STEP,
+    ChangeOf,
+)
 
 SERVER_AT, SIZE_AT, LOG_POS_AT, DOMAIN_AT = 5, 9, 13, EVENT_HEADER + 8
 SPARE = 64  # bytes that stay free after the output
 
 
 @inlined
-def number_for(numbers, what, old):
-    """What a server or domain becomes."""
+def number_for(numbers, what, old, unnamed):
+    """The number in the row of a server or domain, `unnamed` if it has none."""
     for row in range(len(numbers)):
         if numbers[row, 0] == what and numbers[row, 1] == old:
             return numbers[row, 2]
-    return old
+    return unnamed
+
+
+@jit
+def renumber_head(out, event, source, start, end, numbers):
+    """Give the GTID event of source[start:end], copied to out[event:], other numbers; False where the reference has to.
+
+    Not for XA and two-phase ALTER, which name others.
+    """
+    domain = domain_of(source, start)
+    store32(out, event + DOMAIN_AT, number_for(numbers, OLD_DOMAIN, domain, domain))
+    step = number_for(numbers, STEP, domain, 0)
+    bits = number_for(numbers, COMMIT_BITS, 0, 0)
+    if step == 0 and bits == 0:
+        return True
+    flags = int64(source[start + GTID_FLAGS_AT])
+    offset = start + GTID_FIELDS_AT
+    store64(out, event + EVENT_HEADER, int64(load64(source, start + EVENT_HEADER) + uint64(step)))
+    if flags & HAS_COMMIT_ID:
+        high = event + offset - start + COMMIT_ID_BYTES - 2
+        out[high] ^= uint8(bits & 0xFF)
+        out[high + 1] ^= uint8(bits >> 8)
+        offset += COMMIT_ID_BYTES
+    if flags & XA_FLAGS:
+        offset += XID_BYTES + int64(source[offset + 4]) + int64(source[offset + 5])
+    return offset >= end or source[offset] & HAS_ALTER_SEQ_NO == 0
 
 
 @jit
 def change_packets(source, size, state, numbers, roles, out):
     """Copy the packets of source[:size], which are whole groups, with their events changed; returns how many bytes.
 
-    Rows of `numbers`: OLD_SERVER or OLD_DOMAIN, a number, what it becomes. Second is DONE, or FALLBACK where an event
-    fills more than a packet, or a group is not as it should be, or there is no room.
+    Rows of `numbers`: OLD_SERVER or OLD_DOMAIN, a number, what it becomes; STEP, a domain, what is added to its
+    sequence numbers; LATER, 0, seconds that are added to times; COMMIT_BITS, 0, what commit ids are changed with.
+    Second is DONE, or FALLBACK where an event fills more than a packet, or a group is not as it should be, or names
+    another one that has other numbers, or there is no room.
     """
     prefix_size, filters, trailer = state[ChangeOf.PREFIX_SIZE], state[ChangeOf.FILTERS], state[ChangeOf.CHECKSUM_BYTES]
     rule, sequence = state[ChangeOf.LOG_POS], state[ChangeOf.SEQUENCE]
@@ -69,9 +120,11 @@ def change_packets(source, size, state, numbers, roles, out):
         sequence = (sequence + 1) & 0xFF
         event = position + 4 + prefix_size
         if len(numbers) > 0:
-            store32(out, event + SERVER_AT, number_for(numbers, OLD_SERVER, load32(source, start + SERVER_AT)))
-            if is_head:
-                store32(out, event + DOMAIN_AT, number_for(numbers, OLD_DOMAIN, domain_of(source, start)))
+            server = load32(source, start + SERVER_AT)
+            store32(out, event + SERVER_AT, number_for(numbers, OLD_SERVER, server, server))
+            store32(out, event, (load32(source, start) + number_for(numbers, LATER, 0, 0)) & 0xFFFFFFFF)
+            if is_head and not renumber_head(out, event, source, start, after, numbers):
+                return 0, Status.FALLBACK
         if rule != AS_STORED:
             has_place = rule == EVERY or is_head or ends
             store32(out, event + LOG_POS_AT, state[ChangeOf.POSITION] & 0xFFFFFFFF if has_place else 0)

@@ -525,6 +525,7 @@ class LineOp(IntEnum):
     LETTERS = 18  # single bytes: where their 256 texts begin among the choices
     BASE64 = 19  # bytes that it is filled up to
     CHOICE = 20  # where its texts begin among the choices, and how many there are
+    UNSCALED = 21  # a DECIMAL that was read as a number: the bytes of its digits without the point, as base64
 
 
 class LineColumn(IntEnum):

@@ -9,15 +9,13 @@ import numpy as np
 from numba import int64, uint8, uint64
 
 from ibbmaster.kernel.columns import write_number
+from ibbmaster.kernel.decimals import put_decimal
 from ibbmaster.kernel.digits import (
     COLON,
     MINUS,
-    POINT,
     SPACE,
-    ZERO,
     put_clock,
     put_date,
-    put_digits,
     put_number,
     put_two,
 )
@@ -32,7 +30,7 @@ from ibbmaster.kernel.fields import (
     LineStatus,
 )
 from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load64, store64
-from ibbmaster.kernel.numbers import PART_SIZES, POWERS, WORD_DIGITS, big, fraction_of, little
+from ibbmaster.kernel.numbers import big, fraction_of, little
 from ibbmaster.kernel.texts import put_inet4, put_inet6, put_time, put_uuid
 
 BACKSLASH, DELETED, LETTER_T, LETTER_U, LETTER_Z, EQUALS = 92, 127, 84, 117, 90, 61
@@ -158,58 +156,38 @@ def put_base64(out, at, data, start, size, filled):
     return at
 
 
+@inlined
+def wide_byte(low, high, index):
+    """A byte of a number of 128 bits, counted from the lowest."""
+    half = low if index < 8 else high
+    return uint64(half) >> uint64(8 * (index & 7)) & uint64(255)
+
+
 @jit
-def put_decimal(out, at, data, start, digits, scale):
-    """Write a DECIMAL; returns the offset after it, or -1 if it is none."""
-    is_negative = data[start] & 0x80 == 0
-    whole = digits - scale
-    first, last = whole % WORD_DIGITS, scale % WORD_DIGITS
-    whole_groups = whole // WORD_DIGITS + (1 if first else 0)
-    total = whole_groups + scale // WORD_DIGITS + (1 if last else 0)
-    begin = at
-    at += 1  # for the sign
-    has_digit = False
-    is_zero = True
-    for group in range(total):
-        count = WORD_DIGITS
-        if group == 0 and first:
-            count = first
-        elif group == total - 1 and last:
-            count = last
-        size = PART_SIZES[count]
-        part = big(data, start, size)
-        if group == 0:
-            part ^= uint64(0x80) << uint64(8 * size - 8)
-        if is_negative:
-            part ^= (uint64(1) << uint64(8 * size)) - uint64(1)
-        if part >= uint64(POWERS[count]):
-            return int64(-1)
-        start += size
-        if part:
-            is_zero = False
-        if group >= whole_groups:
-            if group == whole_groups:
-                if not has_digit:
-                    out[at] = ZERO
-                    at += 1
-                out[at] = POINT
-                at += 1
-            at = put_digits(out, at, part, count)
-            has_digit = True
-        elif has_digit:
-            at = put_digits(out, at, part, count)
-        elif part:
-            at = put_number(out, at, part, 1)
-            has_digit = True
-    if not has_digit:
-        out[at] = ZERO
-        at += 1
-    if is_negative and not is_zero:
-        out[begin] = MINUS
-        return at
-    for place in range(begin, at - 1):
-        out[place] = out[place + 1]
-    return at - 1
+def put_wide_base64(out, at, low, high):
+    """Write a number of 128 bits as base64 of the fewest bytes that hold it, the highest first; returns what is after.
+
+    `low` and `high` are its halves, the second one with the sign.
+    """
+    size = int64(16)
+    sign = uint64(high >> 63)
+    while size > 1 and wide_byte(low, high, size - 1) == sign & uint64(255):
+        if wide_byte(low, high, size - 2) >> uint64(7) != sign & uint64(1):
+            break
+        size -= 1
+    index = size - 1
+    while index >= 0:
+        word = wide_byte(low, high, index) << uint64(16)
+        if index > 0:
+            word |= wide_byte(low, high, index - 1) << uint64(8)
+        if index > 1:
+            word |= wide_byte(low, high, index - 2)
+        out[at], out[at + 1] = LETTERS_64[word >> uint64(18)], LETTERS_64[word >> uint64(12) & uint64(63)]
+        out[at + 2] = LETTERS_64[word >> uint64(6) & uint64(63)] if index > 0 else uint8(EQUALS)
+        out[at + 3] = LETTERS_64[word & uint64(63)] if index > 1 else uint8(EQUALS)
+        at += 4
+        index -= 3
+    return at
 
 
 @jit
@@ -417,7 +395,7 @@ def write_lines(data, state, plan, rows, out):
                 is_known = 0 <= value < second
                 size = choices[first + value, 1] if is_known else int64(-1)
                 room_needed = size
-            elif op == LineOp.INTEGER:
+            elif op == LineOp.INTEGER or op == LineOp.UNSCALED:
                 room_needed = int64(0)
             else:
                 size = values[slot + 1, place]
@@ -429,6 +407,8 @@ def write_lines(data, state, plan, rows, out):
             at = put(out, at, store, steps[step, LineColumn.OPENING], opening)
             if op == LineOp.INTEGER:
                 end = put_integer(out, at, value // second if second else value, first)
+            elif op == LineOp.UNSCALED:
+                end = put_wide_base64(out, at, value, values[slot + 1, place])
             elif op == LineOp.CHOICE:
                 end = put(out, at, store, choices[first + value, 0], size) if size >= 0 else int64(-1)
             elif op == LineOp.UTF8:

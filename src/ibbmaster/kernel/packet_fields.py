@@ -10,7 +10,7 @@ from enum import IntEnum
 from ibbmaster.kernel.fields import Field
 
 AS_STORED, EVERY, BORDERS = range(3)  # events that get a place in a file
-OLD_SERVER, OLD_DOMAIN = range(2)  # what a row of numbers of a change is about
+OLD_SERVER, OLD_DOMAIN, STEP, LATER, COMMIT_BITS = range(5)  # what a row of numbers of a change is about
 EMPTIED_MAX = 256  # bytes of the packets of an emptied group, and what may be written after them
 OPEN_MAX = 64  # tables of a group
 CHOSEN_DOMAIN, CHOSEN_SERVER = range(2)  # what a row of numbers of leaving out is about

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numba import int64, uint8, uint64
 
+from ibbmaster.kernel.decimals import put_decimal
 from ibbmaster.kernel.digits import MINUS, POINT, SPACE, ZERO, put_clock, put_date, put_digits, put_number
 from ibbmaster.kernel.fields import (
     PACKET_MAX,
@@ -15,7 +16,7 @@ from ibbmaster.kernel.fields import (
     ValueOp,
 )
 from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load16, load32
-from ibbmaster.kernel.numbers import PART_SIZES, POWERS, WORD_DIGITS, big, fraction_of, little
+from ibbmaster.kernel.numbers import POWERS, big, fraction_of, little
 
 NULL = 0xFB
 TWO_BYTES, THREE_BYTES = 0xFC, 0xFD
@@ -85,50 +86,15 @@ def put_moment_parts(out, at, year, month, day, hour, minute, second, microsecon
 
 
 @jit
-def put_decimal(out, at, data, start, digits, scale, shown, width):
-    """Write a DECIMAL behind its length; returns the offset behind it, or -1 if it is none."""
+def put_wide_decimal(out, at, data, start, digits, scale, shown, width):
+    """Write a DECIMAL behind its length, with zeros after its digits and in front; returns the offset behind it.
+
+    -1 if it is none. `shown` digits come after the point, and `width` bytes at least if it is not negative.
+    """
     begin = at + 1
-    at = begin
-    is_negative = data[start] & 0x80 == 0
-    whole = digits - scale
-    first, last = whole % WORD_DIGITS, scale % WORD_DIGITS
-    whole_groups = whole // WORD_DIGITS + (1 if first else 0)
-    total = whole_groups + scale // WORD_DIGITS + (1 if last else 0)
-    offset = start
-    has_digit = False
-    is_zero = True
-    at += 1  # for the sign
-    for group in range(total):
-        count = WORD_DIGITS
-        if group == 0 and first:
-            count = first
-        elif group == total - 1 and last:
-            count = last
-        size = PART_SIZES[count]
-        part = big(data, offset, size)
-        if group == 0:
-            part ^= uint64(0x80) << uint64(8 * size - 8)
-        if is_negative:
-            part ^= (uint64(1) << uint64(8 * size)) - uint64(1)
-        if part >= uint64(POWERS[count]):
-            return -1
-        offset += size
-        if part:
-            is_zero = False
-        if group == whole_groups:
-            if not has_digit:
-                out[at] = ZERO
-                at += 1
-            out[at] = POINT
-            at = put_digits(out, at + 1, part, count)
-        elif group > whole_groups or has_digit:
-            at = put_digits(out, at, part, count)
-        elif part:
-            at = put_number(out, at, part, 1)
-            has_digit = True
-    if scale == 0 and not has_digit:
-        out[at] = ZERO
-        at += 1
+    at = put_decimal(out, begin, data, start, digits, scale)
+    if at < 0:
+        return int64(-1)
     if shown > scale:
         if scale == 0:
             out[at] = POINT
@@ -136,23 +102,16 @@ def put_decimal(out, at, data, start, digits, scale, shown, width):
         for _ in range(shown - scale):
             out[at] = ZERO
             at += 1
-    if is_negative and not is_zero:
-        out[begin] = MINUS
-        size = at - begin
-    else:
-        size = at - begin - 1
-        missing = width - size
-        if missing > 0:
-            place = size - 1
-            while place >= 0:
-                out[begin + missing + place] = out[begin + 1 + place]
-                place -= 1
-            for place in range(missing):
-                out[begin + place] = ZERO
-            size = width
-        else:
-            for place in range(size):
-                out[begin + place] = out[begin + 1 + place]
+    size = at - begin
+    missing = width - size
+    if missing > 0 and out[begin] != MINUS:
+        place = size - 1
+        while place >= 0:
+            out[begin + missing + place] = out[begin + place]
+            place -= 1
+        for place in range(missing):
+            out[begin + place] = ZERO
+        size = width
     out[begin - 1] = uint8(size)
     return begin + size
 
@@ -183,7 +142,7 @@ def put_value(out, at, data, start, size, row, step, values, plan, zone_s):
         return end
     if op == ValueOp.DECIMAL:
         third, fourth = values[step, ValueColumn.THIRD], values[step, ValueColumn.FOURTH]
-        return put_decimal(out, at, data, start, first, second, third, fourth)
+        return put_wide_decimal(out, at, data, start, first, second, third, fourth)
     if op == ValueOp.SIDE:
         begin = side_offsets[first, row]
         return put_bytes(out, at, sides, begin, side_offsets[first, row + 1] - begin)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.format_description import ChecksumAlgorithm
@@ -16,6 +17,7 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.interface import (
     EventGroups,
+    FramedEventGroups,
     LogEngine,
     LogFile,
     OnFault,
@@ -292,8 +294,14 @@ class PlayedGroups(EventGroups):
     def __init__(self, log: PlayedLog, groups: EventGroups) -> None:
         self._log = log
         self._groups = groups
-        self.files = files_of(groups)
-        self.changes = changes_of(groups)
+
+    @property
+    def files(self) -> FramedEventGroups | None:
+        return files_of(self._groups)
+
+    @property
+    def changes(self) -> tuple[Any, ...]:
+        return changes_of(self._groups)
 
     @property
     def files_end(self) -> LogPosition | None:

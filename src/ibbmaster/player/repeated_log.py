@@ -8,16 +8,28 @@ a replica is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Any
 
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import SEQ_NO_MAX, Gtid, GtidPosition, GtidState
-from ibbmaster.log.interface import EventGroups, LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.interface import (
+    EventGroups,
+    FramedEventGroups,
+    LogEngine,
+    LogFile,
+    OnFault,
+    ReadPlan,
+    changes_of,
+    files_end_of,
+    files_of,
+)
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LogPosition
 from ibbmaster.stages.renumbering import Repetition
@@ -86,9 +98,14 @@ class RepeatedLog(LogEngine):
     def _first_no(self) -> int:
         return self._files[0].file_no
 
+    @property
+    def last_file_no(self) -> int:
+        """Of the recording."""
+        return self._files[-1].file_no
+
     def _shift(self) -> int:
         """What is added to the numbers of files in each round."""
-        return self._files[-1].file_no - self._first_no() + 1
+        return self.last_file_no - self._first_no() + 1
 
     def _round_of(self, file_no: int) -> tuple[int, int]:
         """The round of a file, and the number of that file in the recording."""
@@ -227,14 +244,41 @@ class RepeatedGroups(EventGroups):
     def __init__(self, log: RepeatedLog, recording: LogEngine, plan: RoundPlan) -> None:
         self._log = log
         self._recording = recording
-        self._round_no = plan.round_no
+        self.round_no = plan.round_no
         self._repetition = log.repetition(plan.round_no)
         self._groups = recording.groups(plan.there)
         log.note_round(plan.round_no)
 
     @property
+    def files(self) -> RepeatedFiles | None:
+        return None if self.recorded_files is None else RepeatedFiles(self)
+
+    @property
     def position(self) -> LogPosition:
-        return self._log.place(self._groups.position, self._round_no)
+        return self.place(self._groups.position)
+
+    @property
+    def files_end(self) -> LogPosition | None:
+        end = files_end_of(self._groups)
+        return None if end is None else self.place(end)
+
+    @property
+    def changes(self) -> tuple[Any, ...]:
+        return (*changes_of(self._groups), self._repetition)
+
+    @property
+    def recorded_files(self) -> FramedEventGroups | None:
+        """Who reads the files of the recording in this round, from where all of its groups come."""
+        return files_of(self._groups)
+
+    def place(self, position: LogPosition) -> LogPosition:
+        """A place of the recording in this round."""
+        return self._log.place(position, self.round_no)
+
+    def there(self, position: LogPosition) -> LogPosition | None:
+        """A place of this round in the recording; None if it is of a later one."""
+        found = self._log.place(position, -self.round_no)
+        return found if found.file_no <= self._log.last_file_no else None
 
     def close(self) -> None:
         self._groups.close()
@@ -244,10 +288,46 @@ class RepeatedGroups(EventGroups):
             group = self._groups.next_group()
             if group is not None:
                 return self._log.repeated(group, self._repetition)
-            if not self._log.has_round(self._round_no + 1):
+            if not self._log.has_round(self.round_no + 1):
                 return None
             self._groups.close()
-            self._round_no += 1
-            self._repetition = self._log.repetition(self._round_no)
+            self.round_no += 1
+            self._repetition = self._log.repetition(self.round_no)
             self._groups = self._recording.groups(self._recording.start_of_file())
-            self._log.note_round(self._round_no)
+            self._log.note_round(self.round_no)
+
+
+class RepeatedFiles(FramedEventGroups):
+    """The files of a recording in the round in which a reader is: with the places of that round."""
+
+    def __init__(self, groups: RepeatedGroups) -> None:
+        self.groups = groups
+
+    @property
+    def position(self) -> LogPosition:
+        return self.groups.position
+
+    def check_log(self) -> None:
+        files = self.groups.recorded_files
+        if files is not None:
+            files.check_log()
+
+    def continue_at(
+        self,
+        position: LogPosition,
+        gtids: Iterable[Gtid],
+        *,
+        head: Buffer | None = None,
+        is_inside_record: bool = False,
+        record_type: int = -1,
+    ) -> None:
+        files, there = self.groups.recorded_files, self.groups.there(position)
+        assert files is not None, "kernels have read them"
+        assert there is not None, "a round continues in itself"
+        files.continue_at(there, gtids, head=head, is_inside_record=is_inside_record, record_type=record_type)
+
+    def next_group(self) -> EventGroup | None:
+        return self.groups.next_group()
+
+    def close(self) -> None:
+        self.groups.close()

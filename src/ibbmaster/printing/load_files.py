@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import struct
 from pathlib import Path
 
 from ibbmaster.errors import EventError, StoreError
-from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
-from ibbmaster.event.query import FIXED, Query, decode_query
-from ibbmaster.event.statement.logged import LOAD_FILE_SIZE, load_as_query
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.query import Query
+from ibbmaster.event.statement.load_data import FILE_NUMBER, decode_load_data
 from ibbmaster.event.types import EventType
 from ibbmaster.sqltext.quoting import quoted
 
-FILE_NUMBER = struct.Struct("<I")
-FILE = struct.Struct("<IIIB")  # number, where the text names the file and where that ends, what becomes of duplicates
 REPLACE = 2  # duplicates: the new row stays
 
 
@@ -66,19 +63,13 @@ class LoadFiles:
 
         Source: MariaDB 12.3, log_event_client.cc, Execute_load_query_log_event::print().
         """
-        query = decode_query(load_as_query(event, decode_event_header(event).server_id))
-        number, start, end, duplicates = FILE.unpack_from(event, EVENT_HEADER_SIZE + FIXED.size)
-        if not start <= end <= len(query.text):
-            raise EventError(f"LOAD DATA of {len(query.text)} bytes that names its file in bytes {start} to {end}")
-        kept = b" REPLACE" if duplicates == REPLACE else b""
-        name = f" LOCAL INFILE {quoted(str(self._path(number)))}".encode()
-        text = query.text[:start] + name + kept + b" INTO" + query.text[end:]
-        return dataclasses.replace(query, text=text)
+        load = decode_load_data(event)
+        kept = b" REPLACE" if load.duplicates == REPLACE else b""
+        name = f" LOCAL INFILE {quoted(str(self._path(load.number)))}".encode()
+        text = load.query.text[: load.start] + name + kept + b" INTO" + load.query.text[load.end :]
+        return dataclasses.replace(load.query, text=text)
 
     def _path(self, number: int) -> Path:
         if number not in self._paths:
             raise EventError(f"data of LOAD DATA in file {number}, which did not begin")
         return self._paths[number]
-
-
-assert FILE.size == LOAD_FILE_SIZE

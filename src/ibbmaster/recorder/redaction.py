@@ -7,6 +7,7 @@ import re
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
 from ibbmaster.event.query import FIXED, decode_query, encode_query
+from ibbmaster.event.statement.load_data import FILE
 from ibbmaster.event.types import EventType
 
 SHOWN = b"'***'"  # what is shown in place of a password
@@ -22,7 +23,6 @@ _ASSIGNED = re.compile(rb"=\s*\Z")
 _IDENTIFIED = re.compile(rb"\bIDENTIFIED\b", re.I)
 _SET_PASSWORD = re.compile(rb"\bSET\s+PASSWORD\s+FOR\b", re.I)
 _WITH_TEXT = (EventType.QUERY, EventType.EXECUTE_LOAD_QUERY, EventType.ANNOTATE_ROWS)
-_LOAD_QUERY_EXTRA = 13  # bytes that an EXECUTE_LOAD_QUERY has after those of a QUERY
 
 
 def without_secrets(sql: bytes) -> bytes:
@@ -92,5 +92,5 @@ def _text_offset(event: bytes, event_type: int) -> int:
     if len(event) < EVENT_HEADER_SIZE + FIXED.size:
         return len(event)
     _, _, database_size, _, status_size = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
-    extra = _LOAD_QUERY_EXTRA if event_type == EventType.EXECUTE_LOAD_QUERY else 0
+    extra = FILE.size if event_type == EventType.EXECUTE_LOAD_QUERY else 0
     return EVENT_HEADER_SIZE + FIXED.size + extra + int(status_size) + int(database_size) + 1

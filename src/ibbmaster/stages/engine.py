@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
@@ -41,9 +42,16 @@ class StagedGroups(EventGroups):
         self._groups = groups
         self._stages = stages
         self._span = span
-        is_whole = span is None or not span.groups.starts
-        self.files: FramedEventGroups | None = files_of(groups) if is_whole else None
-        self.changes = (*changes_of(groups), *stages)
+
+    @property
+    def files(self) -> FramedEventGroups | None:
+        starts = () if self._span is None else self._span.groups.starts
+        has_begun = all(self.position >= start for _, start in starts)  # else some of the groups are left out
+        return files_of(self._groups) if has_begun else None
+
+    @property
+    def changes(self) -> tuple[Any, ...]:
+        return (*changes_of(self._groups), *self._stages)
 
     @property
     def position(self) -> LogPosition:

@@ -24,6 +24,7 @@ from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
 from ibbmaster.event.rows.partial import FIXED as FRAGMENT
 from ibbmaster.event.rows.partial import FLAG_WHOLE_SIZE, WHOLE_SIZE
+from ibbmaster.event.statement.load_data import FILE_NUMBER, decode_load_data
 from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType, type_name
@@ -39,7 +40,6 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 _CONTEXT = (EventType.INTVAR, EventType.RAND, EventType.USER_VAR)  # of the statement that follows
 _NAMELESS = (EventType.LOAD, EventType.NEW_LOAD, EventType.CREATE_FILE, EventType.EXEC_LOAD)  # of MariaDB 5 and older
 _XA = GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA
-FILE_ID_SIZE = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,10 +238,9 @@ class _Content:
             return
         self._has_dropped = True
         if header.event_type == EventType.EXECUTE_LOAD_QUERY:  # its file has gone out already
-            start = EVENT_HEADER_SIZE + 13  # after the fixed part of a QUERY
             yield encode_event(
                 event_type=EventType.DELETE_FILE,
-                body=event[start : start + FILE_ID_SIZE],
+                body=FILE_NUMBER.pack(decode_load_data(event).number),
                 server_id=header.server_id,
                 timestamp=header.timestamp,
             )

@@ -8,9 +8,10 @@ from dataclasses import replace
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, StageError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
-from ibbmaster.event.query import decode_query, encode_query, status_variables
-from ibbmaster.event.statement.logged import STATUS_CHARSET, decode_statement, text_codec
+from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, HeaderFields, encode_event
+from ibbmaster.event.query import Query, decode_query, encode_query, status_variables
+from ibbmaster.event.statement.load_data import decode_load_data, encode_load_data
+from ibbmaster.event.statement.logged import STATUS_CHARSET, LoggedStatement, decode_statement, text_codec
 from ibbmaster.event.table_map import NAME_SIZE_MAX, decode_table_map
 from ibbmaster.event.types import EventType
 from ibbmaster.schema.clause import FullName, NotUnderstoodError
@@ -54,7 +55,7 @@ class NameChange(GroupTransform):
                 elif header.event_type in (EventType.QUERY, EventType.QUERY_COMPRESSED):
                     yield self._query(header, events.whole())
                 elif header.event_type == EventType.EXECUTE_LOAD_QUERY:
-                    yield self._load(events.whole())
+                    yield self._load(header, events.whole())
                 else:
                     yield from events.pieces()
             except NotUnderstoodError as error:
@@ -71,41 +72,44 @@ class NameChange(GroupTransform):
         return encode_event(
             event_type=header.event_type,
             body=event[EVENT_HEADER_SIZE:NAMES_OFFSET] + names + rest,
-            server_id=header.server_id,
-            timestamp=header.timestamp,
-            log_pos=header.log_pos,
-            flags=header.flags,
+            **_head(header),
         )
 
     def _query(self, header: EventHeader, event: bytes) -> bytes:
         query = decode_query(event)
-        statement = decode_statement(event)
+        changed = self._changed(query, decode_statement(event))
+        return event if changed == query else encode_query(changed, **_head(header))
+
+    def _load(self, header: EventHeader, event: bytes) -> bytes:
+        load = decode_load_data(event)
+        changed = self._changed(load.query, decode_statement(event))
+        if changed == load.query:
+            return event
+        if changed.text[: load.end] != load.query.text[: load.end]:
+            raise NotUnderstoodError("a LOAD DATA with a name that changes before that of its file")
+        return encode_load_data(replace(load, query=changed), **_head(header))
+
+    def _changed(self, query: Query, statement: LoggedStatement) -> Query:
         database = self._names.database(statement.database) if statement.database else ""
         text = self._names.text(statement)
         if (database, text) == (statement.database, statement.text):
-            return event
+            return query
         encoded = query.text
         if text != statement.text:
             codec = text_codec(dict(status_variables(query.status)).get(STATUS_CHARSET))
             if statement.text.encode(codec, "replace") != query.text:
                 raise NotUnderstoodError(f"its text is not {codec}")
             encoded = text.encode(codec)
-        changed = replace(query, database=database.encode(), text=encoded)
-        return encode_query(
-            changed,
-            server_id=header.server_id,
-            timestamp=header.timestamp,
-            log_pos=header.log_pos,
-            flags=header.flags,
-        )
+        return replace(query, database=database.encode(), text=encoded)
 
-    def _load(self, event: bytes) -> bytes:
-        """LOAD DATA says where in its text its file is, so the text stays as it is."""
-        statement = decode_statement(event)
-        database = self._names.database(statement.database) if statement.database else ""
-        if (database, self._names.text(statement)) == (statement.database, statement.text):
-            return event
-        raise NotUnderstoodError("a LOAD DATA about a name that changes")
+
+def _head(header: EventHeader) -> HeaderFields:
+    return {
+        "server_id": header.server_id,
+        "timestamp": header.timestamp,
+        "log_pos": header.log_pos,
+        "flags": header.flags,
+    }
 
 
 def _sized(name: str) -> bytes:

@@ -37,7 +37,7 @@ class OriginMap(GtidTransform):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repetition:
+class Repetition(GtidTransform):
     """The groups of a recording once more: newer numbers in each domain, and later times.
 
     `steps` has what is added to the numbers of each domain, `seconds` what is added to times.
@@ -47,9 +47,18 @@ class Repetition:
     steps: Mapping[int, int]
     seconds: int
 
+    @property
+    def commit_bits(self) -> int:
+        """What the highest two bytes of commit ids are changed with."""
+        return self.number & 0xFFFF
+
     def renamed(self, gtid: Gtid) -> Gtid:
         """The GTID that a GTID of the recording becomes."""
         return replace(gtid, seq_no=gtid.seq_no + self.steps.get(gtid.domain_id, 0))
+
+    def original(self, gtid: Gtid) -> Gtid:
+        """What becomes that GTID; of an earlier time a number below 1, which no group has."""
+        return replace(gtid, seq_no=gtid.seq_no - self.steps.get(gtid.domain_id, 0))
 
     def pass_on(self, group: EventGroup) -> EventGroup:
         """The group as it comes this time, wherever it lies."""
@@ -61,7 +70,7 @@ class Repetition:
         step = self.steps.get(value.gtid.domain_id, 0)
         alter = None if value.alter_seq_no is None else value.alter_seq_no + step
         # Groups of two rounds are never one group commit.
-        commit = None if value.commit_id is None else value.commit_id ^ (self.number & 0xFFFF) << 48
+        commit = None if value.commit_id is None else value.commit_id ^ self.commit_bits << 48
         return replace(value, gtid=self.renamed(value.gtid), alter_seq_no=alter, commit_id=commit)
 
     def _header(self, header: EventHeader) -> EventHeader:

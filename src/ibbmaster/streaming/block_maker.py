@@ -96,3 +96,10 @@ class BlockPump(Protocol):
             StoreError: the file cannot be opened or read.
             PositionPurgedError: the log was reset.
         """
+
+
+class AbsentPump:
+    """Nothing goes from a file to a socket without being looked at."""
+
+    def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
+        return None

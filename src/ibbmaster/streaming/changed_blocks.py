@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ibbmaster.position import NOWHERE
 from ibbmaster.stages.stage import GtidTransform
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.block_maker import BlockMaker, BlockPump
+from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump
 from ibbmaster.streaming.buffers import OUT_BYTES
 from ibbmaster.streaming.framing_state import Mark
 from ibbmaster.streaming.packet_changes import PacketChange, Packets
@@ -95,9 +95,8 @@ class ChangedBlocks:
         block = self._maker.skip(at, there, only_cached=only_cached)
         return None if block is None else self._with(block, Packets(b"", 0, 0))
 
-    @contextlib.contextmanager
-    def pump(self, socket: int) -> Iterator[BlockPump]:
-        yield _NoPump()
+    def pump(self, socket: int) -> AbstractContextManager[BlockPump]:
+        return nullcontext(AbsentPump())
 
     def _changed(self, block: Block, selection: Selection, sequence: int) -> Block | None:
         """A block after all changes; None where the reference has to make it, or to say what is wrong."""
@@ -178,13 +177,6 @@ class ChangedBlocks:
         for stage in reversed(self._renaming):
             gtid = stage.original(gtid)
         return gtid
-
-
-class _NoPump:
-    """Nothing goes from a file to a socket without being looked at."""
-
-    def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
-        return None
 
 
 def _state_of(selection: Selection) -> Any:

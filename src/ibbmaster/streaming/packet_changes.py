@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -19,13 +19,16 @@ from ibbmaster.kernel.fields import PACKET_MAX, Status
 from ibbmaster.kernel.packet_fields import (
     CHOSEN_DOMAIN,
     CHOSEN_SERVER,
+    COMMIT_BITS,
     DOUBTFUL,
     EMPTIED_MAX,
     KEPT,
+    LATER,
     LEFT_OUT,
     OLD_DOMAIN,
     OLD_SERVER,
     OPEN_MAX,
+    STEP,
     ChangeOf,
     FilterField,
     FilterStatus,
@@ -36,7 +39,7 @@ from ibbmaster.schema.clause import FullName, NotUnderstoodError
 from ibbmaster.stages.event_stream import NAMES_OFFSET, mapped_table
 from ibbmaster.stages.filtering import ContentFilter, OriginFilter
 from ibbmaster.stages.renaming import NameChange
-from ibbmaster.stages.renumbering import OriginMap
+from ibbmaster.stages.renumbering import OriginMap, Repetition
 from ibbmaster.stages.stage import GroupTransform
 
 TABLES_MIN, TABLES_MAX = 256, 1 << 16  # that are known; more are forgotten and asked for again
@@ -66,7 +69,14 @@ def change_of(stage: object, kernels: Kernels) -> PacketChange | None:
     """What does to packets what a stage does to groups; None if it needs the groups."""
     match stage:
         case OriginMap():
-            return _Renumbering(stage, kernels)
+            rows = [(OLD_SERVER, *pair) for pair in stage.server_ids.items()]
+            rows += [(OLD_DOMAIN, *pair) for pair in stage.domain_ids.items()]
+            return _Renumbering(rows, kernels)
+        case Repetition():
+            # Larger ones as if they were negative: they are added without a sign.
+            rows = [(STEP, domain_id, step - (step >> 63 << 64)) for domain_id, step in stage.steps.items()]
+            rows += [(LATER, 0, stage.seconds), (COMMIT_BITS, 0, stage.commit_bits)]
+            return _Renumbering(rows, kernels)
         case OriginFilter(drops_empty=False):
             rows = [(CHOSEN_DOMAIN, number, 0) for number in stage.domain_ids]
             rows += [(CHOSEN_SERVER, number, 0) for number in stage.server_ids]
@@ -83,11 +93,9 @@ _NO_ROWS = np.zeros((0, 3), dtype=np.int64)
 
 
 class _Renumbering:
-    """Other numbers for servers and domains."""
+    """Other numbers and times."""
 
-    def __init__(self, stage: OriginMap, kernels: Kernels) -> None:
-        rows = [(OLD_SERVER, *pair) for pair in stage.server_ids.items()]
-        rows += [(OLD_DOMAIN, *pair) for pair in stage.domain_ids.items()]
+    def __init__(self, rows: Sequence[tuple[int, int, int]], kernels: Kernels) -> None:
         self._numbers = np.array(rows, dtype=np.int64).reshape(-1, 3)
         self._kernels = kernels
 

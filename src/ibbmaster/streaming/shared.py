@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import Part
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_paged, changes_of, files_end_of, files_of
+from ibbmaster.player.repeated_log import RepeatedFiles
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:
@@ -44,30 +45,62 @@ class SharedBlocks:
 
     def maker(self, groups: EventGroups, session: DumpSession) -> tuple[BlockMaker, BlockCache] | None:
         """Who makes blocks from the files of these groups, and where they are kept; None where that cannot be done."""
-        files, stages = files_of(groups), changes_of(groups)
+        files = files_of(groups)
         if files is None:
             return None
-        is_changed = bool(stages) or session.makes_events
-        ready = kernels(Part.PAGES, *[Part.FILES] * (not are_paged(files)), *[Part.CHANGES] * is_changed)
+        ready = kernels(*_parts_for(groups, files, session))
         if ready is None:
             return None
         from ibbmaster.streaming.block_cache import BlockCache
 
         if self._cache is None:
             self._cache = BlockCache()
-        maker = _maker_of(files, partial(files_end_of, groups), self._cache, ready)
-        if not is_changed:
-            return maker, self._cache
-        from ibbmaster.streaming.changed_blocks import ChangedBlocks
-        from ibbmaster.streaming.packet_changes import change_of
-
-        changes = [change for stage in stages if (change := change_of(stage, ready)) is not None]
-        if len(changes) < len(stages):
+        make = partial(_maker_of, groups, self._cache, ready, makes_events=session.makes_events)
+        maker = make()
+        if maker is None:
             return None
-        return ChangedBlocks(maker, stages, changes, self._cache, ready), self._cache
+        if isinstance(files, RepeatedFiles):
+            from ibbmaster.streaming.repeated_blocks import RepeatedBlocks
+
+            maker = RepeatedBlocks(files.groups, maker, make)
+        return maker, self._cache
 
 
-def _maker_of(
+def _parts_for(groups: EventGroups, files: FramedEventGroups, session: DumpSession) -> Iterator[Part]:
+    """The kernels that make blocks of these groups."""
+    yield Part.PAGES
+    stored = files.groups.recorded_files if isinstance(files, RepeatedFiles) else files
+    if stored is None or not are_paged(stored):
+        yield Part.FILES
+    if session.makes_events or changes_of(groups):
+        yield Part.CHANGES
+
+
+def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_events: bool) -> BlockMaker | None:
+    """Who makes blocks of groups, of repeated ones of their round; None where the kernels cannot do so."""
+    files, stages = files_of(groups), changes_of(groups)
+    find_end = partial(files_end_of, groups)
+    if isinstance(files, RepeatedFiles):
+        find_end = partial(_end_in_round, groups, files)
+        files = files.groups.recorded_files
+    assert files is not None
+    maker = _files_maker(files, find_end, cache, ready)
+    if not stages and not makes_events:
+        return maker
+    from ibbmaster.streaming.changed_blocks import ChangedBlocks
+    from ibbmaster.streaming.packet_changes import change_of
+
+    changes = [change for stage in stages if (change := change_of(stage, ready)) is not None]
+    return ChangedBlocks(maker, stages, changes, cache, ready) if len(changes) == len(stages) else None
+
+
+def _end_in_round(groups: EventGroups, files: RepeatedFiles) -> LogPosition | None:
+    """As `files_end_of`, in the recording."""
+    end = files_end_of(groups)
+    return None if end is None else files.groups.there(end)
+
+
+def _files_maker(
     files: FramedEventGroups, find_end: Callable[[], LogPosition | None], cache: BlockCache, ready: Kernels
 ) -> BlockMaker:
     if are_paged(files):

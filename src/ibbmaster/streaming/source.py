@@ -153,6 +153,7 @@ class BlockSource:
     def _ready_maker(self) -> BlockMaker | None:
         if self._maker is None and (found := self._shared.maker(self._groups, self._session)) is not None:
             self._maker, self._cache = found
+            self._files = files_of(self._groups)
             self._cache.add_reader(self)
         return self._maker
 

@@ -6,10 +6,8 @@ import struct
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import EventError
-from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
+from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.query import (
-    FIXED,
     STATUS_ALTER_FLAGS,
     STATUS_COLLATIONS,
     STATUS_INVOKER,
@@ -18,6 +16,7 @@ from ibbmaster.event.query import (
     status_variables,
 )
 from ibbmaster.event.rows.charset import CODECS, charset_of
+from ibbmaster.event.statement.load_data import decode_load_data
 from ibbmaster.event.types import EventType
 
 STATUS_FLAGS = 0  # 4 bytes: options of the session
@@ -26,7 +25,6 @@ STATUS_AUTO_INCREMENT = 3  # increment and offset: 2 bytes each; without it both
 STATUS_MICROSECONDS = 128  # 3 bytes: of when the statement began, if that matters to it
 STATUS_CHARSET = 4  # collation of the client, of the connection, of the server: 2 bytes each
 START_ALTER, ROLLBACK_ALTER = 0x02, 0x08  # of the flags of a two-phase ALTER: nothing has changed
-LOAD_FILE_SIZE = 13  # of EXECUTE_LOAD_QUERY, behind the fixed part of a QUERY: which file, where its name is, what next
 STATEMENT_TYPES = (EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY)
 
 
@@ -74,9 +72,8 @@ def decode_statement(event: Buffer) -> LoggedStatement:
     Source: MariaDB 12.3, log_event.cc, Query_log_event and Execute_load_query_log_event.
     """
     header = decode_event_header(event)
-    if header.event_type == EventType.EXECUTE_LOAD_QUERY:
-        event = load_as_query(bytes(event), header.server_id)
-    query = decode_query(event)
+    is_load = header.event_type == EventType.EXECUTE_LOAD_QUERY
+    query = decode_load_data(bytes(event)).query if is_load else decode_query(event)
     variables = dict(status_variables(query.status))
     flags = variables.get(STATUS_ALTER_FLAGS, b"\0")[0]
     charsets = variables.get(STATUS_CHARSET)
@@ -105,15 +102,6 @@ def _invoker(value: bytes) -> str:
         return ""
     user, host = value[1 : 1 + value[0]], value[2 + value[0] :]
     return f"{user.decode('utf-8', 'replace')}@{host.decode('utf-8', 'replace')}"
-
-
-def load_as_query(event: bytes, server_id: int) -> bytes:
-    """An EXECUTE_LOAD_QUERY as the QUERY that it is, without what it says of its file."""
-    start = EVENT_HEADER_SIZE + FIXED.size
-    if len(event) < start + LOAD_FILE_SIZE:
-        raise EventError(f"EXECUTE_LOAD_QUERY of {len(event)} bytes, expected at least {start + LOAD_FILE_SIZE}")
-    body = event[EVENT_HEADER_SIZE:start] + event[start + LOAD_FILE_SIZE :]
-    return encode_event(event_type=EventType.QUERY, body=body, server_id=server_id, timestamp=0)
 
 
 def text_codec(charsets: bytes | None) -> str:

@@ -7,7 +7,6 @@ committed is known, and is not done twice.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +17,7 @@ from ibbmaster.errors import StoreError
 from ibbmaster.lake.delta import innermost
 from ibbmaster.lake.maintain.last_changes import DELETED, WHOLE, LastChanges
 from ibbmaster.lake.maintain.state import TableState
+from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
 from ibbmaster.lake.maintain.versions import END as ENDS
 from ibbmaster.lake.maintain.versions import NewVersions
 
@@ -25,25 +25,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import CommitProperties, DeltaTable
 
-_PLAIN = re.compile(r"[\w.-]")  # what a name of a directory has as it is
 HARMLESS = frozenset(  # what others may do to a table that keeps its rows
     ("OPTIMIZE", "VACUUM START", "VACUUM END", "FSCK", "SET TBLPROPERTIES", "COMPUTE STATS", "ANALYZE", "REORG")
 )
-APPLICATION = "ibbmaster-maintain"
 LOG = "_delta_log"
 EXPECTED = "ibbmaster-expected"  # rows that a MERGE shall change, and add
 CLOSES = "closes"  # whether an entry ends a version
 
 
-def directory_name(table: str) -> str:
-    """What the directory of a table is called: delta-rs takes no per cent signs, so letters are replaced by tildes."""
-    return "".join(
-        letter if _PLAIN.match(letter) else "".join(f"~{byte:02X}" for byte in letter.encode()) for letter in table
-    )
+class DeltaLake:
+    """Delta tables, each in a directory of a directory."""
 
+    def __init__(self, place: Path) -> None:
+        self._place = place
 
-class ForeignChangeError(Exception):
-    """Another program has written to a table."""
+    def table(self, full_name: str) -> DeltaTarget:
+        """One of them."""
+        return DeltaTarget(self._place / directory_name(full_name))
+
+    def close(self) -> None:
+        """There is nothing that stays open."""
 
 
 class DeltaTarget:

@@ -9,19 +9,22 @@ from pathlib import Path
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
-from ibbmaster.lake.maintain.delta import DeltaTarget, ForeignChangeError, directory_name
+from ibbmaster.lake.maintain.delta import DeltaLake
 from ibbmaster.lake.maintain.history import FreshVersions, RowHistory
+from ibbmaster.lake.maintain.iceberg import IcebergLake
 from ibbmaster.lake.maintain.rows import CurrentRows, Patched, Replaced
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
 from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.maintain.table_list import TableList
+from ibbmaster.lake.maintain.target import ForeignChangeError, Lake, TargetTable
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.identity import TableName, parse_table_name
 from ibbmaster.spark.options import schema_options
 from ibbmaster.stages.table_pattern import TableChoice, TablePattern
 
-DELTA = "delta://"
+DELTA, ICEBERG = "delta://", "iceberg://"
+LIBRARIES = {DELTA: "deltalake", ICEBERG: "pyiceberg.catalog.sql"}
 Kind = CurrentRows | TableChanges | RowHistory
 KINDS: dict[str, Callable[[LogSource], Kind]] = {
     "current": CurrentRows,
@@ -54,9 +57,37 @@ def directory_of(target: str) -> Path:
     Raises:
         ConfigurationError: it is none that can be written.
     """
-    if not target.startswith(DELTA) or target == DELTA:
-        raise ConfigurationError(f"--to is {target[:80]!r}, expected delta://PATH")
-    return Path(target.removeprefix(DELTA))
+    path = target.removeprefix(scheme_of(target))
+    if not path:
+        raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
+    if target.startswith(ICEBERG) and {"#", "?"} & set(str(Path(path).resolve())):
+        raise ConfigurationError("--to: Iceberg tables name their files by URLs, so no # or ? may be in their path")
+    return Path(path)
+
+
+def scheme_of(target: str) -> str:
+    """The kind of tables that a target asks for.
+
+    Raises:
+        ConfigurationError: there is no such kind.
+    """
+    for scheme in (DELTA, ICEBERG):
+        if target.startswith(scheme):
+            return scheme
+    raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
+
+
+def _lake_of(target: str, place: Path, catalog: str | None) -> tuple[Lake, str]:
+    """Where tables are, and how it is called in settings.
+
+    Raises:
+        ConfigurationError: Delta tables are in no catalog.
+    """
+    if scheme_of(target) == ICEBERG:
+        return IcebergLake(place, catalog), f"iceberg in catalog {catalog}" if catalog else "iceberg"
+    if catalog is not None:
+        raise ConfigurationError("--catalog is for iceberg:// alone")
+    return DeltaLake(place), "delta"
 
 
 def maintain(
@@ -69,9 +100,12 @@ def maintain(
     schema: str | None = None,
     name_case: int | None = None,
     zero_dates: str = "null",
+    catalog: str | None = None,
 ) -> Maintained:
     """Bring the tables of a lake to the end of a log: `kind` is what they have, their `current`
     rows, all `changes`, or the `history` of each row.
+
+    `catalog` is one of PyIceberg's configuration, which then has the tables; the directory has what is known of them.
 
     Raises:
         BusyError: another job writes there.
@@ -82,8 +116,9 @@ def maintain(
     place = directory_of(target)
     patterns = [TablePattern.parse(one) for one in only], [TablePattern.parse(one) for one in leaves_out]
     given = {"path": path, "zeroDates": zero_dates, **schema_options(schema, name_case)}
-    settings = {"--as": kind, "--zero-dates": zero_dates}
-    with only_writer(place):
+    lake, called = _lake_of(target, place, catalog)
+    settings = {"--as": kind, "--to": called, "--zero-dates": zero_dates}
+    with only_writer(place), closing(lake):
         table_list = TableList.read(place, settings)
         with LogSource(given, table_list.position, table_list.history) as source:
             if table_list.position:
@@ -92,12 +127,13 @@ def maintain(
             names = [name for name in source.tables() if choice.has_table(FullName(*name))]
             if choice.unmatched:
                 raise ConfigurationError(f"no table of {path} matches {choice.unmatched[0]}")
-            return _Run(place, table_list, source, choice).go(names, KINDS[kind](source))
+            return _Run(place, lake, table_list, source, choice).go(names, KINDS[kind](source))
 
 
 class _Run:
-    def __init__(self, place: Path, table_list: TableList, source: LogSource, choice: TableChoice) -> None:
+    def __init__(self, place: Path, lake: Lake, table_list: TableList, source: LogSource, choice: TableChoice) -> None:
         self._place = place
+        self._lake = lake
         self._list = table_list
         self._source = source
         self._choice = choice
@@ -125,16 +161,13 @@ class _Run:
         """What a run that was killed has left: files without a commit."""
         if self._list.begun is not None:
             full_name, files = self._list.begun
-            table = self._target(full_name)
+            table = self._lake.table(full_name)
             self._done.removed = [f"{full_name}/{name}" for name in table.remove_orphans(set(files))]
             self._list.begun = None
 
-    def _target(self, full_name: str) -> DeltaTarget:
-        return DeltaTarget(self._place / directory_name(full_name))
-
     def _maintain(self, name: TableName, full_name: str, rows: Kind) -> TableState:
         """Let a table be what it is at the log's end; returns what is known of it then."""
-        target = self._target(full_name)
+        target = self._lake.table(full_name)
         state = replace(self._list.tables.get(full_name, TableState()), seen=self._source.end, is_gone=False)
         try:
             if target.number() != state.commit:  # a run was killed after that, or the table has been removed
@@ -148,7 +181,7 @@ class _Run:
         return replace(state, seen=self._source.end, since=since, because=because)
 
     def _brought(
-        self, name: TableName, full_name: str, rows: Kind, target: DeltaTarget, state: TableState
+        self, name: TableName, full_name: str, rows: Kind, target: TargetTable, state: TableState
     ) -> TableState:
         table = self._source.known_table(name)
         end = self._source.end
@@ -170,13 +203,13 @@ class _Run:
         target.replace(found.rows, state)
         return state
 
-    def _are_merged(self, found: Patched | FreshVersions, target: DeltaTarget, state: TableState) -> bool:
+    def _are_merged(self, found: Patched | FreshVersions, target: TargetTable, state: TableState) -> bool:
         """Merge what is new; whether it went on from what was there."""
         if isinstance(found, Patched):
             return target.patch(found.keys, found.changes, state)
         return target.extend(found.keys, found.versions, state)
 
-    def _begin(self, full_name: str, target: DeltaTarget, state: TableState) -> TableState:
+    def _begin(self, full_name: str, target: TargetTable, state: TableState) -> TableState:
         """Put on the list that a table is about to be written; returns its state afterwards."""
         self._list.begun = full_name, sorted(target.files())
         self._list.write(self._place)

@@ -61,7 +61,7 @@ class TableList:
             marks = {str(domain): (str(gtid), int(seconds)) for domain, (gtid, seconds) in found["marks"].items()}
             tables = {str(name): TableState.of_json(state) for name, state in found["tables"].items()}
             begun = None if found["begun"] is None else (str(found["begun"][0]), list(found["begun"][1]))
-            known, position = dict(found["settings"]), str(found["position"])
+            known, position = {"--to": "delta"} | dict(found["settings"]), str(found["position"])
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError):
             raise StoreError(f"{path}: this is no list of maintained tables") from None
         for name, value in settings.items():

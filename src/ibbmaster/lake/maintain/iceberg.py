@@ -1,0 +1,405 @@
+"""A table of a lake as an Iceberg table, by PyIceberg: each change of it is one snapshot, which also says its state.
+
+The same commit puts the state into the properties of the table, so that it is known as long as the table is there. Rows
+become others by copy-on-write, as PyIceberg has no MERGE that is one snapshot: files with one of their keys are written
+anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges
+from ibbmaster.lake.maintain.matching import NONE, as_changed, as_ended, numbers_of
+from ibbmaster.lake.maintain.state import TableState
+from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
+from ibbmaster.lake.maintain.versions import NewVersions
+from ibbmaster.schema.identity import parse_table_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.manifest import DataFile
+    from pyiceberg.table import FileScanTask, Table, Transaction
+
+CATALOG = "catalog.db"  # of a directory that has one of its own
+PARENT = "ibbmaster-parent"  # the snapshot that a commit goes on from
+FILE_BYTES = 64 << 20  # in memory; what a small change of rows writes anew at least
+PROPERTIES = {"write.target-file-size-bytes": str(FILE_BYTES), "write.metadata.delete-after-commit.enabled": "true"}
+
+
+class IcebergLake:
+    """Iceberg tables, in a catalog of PyIceberg's configuration, or in a directory with a catalog of its own."""
+
+    def __init__(self, place: Path, named: str | None = None) -> None:
+        """
+        Raises:
+            ConfigurationError: no catalog is called so.
+            StoreError: that catalog cannot be reached.
+        """
+        self._place = place.resolve()
+        self._has_own_catalog = named is None
+        self._catalog = None if named is None else _named_catalog(named)
+
+    def table(self, full_name: str) -> IcebergTarget:
+        """One of them."""
+        return IcebergTarget(
+            self, full_name, self._place / directory_name(full_name) if self._has_own_catalog else None
+        )
+
+    def catalog(self, *, creates: bool = False) -> Catalog | None:
+        """Where the tables are listed; None if there is nothing yet and it is not to be created."""
+        if self._catalog is None and (creates or (self._place / CATALOG).exists()):
+            from pyiceberg.catalog.sql import SqlCatalog
+            from sqlalchemy import URL
+
+            uri = URL.create("sqlite", database=str(self._place / CATALOG)).render_as_string()
+            self._catalog = SqlCatalog("ibbmaster", uri=uri, warehouse=f"file://{self._place}")
+        return self._catalog
+
+    def close(self) -> None:
+        """Close the catalog."""
+        if self._catalog is not None:
+            self._catalog.close()
+
+
+class IcebergTarget:
+    """One Iceberg table, which need not be there yet; in a directory of its own where the catalog is ours."""
+
+    def __init__(self, lake: IcebergLake, full_name: str, directory: Path | None) -> None:
+        self._lake = lake
+        self._name = tuple(parse_table_name(full_name))
+        self._full_name = full_name
+        self._directory = directory
+
+    def committed(self) -> TableState | None:
+        """What the last commit of a run says; None if there is none.
+
+        Raises:
+            StoreError: another program made this table, or it cannot be read.
+        """
+        with self._plain_errors():
+            table = self._table()
+            return None if table is None else self._state(table)
+
+    def expect_own(self) -> None:
+        """See that no other program has changed the rows since the last commit of a run.
+
+        Raises:
+            ForeignChangeError: one has.
+        """
+        with self._plain_errors():
+            table = self._table()
+            if table is None:
+                return
+            state, snapshot = self._state(table), table.current_snapshot()
+            while snapshot is not None:
+                said = {} if snapshot.summary is None else snapshot.summary.additional_properties
+                parent = snapshot.parent_snapshot_id
+                if APPLICATION in said:
+                    if said[PARENT] != str(parent):
+                        raise _foreign(f"snapshot {parent}")
+                    if TableState.of_json(json.loads(said[APPLICATION])) != state:
+                        raise _foreign(f"it was set back to snapshot {snapshot.snapshot_id}")
+                    return
+                if snapshot.summary is None or snapshot.summary.operation.value != "replace":
+                    raise _foreign(f"snapshot {snapshot.snapshot_id}")
+                snapshot = None if parent is None else table.snapshot_by_id(parent)
+
+    def number(self) -> int:
+        """How often a run has written the table."""
+        state = self.committed()
+        return 0 if state is None else state.commit
+
+    def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
+        """Have these rows in the place of all others, and their columns.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        with self._plain_errors():
+            table = self._table()
+            if table is None:
+                change = self._creating(rows.schema)
+                files = []
+            else:
+                change = table.transaction()
+                _have_columns(change, rows.schema)
+                files = [task.file for task in table.scan().plan_files()]
+            _commit(change, state, files, _written(change, rows))
+
+    def append(self, rows: pa.Table, state: TableState) -> None:
+        """Have these rows, too.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        with self._plain_errors():
+            change = self._known_table(rows.schema).transaction()
+            _commit(change, state, [], _written(change, rows.to_reader()))
+
+    def patch(self, keys: Sequence[str], changes: LastChanges, state: TableState) -> bool:
+        """Let the rows with these keys become what changes say; returns whether they were there as changes say.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        import pyarrow as pa
+
+        added = changes.rows.filter(pa.array((changes.outcomes == WHOLE) & ~changes.were_there))
+
+        def changed(rows: pa.Table) -> tuple[Any, pa.Table]:
+            numbers = numbers_of(rows, changes.rows, keys)
+            return numbers, as_changed(rows, numbers, changes)
+
+        is_named = _range_of(changes.rows, keys)
+        return self._rewrite(is_named, changed, changes.were_there, added, state)
+
+    def extend(self, keys: Sequence[str], versions: NewVersions, state: TableState) -> bool:
+        """Add versions of rows, and end those that they replace; returns whether all of these were there.
+
+        Raises:
+            StoreError: the table cannot be written.
+        """
+        import numpy as np
+
+        def changed(rows: pa.Table) -> tuple[Any, pa.Table]:
+            numbers = numbers_of(rows, versions.ended, keys)
+            numbers = np.where(rows["_is_current"].to_numpy(), numbers, NONE)
+            return numbers, as_ended(rows, numbers, versions.ended)
+
+        is_named = _range_of(versions.ended, keys)
+        are_there = np.ones(len(versions.ended), dtype=bool)
+        return self._rewrite(is_named, changed, are_there, versions.rows, state)
+
+    def files(self) -> set[str]:
+        """The names of all files in its directory; none where a catalog of others says where they are."""
+        if self._directory is None:
+            return set()
+        return {str(path.relative_to(self._directory)) for path in self._directory.rglob("*") if path.is_file()}
+
+    def remove_orphans(self, known: set[str]) -> list[str]:
+        """Remove the files that have come since `known` and that no commit names; returns their names."""
+        fresh = self.files() - known
+        if self._directory is None or not fresh:
+            return []
+        with self._plain_errors():
+            table = self._table()
+            named = set() if table is None else {Path(one).name for one in _files_of(table, fresh)}
+        orphans = sorted(name for name in fresh if Path(name).name not in named)
+        for name in orphans:
+            (self._directory / name).unlink()
+        return orphans
+
+    def _rewrite(
+        self,
+        is_named: BooleanExpression,
+        changed: Callable[[pa.Table], tuple[Any, pa.Table]],
+        are_there: Any,
+        added: pa.Table,
+        state: TableState,
+    ) -> bool:
+        """Write files with wanted rows anew, and rows that are new; `changed` says which wanted row each one is.
+
+        Nothing is committed, and the files are removed, where the rows that are there are not `are_there`.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        with self._plain_errors():
+            table = self._known_table(added.schema)
+            change = table.transaction()
+            counts = np.zeros(len(are_there), dtype=np.int64)
+            old: list[DataFile] = []
+            new: list[DataFile] = []
+            waiting = added.slice(0, 0)
+            for task in table.scan(is_named).plan_files() if len(are_there) else ():
+                rows = _rows_of(table, task).select(added.column_names).cast(added.schema)
+                numbers, rows = changed(rows)
+                if (numbers >= 0).any():
+                    counts += np.bincount(numbers[numbers >= 0], minlength=len(counts))
+                    old.append(task.file)
+                    new += _written(change, waiting.to_reader())
+                    waiting = rows
+            if (counts != are_there).any():
+                for file in new:
+                    table.io.delete(file.file_path)
+                return False
+            new += _written(change, pa.concat_tables([waiting, added]).to_reader())
+            _commit(change, state, old, new)
+            return True
+
+    def _state(self, table: Table) -> TableState:
+        try:
+            return TableState.of_json(json.loads(table.properties[APPLICATION]))
+        except (KeyError, ValueError):
+            raise StoreError(f"{self._full_name}: this Iceberg table was not made by `lake maintain`") from None
+
+    def _table(self) -> Table | None:
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+        catalog = self._lake.catalog()
+        if catalog is None:
+            return None
+        try:
+            return catalog.load_table(self._name)
+        except (NoSuchTableError, NoSuchNamespaceError):
+            return None
+        except FileNotFoundError:
+            if self._directory is None or self._directory.exists():
+                raise
+            catalog.drop_table(self._name)  # its directory has been removed
+            return None
+
+    def _known_table(self, schema: pa.Schema) -> Table:
+        """The table, which has these columns.
+
+        Raises:
+            ForeignChangeError: it has others.
+        """
+        table = self._table()
+        assert table is not None
+        if {field.name for field in table.schema().fields} != set(schema.names):
+            raise _foreign("it has other columns")
+        return table
+
+    def _creating(self, schema: pa.Schema) -> Transaction:
+        catalog = self._lake.catalog(creates=True)
+        assert catalog is not None
+        catalog.create_namespace_if_not_exists(self._name[:-1])
+        location = None if self._directory is None else f"file://{self._directory}"
+        return catalog.create_table_transaction(self._name, schema, location, properties=PROPERTIES)
+
+    @contextmanager
+    def _plain_errors(self) -> Iterator[None]:
+        import pyarrow as pa
+        import pyiceberg.exceptions
+
+        try:
+            yield
+        except Exception as error:
+            is_of_library = type(error).__module__ in (pyiceberg.exceptions.__name__, "sqlalchemy.exc")
+            if not is_of_library and not isinstance(error, (pa.ArrowException, OSError, NotImplementedError)):
+                raise
+            if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
+                raise  # it names the place
+            raise StoreError(
+                f"{self._full_name}: {next(iter(str(error).splitlines()), type(error).__name__)}"
+            ) from error
+
+
+def _named_catalog(name: str) -> Catalog:
+    from pyiceberg.catalog import load_catalog
+
+    try:
+        return load_catalog(name)
+    except ValueError:
+        raise ConfigurationError(f"--catalog: the configuration of PyIceberg has no catalog {name[:80]!r}") from None
+    except Exception as error:  # each kind of catalog has errors of its own
+        raise StoreError(f"catalog {name[:80]}: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _foreign(what: str) -> ForeignChangeError:
+    return ForeignChangeError(
+        f"another program has written to it ({what}): drop it from the catalog to have it made anew"
+    )
+
+
+def _have_columns(change: Transaction, schema: pa.Schema) -> None:
+    """Give a table the columns of a schema, in its order; those of the same name and type stay the same columns."""
+    known = {field.name: field.type for field in change.table_metadata.schema().as_arrow()}
+    gone = [name for name in known if name not in schema.names or known[name] != schema.field(name).type]
+    if gone:
+        with change.update_schema(allow_incompatible_changes=True) as update:
+            for name in gone:
+                update.delete_column((name,))
+    if gone or schema.names != list(known):
+        with change.update_schema() as update:
+            update.union_by_name(schema)
+        with change.update_schema() as update:
+            for before, name in zip((None, *schema.names), schema.names, strict=False):
+                update.move_first((name,)) if before is None else update.move_after((name,), (before,))
+
+
+def _commit(change: Transaction, state: TableState, old: Iterable[DataFile], new: Iterable[DataFile]) -> None:
+    """Put files in the place of others, with a state, in one snapshot."""
+    said = json.dumps(state.as_json())
+    new = list(new)
+    snapshot = change.table_metadata.current_snapshot()
+    parent = None if snapshot is None else snapshot.snapshot_id
+    update = change.update_snapshot({APPLICATION: said, PARENT: str(parent)})
+    with update.overwrite() if old else update.fast_append() as files:
+        for file in old:
+            files.delete_data_file(file)
+        for file in new:
+            files.append_data_file(file)
+    change.set_properties({APPLICATION: said})
+    change.commit_transaction()
+
+
+def _written(change: Transaction, rows: pa.RecordBatchReader) -> Iterator[DataFile]:
+    """Write rows as files of a table with the columns that it will have; those of one file at a time are in memory."""
+    from pyiceberg.io.pyarrow import bin_pack_record_batches, pyarrow_to_schema, write_file
+    from pyiceberg.table import WriteTask
+
+    metadata = change.table_metadata
+    schema = pyarrow_to_schema(rows.schema, name_mapping=metadata.schema().name_mapping)
+    number = uuid4()
+    for task_id, batches in enumerate(bin_pack_record_batches(_small_batches(rows), FILE_BYTES)):
+        if any(len(batch) for batch in batches):
+            task = WriteTask(number, task_id, schema, batches)
+            yield from write_file(change._table.io, metadata, iter([task]))  # a staged table has no other way to it
+
+
+def _small_batches(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """Those of which a file has at least one."""
+    for batch in rows:
+        parts = -(-batch.nbytes // FILE_BYTES)
+        size = -(-len(batch) // max(parts, 1))
+        yield from (batch.slice(start, size) for start in range(0, len(batch), size or 1))
+
+
+def _rows_of(table: Table, task: FileScanTask) -> pa.Table:
+    """All rows of a file, with the columns that the table has now."""
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.io.pyarrow import ArrowScan
+
+    return ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table([task])
+
+
+def _range_of(rows: pa.Table, keys: Sequence[str]) -> BooleanExpression:
+    """What is so of each row with one of these keys, by which files are left out that cannot have one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, LessThanOrEqual
+
+    found: BooleanExpression = AlwaysTrue()
+    for key in keys if len(rows) else ():
+        if pa.types.is_integer(rows[key].type) or pa.types.is_string(rows[key].type):
+            bounds = pc.min_max(rows[key]).as_py()
+            found = And(found, GreaterThanOrEqual(key, bounds["min"]), LessThanOrEqual(key, bounds["max"]))
+    return found
+
+
+def _files_of(table: Table, fresh: Iterable[str]) -> Iterator[str]:
+    """The files that a table names; of snapshots whose own list is not among fresh files nothing is fresh."""
+    names = {Path(name).name for name in fresh}
+    yield table.metadata_location
+    yield from (entry.metadata_file for entry in table.metadata.metadata_log)
+    for snapshot in table.snapshots():
+        yield snapshot.manifest_list
+        if Path(snapshot.manifest_list).name in names:
+            for manifest in snapshot.manifests(table.io):
+                yield manifest.manifest_path
+                yield from (entry.data_file.file_path for entry in manifest.fetch_manifest_entry(table.io))

@@ -1,0 +1,80 @@
+"""What a run needs of the place that it keeps tables in: each change of a table is one commit, with its state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ibbmaster.lake.maintain.last_changes import LastChanges
+    from ibbmaster.lake.maintain.state import TableState
+    from ibbmaster.lake.maintain.versions import NewVersions
+
+APPLICATION = "ibbmaster-maintain"
+_PLAIN = re.compile(r"[\w.-]")  # what a name of a directory has as it is
+
+
+def directory_name(table: str) -> str:
+    """What the directory of a table is called: delta-rs takes no per cent signs, so letters are replaced by tildes."""
+    return "".join(
+        letter if _PLAIN.match(letter) else "".join(f"~{byte:02X}" for byte in letter.encode()) for letter in table
+    )
+
+
+class ForeignChangeError(Exception):
+    """Another program has written to a table."""
+
+
+class TargetTable(Protocol):
+    """One table, which need not be there yet.
+
+    All methods raise `StoreError` where the table cannot be read or written.
+    """
+
+    def committed(self) -> TableState | None:
+        """What the last commit of a run says; None if there is none.
+
+        Raises:
+            StoreError: another program made this table.
+        """
+
+    def expect_own(self) -> None:
+        """See that no other program has changed the rows since the last commit of a run.
+
+        Raises:
+            ForeignChangeError: one has.
+        """
+
+    def number(self) -> int:
+        """How often a run has written the table."""
+
+    def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
+        """Have these rows in the place of all others, and their columns."""
+
+    def append(self, rows: pa.Table, state: TableState) -> None:
+        """Have these rows, too."""
+
+    def patch(self, keys: Sequence[str], changes: LastChanges, state: TableState) -> bool:
+        """Let the rows with these keys become what changes say; returns whether they were there as changes say."""
+
+    def extend(self, keys: Sequence[str], versions: NewVersions, state: TableState) -> bool:
+        """Add versions of rows, and end those that they replace; returns whether all of these were there."""
+
+    def files(self) -> set[str]:
+        """The names of all files that a run may leave without a commit."""
+
+    def remove_orphans(self, known: set[str]) -> list[str]:
+        """Remove the files that have come since `known` and that no commit names; returns their names."""
+
+
+class Lake(Protocol):
+    """Where tables are."""
+
+    def table(self, full_name: str) -> TargetTable:
+        """One of them."""
+
+    def close(self) -> None:
+        """Close what is open."""

@@ -1,0 +1,136 @@
+"""What Iceberg tables have besides: catalogs of others, columns by their numbers, files that stay as they are."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sysconfig
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.lake.maintain import iceberg
+from ibbmaster.lake.maintain.job import Maintained, maintain
+from tests.kept_tables import KeptTables
+from tests.lake.maintain.test_job import CREATED, LOG, ROWS, of, verdicts
+from tests.written_log import Item, deleted, inserted, updated, write_log
+
+pytest.importorskip("pyiceberg")
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> KeptTables:
+    return KeptTables("iceberg", tmp_path / "lake")
+
+
+@pytest.fixture
+def run(tmp_path: Path, kept):
+    def go(*items: Item, **options) -> Maintained:
+        shutil.rmtree(tmp_path / "log", ignore_errors=True)
+        write_log(tmp_path / "log", *items)
+        return maintain(str(tmp_path / "log"), kept.target, **options)
+
+    return go
+
+
+def test_a_catalog_of_the_configuration_gets_the_tables(kept, tmp_path) -> None:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    ours = f"sqlite:///{tmp_path}/ours.db"
+    settings = {"TYPE": "sql", "URI": ours, "WAREHOUSE": f"file://{tmp_path}/warehouse"}
+    environment = os.environ | {f"PYICEBERG_CATALOG__OURS__{name}": value for name, value in settings.items()}
+
+    def run(*items: Item) -> str:
+        shutil.rmtree(tmp_path / "log", ignore_errors=True)
+        write_log(tmp_path / "log", *items)
+        program = [Path(sysconfig.get_path("scripts")) / "ibbmaster", "lake", "maintain", tmp_path / "log"]
+        options = ["--to", kept.target, "--catalog", "ours"]
+        done = subprocess.run([*program, *options], env=environment, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
+    assert run(*LOG) == f"d.t: exact at 0-1-{len(LOG)}\n"
+    with closing(SqlCatalog("ours", uri=ours)) as catalog:
+        rows = catalog.load_table(("d", "t")).scan().to_arrow().to_pylist()
+        assert {row["id"]: row["a"] for row in rows} == ROWS
+        catalog.create_table(("d", "u"), catalog.load_table(("d", "t")).schema(), f"file://{tmp_path}/u")
+    assert sorted(path.name for path in kept.place.iterdir()) == [
+        "_ibbmaster-maintain.json",
+        "_ibbmaster-schema.cache",
+    ]
+    refused = run(*LOG, "CREATE TABLE u LIKE t")
+    assert refused == "ibbmaster: d.u: this Iceberg table was not made by `lake maintain`\n"
+    with pytest.raises(ConfigurationError, match="made with --to iceberg in catalog ours, not iceberg"):
+        maintain(str(tmp_path / "log"), kept.target)
+
+
+def test_a_catalog_that_is_not_configured_and_a_target_of_another_kind_are_refused(run, kept, tmp_path) -> None:
+    with pytest.raises(ConfigurationError, match="the configuration of PyIceberg has no catalog 'thiers'"):
+        run(*LOG, catalog="thiers")
+    run(*LOG)
+    with pytest.raises(ConfigurationError, match="made with --to iceberg, not delta"):
+        maintain(str(tmp_path / "log"), f"delta://{kept.place}")
+    with pytest.raises(ConfigurationError, match="--catalog is for iceberg:// alone"):
+        maintain(str(tmp_path / "log"), f"delta://{tmp_path / 'other'}", catalog="ours")
+    with pytest.raises(ConfigurationError, match=r"no # or \? may be in their path"):
+        maintain(str(tmp_path / "log"), f"iceberg://{tmp_path}/a#b")
+
+
+def test_names_of_tables_and_columns_may_have_any_letters(run, kept) -> None:
+    columns = {"a.b": "int", "ü `": "varchar(9)", "id": "int"}
+    table = of("t,1 ü")
+    run("CREATE TABLE `t,1 ü` (id INT PRIMARY KEY, a INT)", [inserted(table, [1, 1])])
+    done = run(
+        "CREATE TABLE `t,1 ü` (id INT PRIMARY KEY, a INT)",
+        [inserted(table, [1, 1])],
+        "ALTER TABLE `t,1 ü` RENAME COLUMN a TO `a.b`, ADD `ü ``` VARCHAR(9)",
+    )
+    assert verdicts(done) == {"d.t,1 ü": "exact at 0-1-3"}
+    assert kept.read("d.t,1 ü").to_pylist() == [{"id": 1, "a.b": 1, "ü `": None}]
+    assert set(columns) == set(kept.read("d.t,1 ü").column_names)
+
+
+@pytest.mark.parametrize("kind", ["current", "history"])
+def test_files_without_a_changed_row_stay_as_they_are(run, kept, monkeypatch, kind) -> None:
+    monkeypatch.setattr(iceberg, "FILE_BYTES", 1000)
+    steps = [CREATED, [inserted(of(), *([number, 0] for number in range(1000)))]]
+    run(*steps, kind=kind)
+    files = kept.data_files()
+    assert len(files) > 5
+    run(*steps, [updated(of(), ([500, 0], [500, 1])), inserted(of(), [2000, 0])], kind=kind)
+    assert len(files - kept.data_files()) == 1
+    assert len(kept.read()) == {"current": 1001, "history": 1002}[kind]
+
+
+def test_a_table_that_was_set_back_is_left_alone_and_said_so(run, kept) -> None:
+    run(*LOG[:2])
+    with kept.iceberg() as table:
+        first = table.current_snapshot().snapshot_id
+    run(*LOG[:3])
+    with kept.iceberg() as table:
+        table.manage_snapshots().set_current_snapshot(first).commit()
+    assert f"it was set back to snapshot {first}" in run(*LOG).tables["d.t"].verdict
+    assert kept.rows() == [(1, 10), (2, 20), (3, 30)]
+
+
+def test_random_changes_of_tables_in_many_files_are_all_there(run, kept, monkeypatch) -> None:
+    monkeypatch.setattr(iceberg, "FILE_BYTES", 400)
+    rows: dict[int, int] = {}
+    steps: list[Item] = [CREATED]
+    for _ in range(12):
+        for _ in range(4):
+            fresh = [key for key in {random.randrange(60) for _ in range(6)} if key not in rows]
+            if fresh:
+                steps.append([inserted(of(), *([key, 0] for key in fresh))])
+                rows |= dict.fromkeys(fresh, 0)
+            key = random.choice(sorted(rows))
+            steps.append([updated(of(), ([key, rows[key]], [key, rows[key] + 1]))])
+            rows[key] += 1
+            key = random.choice(sorted(rows))
+            steps.append([deleted(of(), [key, rows.pop(key)])])
+        assert verdicts(run(*steps)) == {"d.t": f"exact at 0-1-{len(steps)}"}
+        assert kept.rows() == sorted(rows.items())
+    kept.expect_commits(["any"] * 12)
