@@ -11,7 +11,7 @@ import pytest
 from ibbmaster.kernel import cache as caching
 from ibbmaster.kernel.cache import ENVIRONMENT, READY_FILE, KernelCache, KernelSet, find_directory, source_files
 from ibbmaster.kernel.compiling import compile_elsewhere
-from ibbmaster.kernel.parts import Part
+from ibbmaster.kernel.parts import KernelPart
 
 PACKAGE = Path(caching.__file__).parents[1]
 KEY = "from ibbmaster.kernel.cache import cache_key; print(cache_key())"
@@ -19,7 +19,7 @@ KEY = "from ibbmaster.kernel.cache import cache_key; print(cache_key())"
 
 def test_a_set_is_there_once_it_was_compiled(filled):
     assert filled.has([KernelSet.VERIFY])
-    assert filled.parts() == {Part.CHECK}
+    assert filled.parts() == {KernelPart.CHECK}
     assert not filled.has([KernelSet.VERIFY, KernelSet.SERVE])
 
 
@@ -55,7 +55,7 @@ def test_every_module_that_kernels_import_is_a_source_of_theirs(said_by):
     program = (
         "import sys, importlib, ibbmaster.kernel.emitting; from ibbmaster.kernel.parts import KERNELS; "
         "modules = {module for part in KERNELS.values() for module in part.values()}; "
-        "[importlib.import_module(f'ibbmaster.kernel.{module}') for module in modules]; "
+        "[importlib.import_module(module) for module in modules]; "
         "print(*(module.__file__ for name, module in sys.modules.items() if name.startswith('ibbmaster')))"
     )
     imported = {Path(name) for name in said_by(program).split()}

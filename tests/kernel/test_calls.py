@@ -14,6 +14,6 @@ def test_callers_are_told_of_every_kernel_and_of_all_it_takes():
     modules = {name: module for part in KERNELS.values() for name, module in part.items()}
     assert set(told) == set(modules)
     for name, function in told.items():
-        kernel = getattr(importlib.import_module(f"ibbmaster.kernel.{modules[name]}"), name)
+        kernel = getattr(importlib.import_module(modules[name]), name)
         taken = list(inspect.signature(kernel.py_func).parameters)
         assert list(inspect.signature(function).parameters) == ["self", *taken], name

@@ -5,10 +5,10 @@ from __future__ import annotations
 EMIT = """
 import re, sys
 from numba.core.dispatcher import Dispatcher
-from ibbmaster.kernel.emitting import Emitter
-from ibbmaster.kernel.parts import Part
+from ibbmaster.kernel.emitting import KernelEmitter
+from ibbmaster.kernel.parts import KernelPart
 import llvmlite.binding as llvm
-code = Emitter().emit(Part.CHECK)
+code = KernelEmitter().emit(KernelPart.CHECK)
 for name, module in list(sys.modules.items()):
     if name.startswith("ibbmaster.kernel."):
         for value in vars(module).values():

@@ -11,13 +11,13 @@ import pytest
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.entries import Entries, KernelError
 from ibbmaster.kernel.fields import Checking, ChunkColumn, Field, Status
-from ibbmaster.kernel.parts import KERNELS, Part
+from ibbmaster.kernel.parts import KERNELS, KernelPart
 
 
 @pytest.fixture(scope="module")
 def checks(filled):
     entries = Entries()
-    entries.add(filled.read(Part.CHECK), KERNELS[Part.CHECK])
+    entries.add(filled.read(KernelPart.CHECK), KERNELS[KernelPart.CHECK])
     return entries
 
 
@@ -86,4 +86,4 @@ def test_arrays_in_a_tuple_are_not_kept_and_new_ones_in_their_place_are_seen(che
 
 def test_code_without_a_kernel_is_refused(filled):
     with pytest.raises(KernelError, match="index_chunks is not in the object file"):
-        Entries().add(filled.read(Part.CHECK), KERNELS[Part.PAGES])
+        Entries().add(filled.read(KernelPart.CHECK), KERNELS[KernelPart.PAGES])

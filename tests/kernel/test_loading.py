@@ -13,7 +13,7 @@ import pytest
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key
 from ibbmaster.kernel.compiling import CompilationError, EndingError
-from ibbmaster.kernel.parts import PARTS, Part
+from ibbmaster.kernel.parts import PARTS, KernelPart
 
 PROGRAM = """
 import logging
@@ -72,14 +72,14 @@ def test_each_part_is_ready_as_soon_as_it_is_compiled(fresh, tmp_path, filled, m
     """Others of the same set may take long."""
     cache = KernelCache(tmp_path / "cache" / filled.path.name)
     monkeypatch.setenv(ENVIRONMENT, str(cache.path.parent))
-    monkeypatch.setitem(PARTS, KernelSet.SERVE, (Part.CHECK, Part.CONVERT))
+    monkeypatch.setitem(PARTS, KernelSet.SERVE, (KernelPart.CHECK, KernelPart.CONVERT))
     seen = []
 
     def compile_elsewhere(cache, parts, *, on_part, **options):
-        assert list(parts) == [Part.CHECK, Part.CONVERT]
-        cache.keep(Part.CHECK, filled.read(Part.CHECK))
-        on_part(Part.CHECK)
-        seen.append((loading.kernels(Part.CHECK) is not None, loading.kernels(KernelSet.SERVE)))
+        assert list(parts) == [KernelPart.CHECK, KernelPart.CONVERT]
+        cache.keep(KernelPart.CHECK, filled.read(KernelPart.CHECK))
+        on_part(KernelPart.CHECK)
+        seen.append((loading.kernels(KernelPart.CHECK) is not None, loading.kernels(KernelSet.SERVE)))
         raise EndingError("over")
 
     monkeypatch.setattr(loading, "compile_elsewhere", compile_elsewhere)
@@ -107,7 +107,7 @@ def planted(filled, tmp_path):
     """A cache in which somebody has put code, listed as it must be, that ends the process when it is loaded."""
     spoiled = KernelCache(tmp_path / "cache" / filled.path.name)
     shutil.copytree(filled.path, spoiled.path)
-    spoiled.keep(Part.CHECK, b"no object file")
+    spoiled.keep(KernelPart.CHECK, b"no object file")
     return spoiled
 
 

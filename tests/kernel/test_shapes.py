@@ -6,16 +6,16 @@ import pytest
 
 from ibbmaster.kernel.fields import Framing
 from ibbmaster.kernel.parts import KERNELS
-from ibbmaster.kernel.shapes import ArrayShape, TupleShape, results_of, shapes_of, words_of
+from ibbmaster.kernel.shapes import FieldShape, ItemShape, results_of, shapes_of, words_of
 
 
 def test_what_is_said_of_a_kernel_is_read():
     pages, count, framing = shapes_of("frame_table")
-    assert pages == ArrayShape("uint8", 1)
+    assert pages == ItemShape("uint8", 1)
     assert count is None
-    assert isinstance(framing, TupleShape)
+    assert isinstance(framing, FieldShape)
     assert framing.kind is Framing
-    assert dict(zip(Framing._fields, framing.fields, strict=True))["table"] == ArrayShape("int32", 2)
+    assert dict(zip(Framing._fields, framing.fields, strict=True))["table"] == ItemShape("int32", 2)
 
 
 def test_a_number_is_a_word_and_an_array_one_more_than_it_has_dimensions():

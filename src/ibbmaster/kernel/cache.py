@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import TextIO
 
 from ibbmaster import user_cache
+from ibbmaster.kernel.parts import KernelPart, parts_of
 from ibbmaster.kernel.parts import KernelSet as KernelSet
-from ibbmaster.kernel.parts import Part, parts_of
 
 ENVIRONMENT = "IBBMASTER_KERNEL_CACHE"  # the cache directory
 SOURCES = (  # all that kernels import; their values are compiled in
@@ -116,14 +116,14 @@ class KernelCache:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def has(self, sets: Iterable[KernelSet | Part]) -> bool:
+    def has(self, sets: Iterable[KernelSet | KernelPart]) -> bool:
         """Whether all kernels of these sets are there, and whole, and no other user can have put them there."""
         try:
             return self.distrust() is None and all(self._code(part) is not None for part in parts_of(sets))
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
-    def read(self, part: Part) -> bytes | None:
+    def read(self, part: KernelPart) -> bytes | None:
         """The object file of a part; None if it is not there, or not whole, or another user can have put it there."""
         try:
             return self._code(part) if self.distrust() is None else None
@@ -169,11 +169,11 @@ class KernelCache:
             if path.name != LOCK_FILE:
                 path.unlink(missing_ok=True)
 
-    def parts(self) -> set[Part]:
+    def parts(self) -> set[KernelPart]:
         """The parts that are there, and whole."""
-        return {part for part in Part if self.has([part])}
+        return {part for part in KernelPart if self.has([part])}
 
-    def keep(self, part: Part, code: bytes) -> None:
+    def keep(self, part: KernelPart, code: bytes) -> None:
         """Add a part; under the lock."""
         hashes = {one: self._listed()[one] for one in self.parts()}
         self._write(file_of(part), code)
@@ -188,12 +188,12 @@ class KernelCache:
     def _listed(self) -> dict[str, str]:
         return json.loads((self.path / READY_FILE).read_bytes())  # type: ignore[no-any-return]
 
-    def _code(self, part: Part) -> bytes | None:
+    def _code(self, part: KernelPart) -> bytes | None:
         code = (self.path / file_of(part)).read_bytes()
         return code if hashlib.sha256(code).hexdigest() == self._listed()[part] else None
 
 
-def file_of(part: Part) -> str:
+def file_of(part: KernelPart) -> str:
     """The name of the object file of a part."""
     return f"{part}.o"
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ibbmaster.kernel.cache import KernelCache, cache_key
-from ibbmaster.kernel.parts import KERNELS, KernelSet, Part, parts_of
+from ibbmaster.kernel.parts import KERNELS, KernelPart, KernelSet, parts_of
 from ibbmaster.user_cache import WRITABLE_BY_OTHERS
 
 NICENESS = 10  # a tenth of what others get of a busy core: it has to end some time
@@ -42,7 +42,7 @@ class CompilationBusyError(CompilationError):
     """Another process compiles the same, and has not ended in the time to wait."""
 
 
-class NumbaMissingError(CompilationError):
+class CompilerMissingError(CompilationError):
     """Numba is not installed."""
 
     def __init__(self) -> None:
@@ -55,13 +55,13 @@ class EndingError(CompilationError):
 
 def compile_elsewhere(
     cache: KernelCache,
-    sets: Iterable[KernelSet | Part],
+    sets: Iterable[KernelSet | KernelPart],
     *,
     is_nice: bool = False,
     wait_s: float | None = None,
     on_wait: Callable[[], object] = lambda: None,
     progress: Callable[[int, int], object] = lambda done, total: None,
-    on_part: Callable[[Part], object] = lambda part: None,
+    on_part: Callable[[KernelPart], object] = lambda part: None,
     on_cost: Callable[[str, float], object] = lambda name, seconds: None,
 ) -> None:
     """Have kernels compiled into a cache by another process, and wait for it.
@@ -85,7 +85,7 @@ def compile_elsewhere(
                     done, total = map(int, line.removeprefix(DONE).split())
                     progress(done, total)
                 elif line.startswith(READY):
-                    on_part(Part(line.removeprefix(READY).rstrip()))
+                    on_part(KernelPart(line.removeprefix(READY).rstrip()))
                 elif line.startswith(TOOK):
                     seconds, _, name = line.removeprefix(TOOK).rstrip().partition(" ")
                     on_cost(name, float(seconds))
@@ -101,7 +101,7 @@ def compile_elsewhere(
         if process.returncode == IS_BUSY:
             raise CompilationBusyError(said)
         if process.returncode == IS_WITHOUT_NUMBA:
-            raise NumbaMissingError
+            raise CompilerMissingError
         raise CompilationError(f"the compiling process ended with {process.returncode}: {said or 'it said nothing'}")
 
 
@@ -146,7 +146,7 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 def compile_here(
     cache: KernelCache,
-    sets: Iterable[KernelSet | Part],
+    sets: Iterable[KernelSet | KernelPart],
     say: Callable[[str], object],
     *,
     wait_s: float | None = None,
@@ -167,26 +167,26 @@ def compile_here(
         try:
             importlib.import_module("numba")
         except ImportError as error:
-            raise NumbaMissingError from error
-        from ibbmaster.kernel.emitting import Emitter
+            raise CompilerMissingError from error
+        from ibbmaster.kernel.emitting import KernelEmitter
 
         done, total = 0, sum(len(KERNELS[part]) + 1 for part in missing)
 
-        def heard(part: Part, name: str, seconds: float) -> None:
+        def heard(part: KernelPart, name: str, seconds: float) -> None:
             nonlocal done
             done += 1
             say(f"{TOOK}{seconds:.3f} {part}, {name}")
             say(f"{DONE}{done} {total}")
 
         say(f"{DONE}{done} {total}")
-        emitter = Emitter()
+        emitter = KernelEmitter()
         for part in missing:
             cache.keep(part, emitter.emit(part, functools.partial(heard, part)))
             say(f"{READY}{part}")
 
 
-def _wanted(text: str) -> KernelSet | Part:
-    return Part(text) if text in list(Part) else KernelSet(text)
+def _wanted(text: str) -> KernelSet | KernelPart:
+    return KernelPart(text) if text in list(KernelPart) else KernelSet(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -208,7 +208,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         compile_here(KernelCache(args.directory), args.wanted, say, wait_s=args.wait)
-    except NumbaMissingError:
+    except CompilerMissingError:
         return IS_WITHOUT_NUMBA
     except TimeoutError as error:
         print(error)

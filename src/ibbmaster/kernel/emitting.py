@@ -23,8 +23,8 @@ from numba.np.arrayobj import populate_array
 
 from ibbmaster.kernel.cpu import target
 from ibbmaster.kernel.entries import ENTRY
-from ibbmaster.kernel.parts import KERNELS, Part
-from ibbmaster.kernel.shapes import ArrayShape, Shape, TupleShape, shapes_of
+from ibbmaster.kernel.parts import KERNELS, KernelPart
+from ibbmaster.kernel.shapes import FieldShape, ItemShape, Shape, shapes_of
 
 Heard = Callable[[str, float], object]  # what was done, and how many seconds of a CPU it took
 LINKING = "machine code"
@@ -58,8 +58,8 @@ class _Codegen(codegen.AOTCPUCodegen):
         """No kernel looks at Python's objects."""
 
 
-class Emitter:
-    """Compiles kernels; whoever makes one can call no function that Numba compiles in this process any more."""
+class KernelEmitter:
+    """Compiles kernels; in this process no function that Numba compiles can be called after that."""
 
     def __init__(self) -> None:
         gc.disable()  # a third of the time: nothing of what the compiler makes is garbage until it ends
@@ -67,7 +67,7 @@ class Emitter:
         self._context._internal_codegen = _Codegen(__name__)
         self._context.create_cpython_wrapper = self._context.create_cfunc_wrapper = lambda *_, **__: None
 
-    def emit(self, part: Part, heard: Heard = lambda name, seconds: None) -> bytes:
+    def emit(self, part: KernelPart, heard: Heard = lambda name, seconds: None) -> bytes:
         """The object file of a part."""
         with global_compiler_lock:
             library = self._context.codegen().create_library(f"{ENTRY}{part}")
@@ -83,7 +83,7 @@ class Emitter:
             return code
 
     def _add(self, library: Any, kernel: str, module: str) -> None:
-        dispatcher = getattr(importlib.import_module(f"ibbmaster.kernel.{module}"), kernel)
+        dispatcher = getattr(importlib.import_module(module), kernel)
         taken = tuple(_type_of(shape) for shape in shapes_of(kernel))
         dispatcher.compile(taken)
         compiled = dispatcher.overloads[taken]
@@ -111,9 +111,9 @@ class Emitter:
 
 
 def _type_of(shape: Shape) -> Any:
-    if isinstance(shape, ArrayShape):
+    if isinstance(shape, ItemShape):
         return types.Array(getattr(types, shape.item), shape.dimensions, "C")
-    if isinstance(shape, TupleShape):
+    if isinstance(shape, FieldShape):
         kinds = [_type_of(field) for field in shape.fields]
         return types.BaseTuple.from_types(kinds, shape.kind)
     return types.int64

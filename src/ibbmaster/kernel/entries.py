@@ -11,7 +11,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
-from ibbmaster.kernel.shapes import ArrayShape, Shape, TupleShape, results_of, shapes_of, words_of
+from ibbmaster.kernel.shapes import FieldShape, ItemShape, Shape, results_of, shapes_of, words_of
 
 ENTRY = "ibbmaster_"  # begins the name of each
 _ENTRY_KIND = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)  # called without the lock
@@ -79,9 +79,9 @@ def _function(kernel: str, address: int) -> Callable[..., Any]:
 
 
 def _put_of(shape: Shape) -> Put:
-    if isinstance(shape, ArrayShape):
+    if isinstance(shape, ItemShape):
         return _put_array(np.dtype(shape.item), shape.dimensions)
-    if isinstance(shape, TupleShape):
+    if isinstance(shape, FieldShape):
         return _put_tuple([_put_of(field) for field in shape.fields], holds_numbers=None in shape.fields)
     return list.append
 

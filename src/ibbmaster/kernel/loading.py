@@ -24,12 +24,12 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.compiling import (
     CompilationBusyError,
     CompilationError,
+    CompilerMissingError,
     EndingError,
-    NumbaMissingError,
     compile_elsewhere,
     end_all,
 )
-from ibbmaster.kernel.parts import KERNELS, KernelSet, Part, parts_of
+from ibbmaster.kernel.parts import KERNELS, KernelPart, KernelSet, parts_of
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:
@@ -49,18 +49,18 @@ Heard = Callable[[int, int], object]  # steps of compiling that are done, of how
 
 _lock = threading.Lock()
 _entries: Entries | None = None
-_loaded: set[Part] = set()
+_loaded: set[KernelPart] = set()
 _has_failed = False
-_loaders: dict[frozenset[Part], threading.Thread] = {}  # that have not ended, by what they load
+_loaders: dict[frozenset[KernelPart], threading.Thread] = {}  # that have not ended, by what they load
 
 
-def kernels(*wanted: KernelSet | Part) -> Kernels | None:
+def kernels(*wanted: KernelSet | KernelPart) -> Kernels | None:
     """The kernels, if these are ready, or all; None until `load` or `load_in_background` has made them so."""
     return cast(Kernels, _entries) if _loaded.issuperset(parts_of(wanted or KernelSet)) else None
 
 
 def load(
-    *wanted: KernelSet | Part, progress: Heard = lambda done, total: None, is_nice: bool = False
+    *wanted: KernelSet | KernelPart, progress: Heard = lambda done, total: None, is_nice: bool = False
 ) -> Kernels | None:
     """Load some kernels now, or all; another process compiles them first if need be. None if they are unavailable."""
     global _has_failed
@@ -166,7 +166,7 @@ def fill_cache(
     try:
         cache = KernelCache(directory / cache_key())
     except ImportError as error:
-        raise NumbaMissingError from error
+        raise CompilerMissingError from error
     if (doubt := cache.distrust()) is not None:
         raise CompilationError(_untrusted(doubt))
     if cache.has(sets):
@@ -183,7 +183,7 @@ def fill_cache(
     return directory, False
 
 
-def _load(parts: Collection[Part], progress: Heard, is_nice: bool) -> bool:
+def _load(parts: Collection[KernelPart], progress: Heard, is_nice: bool) -> bool:
     """Load parts, each as soon as it is there; whether that went."""
     if is_switched_off():
         return False
@@ -199,7 +199,7 @@ def _load(parts: Collection[Part], progress: Heard, is_nice: bool) -> bool:
             return True
     except EndingError:
         pass
-    except (ImportError, NumbaMissingError):
+    except (ImportError, CompilerMissingError):
         log.info("Numba is not installed: pip install 'ibbmaster[fast]' streams several times as fast")
     except CompilationError as error:
         log.warning("the fast kernels cannot be compiled here; going on without them: %s", error)
@@ -208,7 +208,7 @@ def _load(parts: Collection[Part], progress: Heard, is_nice: bool) -> bool:
     return False
 
 
-def _load_from(cache: KernelCache, parts: Collection[Part], progress: Heard, is_nice: bool) -> None:
+def _load_from(cache: KernelCache, parts: Collection[KernelPart], progress: Heard, is_nice: bool) -> None:
     """Who has work to do does not wait without end for a process that lets others go first."""
 
     def say() -> None:
@@ -226,7 +226,7 @@ def _load_from(cache: KernelCache, parts: Collection[Part], progress: Heard, is_
             raise CompilationError(cache.distrust() or f"what was compiled is not in {cache.path}")
 
 
-def _take(cache: KernelCache, part: Part) -> bool:
+def _take(cache: KernelCache, part: KernelPart) -> bool:
     """Have the kernels of a part; False if they are not in the cache."""
     global _entries
     with _lock:
@@ -243,7 +243,7 @@ def _take(cache: KernelCache, part: Part) -> bool:
 
 
 @contextlib.contextmanager
-def _cache_for(parts: Collection[Part]) -> Iterator[KernelCache]:
+def _cache_for(parts: Collection[KernelPart]) -> Iterator[KernelCache]:
     """The user's cache if no other user can write it and it has these kernels or can be written, else one for now."""
     directory, doubt = find_directory(), None
     if directory is not None:

@@ -18,7 +18,7 @@ class KernelSet(StrEnum):
     SELECT = "select"  # rows become answers
 
 
-class Part(StrEnum):
+class KernelPart(StrEnum):
     """Kernels that are compiled and kept together, as one object file."""
 
     PAGES = "pages"
@@ -34,54 +34,57 @@ class Part(StrEnum):
     FOLD = "fold"
 
 
-PARTS: dict[KernelSet, tuple[Part, ...]] = {  # in the order in which they are needed
-    KernelSet.SERVE: (Part.PAGES, Part.FILES, Part.CHANGES),
-    KernelSet.IMPORT: (Part.CONVERT,),
-    KernelSet.EXPORT: (Part.COLLECT, Part.PLACE),
-    KernelSet.VERIFY: (Part.CHECK,),
-    KernelSet.READ: (Part.COLLECT, Part.COLUMNS),
-    KernelSet.PRINT: (Part.COLLECT, Part.COLUMNS, Part.LINES),
-    KernelSet.SELECT: (Part.ANSWERS, Part.COLLECT, Part.FOLD),
+PARTS: dict[KernelSet, tuple[KernelPart, ...]] = {  # in the order in which they are needed
+    KernelSet.SERVE: (KernelPart.PAGES, KernelPart.FILES, KernelPart.CHANGES),
+    KernelSet.IMPORT: (KernelPart.CONVERT,),
+    KernelSet.EXPORT: (KernelPart.COLLECT, KernelPart.PLACE),
+    KernelSet.VERIFY: (KernelPart.CHECK,),
+    KernelSet.READ: (KernelPart.COLLECT, KernelPart.COLUMNS),
+    KernelSet.PRINT: (KernelPart.COLLECT, KernelPart.COLUMNS, KernelPart.LINES),
+    KernelSet.SELECT: (KernelPart.ANSWERS, KernelPart.COLLECT, KernelPart.FOLD),
 }
-KERNELS: dict[Part, dict[str, str]] = {  # the module of each
-    Part.PAGES: {
-        "index_chunks": "scan",
-        "frame_table": "groups",
-        "skip_table": "groups",
-        "frame_node": "groups",
-        "frame_bytes": "framing",
-        "renumber": "framing",
-        "pump": "pump",
-        "pump_nodes": "pump",
-        "find_nodes": "node_search",
+KERNELS: dict[KernelPart, dict[str, str]] = {  # the module of each
+    KernelPart.PAGES: {
+        "index_chunks": "ibbmaster.kernel.scan",
+        "frame_table": "ibbmaster.kernel.groups",
+        "skip_table": "ibbmaster.kernel.groups",
+        "frame_node": "ibbmaster.kernel.groups",
+        "frame_bytes": "ibbmaster.kernel.framing",
+        "renumber": "ibbmaster.kernel.framing",
+        "pump": "ibbmaster.kernel.pump",
+        "pump_nodes": "ibbmaster.kernel.pump",
+        "find_nodes": "ibbmaster.kernel.node_search",
     },
-    Part.FILES: {"frame_classic": "classic_framing", "pump_classic": "classic_pump"},
-    Part.CHANGES: {"change_packets": "changing", "leave_out": "leaving_out"},
-    Part.CONVERT: {"convert_groups": "converting"},
-    Part.CHECK: {"check_table": "checking"},
-    Part.COLLECT: {
-        "collect_table": "collecting",
-        "collect_classic_groups": "classic_groups",
-        "index_events": "collecting",
-        "gtid_texts": "columns",
-        "find_open": "rows",
+    KernelPart.FILES: {
+        "frame_classic": "ibbmaster.kernel.classic_framing",
+        "pump_classic": "ibbmaster.kernel.classic_pump",
     },
-    Part.PLACE: {"place_groups": "placing"},
-    Part.COLUMNS: {
-        "header_columns": "columns",
-        "copy_strings": "columns",
-        "write_texts": "texts",
-        "decode_rows": "rows",
+    KernelPart.CHANGES: {"change_packets": "ibbmaster.kernel.changing", "leave_out": "ibbmaster.kernel.leaving_out"},
+    KernelPart.CONVERT: {"convert_groups": "ibbmaster.kernel.converting"},
+    KernelPart.CHECK: {"check_table": "ibbmaster.kernel.checking"},
+    KernelPart.COLLECT: {
+        "collect_table": "ibbmaster.kernel.collecting",
+        "collect_classic_groups": "ibbmaster.kernel.classic_groups",
+        "index_events": "ibbmaster.kernel.collecting",
+        "gtid_texts": "ibbmaster.kernel.columns",
+        "find_open": "ibbmaster.kernel.rows",
     },
-    Part.LINES: {"write_heads": "lines", "write_lines": "lines"},
-    Part.ANSWERS: {"write_rows": "row_values", "locate_values": "row_values"},
-    Part.FOLD: {"collect_changes": "row_changes"},
+    KernelPart.PLACE: {"place_groups": "ibbmaster.kernel.placing"},
+    KernelPart.COLUMNS: {
+        "header_columns": "ibbmaster.kernel.columns",
+        "copy_strings": "ibbmaster.kernel.columns",
+        "write_texts": "ibbmaster.kernel.texts",
+        "decode_rows": "ibbmaster.kernel.rows",
+    },
+    KernelPart.LINES: {"write_heads": "ibbmaster.kernel.lines", "write_lines": "ibbmaster.kernel.lines"},
+    KernelPart.ANSWERS: {"write_rows": "ibbmaster.kernel.row_values", "locate_values": "ibbmaster.kernel.row_values"},
+    KernelPart.FOLD: {"collect_changes": "ibbmaster.kernel.row_changes"},
 }
 
 
-def parts_of(sets: Iterable[KernelSet | Part]) -> list[Part]:
+def parts_of(sets: Iterable[KernelSet | KernelPart]) -> list[KernelPart]:
     """What some sets consist of, each part once, in the order in which they are needed."""
-    found: dict[Part, None] = {}
+    found: dict[KernelPart, None] = {}
     for one in sets:
-        found.update(dict.fromkeys((one,) if isinstance(one, Part) else PARTS[one]))
+        found.update(dict.fromkeys((one,) if isinstance(one, KernelPart) else PARTS[one]))
     return list(found)

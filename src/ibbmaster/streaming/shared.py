@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.kernel.parts import Part
+from ibbmaster.kernel.parts import KernelPart
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_paged, changes_of, files_end_of, files_of
 from ibbmaster.player.repeated_log import RepeatedFiles
 from ibbmaster.position import LogPosition
@@ -66,14 +66,14 @@ class SharedBlocks:
         return maker, self._cache
 
 
-def _parts_for(groups: EventGroups, files: FramedEventGroups, session: DumpSession) -> Iterator[Part]:
+def _parts_for(groups: EventGroups, files: FramedEventGroups, session: DumpSession) -> Iterator[KernelPart]:
     """The kernels that make blocks of these groups."""
-    yield Part.PAGES
+    yield KernelPart.PAGES
     stored = files.groups.recorded_files if isinstance(files, RepeatedFiles) else files
     if stored is None or not are_paged(stored):
-        yield Part.FILES
+        yield KernelPart.FILES
     if session.makes_events or changes_of(groups):
-        yield Part.CHANGES
+        yield KernelPart.CHANGES
 
 
 def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_events: bool) -> BlockMaker | None:
