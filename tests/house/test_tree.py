@@ -97,7 +97,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "stages/test_filtering.py": (*("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),),
     "stages/test_engine.py": ("stages/span.py", "stages/stage.py"),
     "stages/test_renaming.py": ("stages/name_map.py",),
-    "api/test_serving_options.py": ("api/option.py",),
+    "api/test_serving_options.py": ("option.py",),
     # A session is one state: where it is, and what it can name there.
     "server/test_dumping.py": ("server/dump_opening.py",),
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server
