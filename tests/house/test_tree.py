@@ -33,8 +33,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "kernel/test_compiling.py": (
         *("kernel/checking.py", "kernel/collecting.py", "kernel/columns.py", "kernel/fields.py", "kernel/framing.py"),
-        *("kernel/group_begin.py", "kernel/memory.py", "kernel/numba_cache.py", "kernel/pump.py"),
-        *("kernel/rows.py", "kernel/warm.py"),
+        *("kernel/group_begin.py", "kernel/jit.py", "kernel/memory.py", "kernel/pump.py"),
+        "kernel/rows.py",
     ),
     "fold/test_fast_folding.py": ("kernel/row_changes.py",),
     "printing/test_fast_lines.py": (
