@@ -50,6 +50,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "kernel/test_classic_framing.py": ("kernel/classic_groups.py", "kernel/classic_pump.py"),
     "ibb/test_scan.py": ("kernel/scan.py",),
     "classic/test_page_groups.py": ("kernel/placing.py",),
+    "classic/test_verifying.py": ("classic/group_checks.py", "kernel/classic_checking.py"),
     "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/continuing.py", "classic/following.py", "classic/stored_file.py"),

@@ -74,6 +74,9 @@ class Kernels(Protocol):
     def convert_groups(
         self, source: Bytes, end: int, numbers: Numbers, pairs: NumberRows, roles: Roles, scratch: Bytes, pages: Bytes
     ) -> None: ...
+    def check_classic_groups(
+        self, source: Bytes, end: int, numbers: Numbers, roles: Roles, pairs: NumberRows, state: Numbers
+    ) -> None: ...
     def place_groups(
         self, data: Bytes, groups: NumberRows, first: int, count: int, numbers: Numbers, roles: Roles, out: Bytes
     ) -> int: ...

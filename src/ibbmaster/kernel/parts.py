@@ -12,7 +12,7 @@ class KernelSet(StrEnum):
     SERVE = "serve"  # blocks of pages and of traditional files become packets
     IMPORT = "import"  # traditional files become pages
     EXPORT = "export"  # pages become traditional files
-    VERIFY = "verify"  # pages are checked
+    VERIFY = "verify"  # pages and traditional files are checked
     READ = "read"  # events and rows become columns, for Spark
     PRINT = "print"  # rows become lines of text
     SELECT = "select"  # rows become answers
@@ -61,7 +61,10 @@ KERNELS: dict[KernelPart, dict[str, str]] = {  # the module of each
     },
     KernelPart.CHANGES: {"change_packets": "ibbmaster.kernel.changing", "leave_out": "ibbmaster.kernel.leaving_out"},
     KernelPart.CONVERT: {"convert_groups": "ibbmaster.kernel.converting"},
-    KernelPart.CHECK: {"check_table": "ibbmaster.kernel.checking"},
+    KernelPart.CHECK: {
+        "check_table": "ibbmaster.kernel.checking",
+        "check_classic_groups": "ibbmaster.kernel.classic_checking",
+    },
     KernelPart.COLLECT: {
         "collect_table": "ibbmaster.kernel.collecting",
         "collect_classic_groups": "ibbmaster.kernel.classic_groups",
