@@ -240,6 +240,26 @@ def test_whatever_came_wrong_the_log_has_each_group_once_as_it_came_right(tmp_pa
     assert found == [(gtid, b"".join(events)) for gtid, _, events in groups]
 
 
+def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_where_its_consumer_goes_on(tmp_path):
+    rng = random.Random(1)
+    recording = Recording(tmp_path / "r", "nowhere")
+    dump = RecordedDump(recording, BinlogDump(position=4, flags=0, server_id=9, file_name=""), GtidState())
+    dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
+    came = []
+    for seq_no in (1, 2, 3):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
+        for event in (head, make_event(160, 3, bytes(100)), make_event(16, 3, bytes(8))):
+            (piece,) = pieces_of(rng, event, is_spoilt=seq_no == 2 and len(event) > 100)
+            dump.take(piece)
+            came.append(piece.data[20:-4])
+    dump.drop()
+    recording.close()
+    assert not recording.problem
+    with ibbmaster.open(tmp_path / "r" / "log") as log:
+        assert [event.data[19:] for group in log.groups() for event in group.events()] == came
+
+
 def pieces_of(rng, event, *, is_spoilt):
     """An event as a dump has it, with its checksum; a long one in pieces."""
     data = bytearray(append_checksum(resized(event + bytes(4))[:-4]))
