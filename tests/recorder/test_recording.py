@@ -278,15 +278,16 @@ def test_a_log_begins_where_the_first_dump_did_though_another_began_before_its_f
 
 
 def test_what_broke_off_seconds_before_a_primary_ends_is_a_fault_of_its_own(tmp_path, monkeypatch):
-    now = 0.0
-    monkeypatch.setattr(Recording, "now", lambda _: now)
+    moments = [0.0]
+    monkeypatch.setattr(Recording, "now", lambda _: moments[-1])
     recording = Recording(tmp_path / "r", "nowhere")
     recording.primary_answered()
-    for dump, now in enumerate((10.0, 12.0, 12.5), start=1):
+    for dump, at in enumerate((10.0, 12.0, 12.5), start=1):
+        moments.append(at)
         recording.add_fault({"place": "after gtid", "gtid": f"0-3-{dump}", "action": "cut"}, dump=dump)
-    now = 13.0
+    moments.append(13.0)
     recording.primary_refused()
-    now = 15.0
+    moments.append(15.0)
     recording.primary_answered()
     recording.close()
     faults = read_scenario(tmp_path / "r" / "scenario.toml").faults

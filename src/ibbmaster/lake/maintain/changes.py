@@ -50,7 +50,11 @@ class TableChanges:
     def doubt(self, name: TableName) -> Doubt | None:
         """The first change of rows that no event shows."""
         past = self._source.past(name)
-        return min([*past.past_doubts, *past.doubts], default=None)
+        parents = sorted(past.ancestors & self._source.written_since("")) if past.ancestors else []
+        cascades = (
+            Doubt(START, "", f"its foreign key to {'.'.join(one)} may change rows without an event") for one in parents
+        )
+        return min([*past.past_doubts, *past.doubts, *cascades], default=None)
 
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | FreshChanges | None:
         """What becomes of a table that has the changes up to a position; None if there are no more."""

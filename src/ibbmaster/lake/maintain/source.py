@@ -156,9 +156,12 @@ class LogSource:
         return known if isinstance(known, TableVersion) else None
 
     def written_since(self, gtids: str) -> set[TableName]:
-        """The tables, as events name them, of which rows have changed in groups that took effect since a position."""
+        """The tables, as events name them, of which rows have changed in groups that took effect since a position.
+
+        Since the log begins if it is empty.
+        """
         found: set[str] = set()
-        start = just_before(self.place_of(gtids))
+        start = just_before(self.place_of(gtids)) if gtids else START
         for group in self._groups_since(gtids).select(["_file_no", "_offset", "tables"]).to_pylist():
             if self._effective((group["_file_no"], group["_offset"])) > start:
                 found.update(group["tables"] or ())
