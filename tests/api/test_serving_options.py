@@ -10,10 +10,10 @@ from os import PathLike
 import pytest
 
 import ibbmaster
-from ibbmaster.api.option import flag_of
 from ibbmaster.api.serving import check_options
 from ibbmaster.api.serving_options import default_options, serving_options
 from ibbmaster.cli.main import main
+from ibbmaster.option import flag_of
 
 LISTENING = {"host", "port"}  # --listen says both
 ACCOUNT = {"user", "password"}  # these flags are those of all commands that log in

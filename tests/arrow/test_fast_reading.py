@@ -180,6 +180,16 @@ def test_no_file_stays_open(kernels, granularity):
     assert open_files() == before
 
 
+def test_a_range_that_begins_after_a_large_group_on_its_page_ends_where_the_next_file_begins(kernels):
+    position = "0-4294967295-6,1-4294967295-5,2-4294967295-5,7-1-3,4294967295-4294967295-6"
+    options = parse_options({"path": str(FIXTURES / "ibb-mariadb/mixed"), "startingGtid": position})
+    fields = find_fields(options)
+    for task in plan_tasks(options, fields):
+        assert pa.Table.from_batches(fast_batches(task, kernels)) == pa.Table.from_batches(
+            batches(fields, rows_of(task))
+        )
+
+
 def test_damage_is_the_same_error(kernels, tmp_path):
     for path in (FIXTURES / "ibb/types").glob("*.ibb"):
         data = bytearray(path.read_bytes())

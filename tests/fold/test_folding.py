@@ -30,6 +30,7 @@ from ibbmaster.rows.effects import NO_ENGINE_SUBSTITUTION
 from ibbmaster.schema.model import TableVersion, UnknownTable
 from ibbmaster.spark.options import parse_options
 from ibbmaster.sqltext.token import ANSI_QUOTES
+from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
 from tests.written_log import Said, inserted, write_log
 
 AS_STORED = SESSIONS[3]
@@ -295,6 +296,21 @@ def test_a_rollback_undoes_what_stands_behind_its_savepoint_however_it_is_called
     rows = rows_of(OurTables(ibbmaster.open(path).engine), "t")
 
     assert "".join(row[0] for row in rows) == left
+
+
+def test_reading_rows_is_broken_off_inside_a_group(tmp_path) -> None:
+    path = write_log(tmp_path / "log", CREATE.format("t", ""), [inserted(T, [number, 0]) for number in range(20)])
+    engine = ibbmaster.open(path).engine
+    fold = RowFold(engine, LoggedSchema(engine).history(), KeptRows(RowFile()), LOG_START)
+    looks: list[bool] = []
+    work = Work(lambda: 0.0)
+    work.check = lambda: looks.append(True) or (len(looks) > 9 and Work.check(work))  # type: ignore[func-returns-value, method-assign]
+    work.break_off(BreakReason.KILLED)
+
+    with doing(work), pytest.raises(BrokenOffError):
+        fold.advance(engine.end())
+
+    assert len(looks) == 10
 
 
 def test_a_rollback_to_no_savepoint_refuses_the_tables_of_its_group_and_no_other(tmp_path) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lanes.capture import Capture
 from lanes.replica import Replica
 from pyspark.errors import PySparkException
+
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 DDL = (
     "CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, word VARCHAR(40), price DECIMAL(10,2), moment DATETIME(6), "
@@ -75,8 +78,8 @@ def test_a_running_primary_reads_as_its_files_do(
     assert set(found.select(places).collect()) == {(None, None, None, None)}
 
 
-def test_a_real_primary_reads_as_its_binlog_does(
-    spark, new_real_primary: Callable, captures: dict[str, Capture], ibb_directory: Callable
+def test_a_real_primary_reads_as_its_binlog_does_also_by_column_while_columns_move(
+    spark, tmp_path: Path, new_real_primary: Callable, captures: dict[str, Capture], ibb_directory: Callable
 ) -> None:
     capture = captures["10.11/domains"]
     primary = new_real_primary(capture)
@@ -87,14 +90,64 @@ def test_a_real_primary_reads_as_its_binlog_does(
     found = spark.read.format("ibb").options(**login).load().select(names).collect()
 
     assert found == files
+    typed_rows_of_a_real_primary(spark, primary, login, tmp_path / "checkpoint")
+
+
+def typed_rows_of_a_real_primary(spark, primary: RealPrimary, login: dict[str, str], checkpoint: Path) -> None:
+    """Rows by column while columns move and one is added, of which only the statements say so."""
+    batches = Batches()
+    start = str(primary.sql("SELECT @@gtid_binlog_pos")[0][0])
+    primary.sql("SET GLOBAL binlog_row_metadata = NO_LOG, GLOBAL binlog_format = ROW, SESSION binlog_format = ROW")
+    primary.sql("CREATE DATABASE moved")
+    primary.sql("CREATE TABLE moved.t (id INT PRIMARY KEY, a VARCHAR(20), b VARCHAR(20))")
+    reader = {**login, "table": "moved.t"}
+
+    def written(*statements: str) -> list[tuple[object, ...]]:
+        """What a server has after statements, a batch and a stream that goes on read of it."""
+        for statement in statements:
+            primary.sql(statement)
+        columns = [row[0] for row in primary.sql("SHOW COLUMNS FROM moved.t")]
+        kept = [tuple(row) for row in primary.sql("SELECT * FROM moved.t ORDER BY id")]
+        frame = spark.read.format("ibb").options(**reader, startingGtid=start).load()
+        assert [name for name in frame.columns if not name.startswith("_")] == columns
+        assert [tuple(row) for row in frame.orderBy("id").select(columns).collect()] == kept
+        query = (
+            spark.readStream.format("ibb")
+            .options(**reader, startingOffsets=start)
+            .load()
+            .writeStream.foreachBatch(batches.take)
+            .option("checkpointLocation", str(checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+        found, batches.rows = [tuple(row[name] for name in columns) for row in batches.rows], []
+        assert found == kept[len(kept) - len(found) :]
+        return found
+
+    moved = written(
+        "INSERT INTO moved.t VALUES (1, 'a1', 'b1')",
+        "ALTER TABLE moved.t MODIFY a VARCHAR(20) AFTER b",
+        "INSERT INTO moved.t VALUES (2, 'b2', 'a2')",
+    )
+    assert moved == [(1, "b1", "a1"), (2, "b2", "a2")]
+    added = written(
+        "INSERT INTO moved.t VALUES (3, 'b3', 'a3')",
+        "ALTER TABLE moved.t ADD COLUMN c INT DEFAULT 7 AFTER id",
+        "INSERT INTO moved.t VALUES (4, 40, 'b4', 'a4')",
+    )
+    assert added == [(3, 7, "b3", "a3"), (4, 40, "b4", "a4")]
 
 
 class Batches:
     def __init__(self) -> None:
         self.gtids: list[list[str]] = []
+        self.rows: list[Any] = []
 
     def take(self, frame, number: int) -> None:
-        self.gtids.append([row._gtid for row in frame.select("_gtid").collect()])
+        rows = frame.collect()
+        self.gtids.append([row._gtid for row in rows])
+        self.rows += rows
 
 
 def test_a_stream_follows_a_primary_group_by_group(

@@ -119,7 +119,7 @@ def test_wrong_questions_are_one_line(small_log):
         small_log.snapshot("d.t", key=["nope"])
     with pytest.raises(PositionError):
         small_log.snapshot("d.t", at="0-1-99")
-    view = small_log.through(only="d.t")
+    view = small_log.played("max")
     for ask in (view.snapshot, view.history, view.difference):
         with pytest.raises(ConfigurationError, match="reads the files of a log"):
             ask("d.t", "0-1-2")

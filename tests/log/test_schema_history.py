@@ -14,6 +14,7 @@ from ibbmaster.event.control import GtidList, encode_gtid_list, encode_stop
 from ibbmaster.event.format_description import describe_format, encode_format_description
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log import schema_history
 from ibbmaster.log.history_cache import CACHE_FILE, HistoryCache
@@ -21,6 +22,7 @@ from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
+from tests.machinery.events import make_event
 
 CREATE, ADD = "CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT"
 
@@ -48,6 +50,11 @@ def log(tmp_path):
     numbered = Numbered()
     yield numbered
     numbered.writable.close()
+
+
+def query(text):
+    statement = Query(thread_id=7, seconds=0, error_code=0, status=b"", database=b"d", text=text.encode())
+    return encode_query(statement, server_id=1)
 
 
 def columns(schema, name="t"):
@@ -190,10 +197,10 @@ def test_a_part_that_was_folded_before_an_error_is_not_folded_twice(log, monkeyp
     log.append(ADD, "ALTER TABLE t ADD c INT")
     fold = schema_history.fold_group
 
-    def fail_at_the_last(history, group, version):
+    def fail_at_the_last(history, group, *others):
         if group.gtid.seq_no == 3:
             raise StoreError("gone for a moment")
-        fold(history, group, version)
+        fold(history, group, *others)
 
     monkeypatch.setattr(schema_history, "fold_group", fail_at_the_last)
     with pytest.raises(StoreError):
@@ -219,8 +226,7 @@ def test_temporary_tables_end_where_a_server_was_started(tmp_path, created):
             gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
             flags = GtidFlag.STANDALONE | GtidFlag.DDL
             events.append(encode_gtid_event(GtidEvent(gtid=gtid, flags=flags)))
-            query = Query(thread_id=7, seconds=0, error_code=0, status=b"", database=b"d", text=text.encode())
-            events.append(encode_query(query, server_id=1))
+            events.append(query(text))
         events.append(encode_stop(server_id=1))
         (tmp_path / f"binlog.00000{file_no + 1}").write_bytes(b"\xfebin" + b"".join(events))
     for scan in (None, scan_ddl):
@@ -271,6 +277,36 @@ def test_folding_that_is_broken_off_keeps_what_was_folded_and_the_next_goes_on_t
     assert [str(version) for version in schema.history().versions("d", "t")] == [
         str(version) for version in log.schema(is_written=False).history().versions("d", "t")
     ]
+
+
+def test_folding_is_broken_off_inside_a_group_and_goes_on_there(log):
+    """CREATE TABLE ... SELECT has its rows behind the statement."""
+    log.append(CREATE)
+    gtid = Gtid(domain_id=0, server_id=1, seq_no=2)
+    rows = [make_event(EventType.WRITE_ROWS_V1, 1, bytes(9))] * 5
+    events = [
+        event for text in ("CREATE TABLE u (a INT)", "ALTER TABLE u ADD b INT", ADD) for event in [query(text), *rows]
+    ]
+    head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.DDL))
+    log.writable._store.write_direct(gtid, head, events)
+    log.count = 2
+    log.append("ALTER TABLE u ADD c INT")
+    schema = log.schema()
+
+    for left in range(3, 14):
+        work, checks = Work(lambda: 0.0), iter([True] * left)
+        work.check = lambda work=work, checks=checks: next(checks, False) or Work.check(work)
+        work.break_off(BreakReason.KILLED)
+        with doing(work), pytest.raises(BrokenOffError):
+            schema.history()
+
+    assert columns(schema) == ["a", "b"]
+    assert columns(schema, "u") == ["a", "b", "c"]
+    anew = log.schema(is_written=False)
+    for name in ("t", "u"):
+        versions = [[str(one) for one in each.history().versions("d", name)] for each in (schema, anew)]
+        assert versions[0] == versions[1]
+    assert schema._last == anew._last
 
 
 def test_to_look_for_how_names_are_compared_can_be_broken_off(tmp_path):

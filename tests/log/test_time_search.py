@@ -15,6 +15,7 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.strictness import open_directory
 from ibbmaster.log.time_search import SAMPLE, find_time
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -107,3 +108,11 @@ def test_times_of_captures_are_found_as_a_scan_finds_them(name):
         groups = [(group.timestamp, group.gtid) for group in log]
         for time in sorted({time for time, _ in groups}):
             assert find_time(log.engine, time).group == next(gtid for one, gtid in groups if one >= time)
+
+
+def test_a_file_that_is_ready_and_not_used_yet_is_not_where_the_log_ends():
+    directory = open_directory(FIXTURES / "ibb/types", is_strict=True)
+    assert directory.end().file_no < directory.files()[-1].file_no
+    with ibbmaster.open(FIXTURES / "ibb/types") as log:
+        for time in (1 << 31, BEGIN):
+            assert find_time(directory, time).state == find_time(log.engine, time).state

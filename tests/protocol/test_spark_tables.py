@@ -85,6 +85,17 @@ READ_SAMPLES = {  # a value that is not what holds without the option
     "password": "secret",
     "tls": "true",
     "serverId": "1",
+    "after": "0-1-1",
+    "until": "0-1-1",
+    "only": "a.*",
+    "except": "a.*",
+    "domain": "1",
+    "server": "1",
+    "kinds": "rows",
+    "dropEmpty": "true",
+    "rename": "a=b",
+    "mapServerId": "1=2",
+    "mapDomain": "1=2",
 }
 WRITE_SAMPLES = {
     "path": "/y",

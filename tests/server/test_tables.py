@@ -164,11 +164,11 @@ async def test_a_session_that_asks_for_the_schema_of_a_long_log_can_be_broken_of
     folds, fold = [], schema_history.fold_group
     has_begun, is_broken_off = threading.Event(), threading.Event()
 
-    def slow(history, group, version=None):
+    def slow(history, group, *others):
         folds.append(group.gtid)
         has_begun.set()
         is_broken_off.wait()
-        fold(history, group, version)
+        fold(history, group, *others)
 
     monkeypatch.setattr(schema_history, "fold_group", slow)
     answers = []

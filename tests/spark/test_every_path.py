@@ -17,6 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
+from ibbmaster.errors import PositionPurgedError
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import read_partition
 from ibbmaster.spark.stream import IbbStreamReader
@@ -114,6 +115,26 @@ LOGS = {
         ["CREATE TABLE t (id INT, old INT)", ("t", {"id": 1, "old": 5}), "DROP TABLE t", T, ("t", row(2))],
         [{"id": 1, "a": None, "b": None, "old": 5}, row(2) | {"old": None}],
         {"schemaMode": "asWritten"},
+    ),
+    "under another name": Log(
+        ["CREATE TABLE u (id INT, a INT)", ("u", {"id": 1, "a": 7}), "ALTER TABLE u ADD b INT", ("u", row(2))],
+        [{"id": 1, "a": 7, "b": None}, row(2)],
+        {"rename": "d.u=d.t"},
+    ),
+    "beside what is left out": Log(
+        [T, "CREATE TABLE u (id INT)", ("t", row(1)), ("u", {"id": 1}), "DROP TABLE u", ("t", row(2)), ("t", row(3))],
+        rows(1, 2, 3),
+        {"except": "d.u", "dropEmpty": "true"},
+    ),
+    "of one domain": Log(
+        [T, (1, "t", row(1)), (0, "t", row(2)), (1, "CREATE TABLE v (id INT)"), (1, "t", row(3)), (0, "t", row(4))],
+        rows(2, 4),
+        {"domain": "0"},
+    ),
+    "without its statements": Log(
+        [T, ("t", row(1)), "DROP TABLE t", "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)", ("t", row(2))],
+        rows(1, 2),
+        {"kinds": "rows,statements", "schema": "CREATE TABLE d.t (id INT PRIMARY KEY, a INT, b INT)"},
     ),
 }
 
@@ -222,6 +243,29 @@ POSITIONS = {  # what a reader that has it lacks
     "0-1-4,1-1-1": ("1-1-2", "1-1-3", "1-1-4"),
     "0-1-4,1-1-4": (),
 }
+
+
+@pytest.mark.parametrize("source", ["directory", "traditional"])
+@pytest.mark.parametrize("drops", ["false", "true"])
+def test_positions_and_ranges_are_those_of_the_log_after_its_stages(source, drops, tmp_path):
+    with FixturePrimary(server_id=1, profile="classic-11.8") as primary:
+        for gtid in DOMAINS:
+            primary.ddl(f"CREATE DATABASE IF NOT EXISTS d{gtid[-1]}", gtid=gtid)
+        given = SOURCES[source](primary, tmp_path) | {"granularity": "groups", "dropEmpty": drops}
+        given |= {"after": "1-1-1", "until": "0-1-4,1-1-3", "mapDomain": "1=7", "mapServerId": "1=3", "except": "d3.*"}
+        left = {"0-3-1", "7-3-2", "0-3-2", "0-3-4"} | ({"7-3-3", "0-3-3"} if drops == "false" else set())
+        last = {"0-3-3,7-3-3": {"0-3-4"}, "0-3-4,7-3-3": set(), "7-3-2": left - {"7-3-2"}, "": left}
+        for position, found in last.items():
+            start = {"startingGtid": position, "startingOffsets": position} if position else {}
+            options = parse_options(given | start | {"maxGroupsPerTrigger": "2"})
+            tasks = plan_tasks(options, find_fields(options))
+            rows = [one for task in tasks for batch in read_task(task) for one in batch.to_pylist()]
+            assert {one["_gtid"] for one in rows} == found, position
+            if source == "directory":
+                for goes_on in (True, False):
+                    assert streamed(options, goes_on=goes_on) == rows, position
+        with pytest.raises(PositionPurgedError, match="begins after 1-1-1"):
+            plan_tasks(parse_options(given | {"startingGtid": "0-3-2"}), ())
 
 
 @pytest.mark.parametrize("source", STREAMED)

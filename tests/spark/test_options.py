@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -56,6 +57,49 @@ def read_primary(**options):
 
 def write(**options):
     return parse_write_options({"path": "/x", "table": "a.b"} | options, {"id": "int"})
+
+
+# Stages ------------------------------------------------------------------------------------------
+
+
+def test_stages_are_options_that_are_written_as_those_of_commands_are():
+    options = read(ONLY="a.*,b.c", **{"except": "a.log_*"}, mapServerId="1=7", dropEmpty="TRUE", after="0-1-1")
+    assert options.stages == (
+        {"after": "0-1-1", "only": "a.*,b.c", "except_": "a.log_*", "drop_empty": True, "map_server_id": "1=7"},
+    )
+    assert read().stages == ()
+    assert read_primary(kinds="rows", rename="a=b").stages == ({"kinds": "rows", "rename": "a=b"},)
+    assert read(rename="a=b", schema="CREATE TABLE a.t (id INT)").declarations == {"b.t": {"id": "INT"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"only": "a"}, "'a' is not a pattern for tables"),
+        ({"except": "a.b,"}, "option except 'a.b,': expected one or several"),
+        ({"kinds": "row"}, "option kinds 'row': choose of rows, statements, ddl"),
+        ({"mapServerId": "1"}, "option mapServerId '1': expected OLD=NEW, as 1=7"),
+        ({"mapDomain": "0=1,0=2"}, "option mapDomain: 0 is given twice"),
+        ({"rename": "a.b=c"}, "option rename a.b=c: give two databases"),
+        ({"domain": "x"}, "option domain 'x': expected numbers"),
+        ({"dropEmpty": "maybe"}, "option dropEmpty is 'maybe', expected true or false"),
+        ({"after": "0-1"}, "options after, until: "),
+        ({"until": "12:99"}, "option until '12:99': expected a time"),
+        ({"only": "a.*", "granularity": "pages"}, "granularity pages: a log after stages has none"),
+    ],
+)
+def test_a_stage_that_cannot_be_read_is_one_line_that_calls_it_as_it_was_given(given, text):
+    with pytest.raises(ConfigurationError, match=re.escape(text)) as raised:
+        read(**given)
+    assert "\n" not in str(raised.value)
+    assert "--" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["after", "until", "mapServerId", "mapDomain"])
+def test_a_primary_keeps_its_range_and_its_gtids(name):
+    value = "1=2" if name.startswith("map") else "0-1-1"
+    with pytest.raises(ConfigurationError, match=f"option {name}: a primary is read by its own GTIDs, from startingG"):
+        read_primary(**{name: value})
 
 
 # Names --------------------------------------------------------------------------------------------

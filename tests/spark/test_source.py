@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_versions
+from ibbmaster.arrow.staging import option_names
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.log.group_content import RowReader, TableFilter
 from ibbmaster.spark.options import parse_options
@@ -249,3 +250,47 @@ def damaged(fixtures, tmp_path):
             data[3 * 16384 + 5000] ^= 4
         (tmp_path / path.name).write_bytes(data)
     return tmp_path
+
+
+STAGES = [
+    ("ibb/domains", {"domain": "2", "server": "77", "dropEmpty": "true"}),
+    ("ibb/domains", {"rename": "dom_1=one", "mapDomain": "1=5,2=6", "mapServerId": "77=78"}),
+    (
+        "ibb/types",
+        {"after": "0-1-30", "until": "0-1-100", "kinds": "rows,ddl", "except": "types.t*,*.old_*"},
+    ),
+    ("classic/11.8/chained", {"kinds": "rows,ddl", "dropEmpty": "true"}),
+]
+
+
+@pytest.mark.parametrize(("capture", "given"), STAGES)
+def test_a_log_after_stages_is_the_same_in_spark_and_in_python(spark, fixtures, capture, given):
+    name = "mariadb_binlog" if capture.startswith("classic") else "ibb"
+    columns = ("_gtid", "_table", "_change_type", "before", "after")
+    names = {shown: name for name, shown in option_names().items()}
+    with ibbmaster.open(fixtures / capture) as log:
+        part = log.through(**{names[shown]: value if value != "true" else True for shown, value in given.items()})
+        table = part.to_arrow(columns=columns)
+        reader = spark.read.format(name).options(**given, partitionBytes="32k")
+        found = reader.load(str(fixtures / capture)).select(*columns).collect()
+        assert [tuple(one) for one in found] == [
+            (*one[:3], *(None if cells is None else dict(cells) for cells in one[3:]))
+            for one in zip(*(column.to_pylist() for column in table.columns), strict=True)
+        ]
+        assert len(found) > 5
+        typed = table["_table"][-1].as_py()
+        rows = reader.option("table", typed).load(str(fixtures / capture))
+        assert [one.asDict() for one in rows.select("_gtid", "_change_no").collect()] == part.to_arrow(
+            table=typed, columns=("_gtid", "_change_no")
+        ).to_pylist()
+        assert rows.columns == part.to_arrow(table=typed).column_names
+
+
+def test_a_table_of_the_catalog_keeps_its_stages(spark, fixtures):
+    path = fixtures / "ibb/domains"
+    spark.sql(f"CREATE TABLE part USING ibb OPTIONS (domain '2', rename 'dom_2=two') LOCATION '{path}'")
+    try:
+        found = {row._table for row in spark.sql("SELECT _table FROM part").collect()}
+    finally:
+        spark.sql("DROP TABLE part")
+    assert found == {"two.t"}

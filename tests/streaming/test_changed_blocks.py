@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from ibbmaster.api.stage_options import staged
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query
@@ -18,6 +17,7 @@ from ibbmaster.schema.name_case import NameCase
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.event_stream import EventStream, mapped_table
 from ibbmaster.stages.filtering import KINDS
+from ibbmaster.stages.options import staged
 from ibbmaster.stages.renumbering import OriginMap
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions

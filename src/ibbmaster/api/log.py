@@ -11,11 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
-from ibbmaster.api.given_time import parse_time
 from ibbmaster.api.group import Group, RowShapes
 from ibbmaster.api.log_files import LogCheck, LogFiles, OnBytes, PagedLogFiles
-from ibbmaster.api.stage_options import StageOptions, staged
-from ibbmaster.api.time_start import TimeStart, time_start
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
@@ -30,6 +27,7 @@ from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.fault import Fault, Totals
+from ibbmaster.log.given_time import parse_time
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan, are_paged
@@ -37,6 +35,7 @@ from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import expect_logged, locate
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
+from ibbmaster.log.time_start import TimeStart, time_start
 from ibbmaster.player.pace import Pace
 from ibbmaster.player.played_log import PlayedLog
 from ibbmaster.player.repeated_log import RepeatedLog
@@ -47,6 +46,7 @@ from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
 from ibbmaster.stages.engine import StagedLog
+from ibbmaster.stages.options import StageOptions, at_gtids, renamed_table, staged
 from ibbmaster.stages.span import span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
 from ibbmaster.store.redo_check import RedoReport
@@ -146,6 +146,7 @@ class Log:
     """
 
     is_written = False
+    stages: tuple[StageOptions, ...] = ()  # that it has gone through, if it is a part of the log of its files
 
     def __init__(
         self,
@@ -331,7 +332,8 @@ class Log:
             GtidError: a text is no position.
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
-        return StagedView(self, staged(self._engine, options, self.find_name_case))
+        log = staged(self._engine, options, self.find_name_case)
+        return StagedView(self, log, at_gtids(options, log))
 
     def played(self, pace: str = "original", *, rounds: int | None = 1, starts_when_read: bool = False) -> PlayedView:
         """This log as a recording that is played: a log that grows, to be served.
@@ -439,9 +441,9 @@ class Log:
         from ibbmaster.kernel.loading import do_pay
 
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
-        self.bring_to_files()
-        self.stored.expect_whole()
+        self._expect_files("to_arrow")
         options = self.read_options(
+            stages=self.stages,
             table=table,
             tables=() if table is None else (table,),
             starting_gtid=None if after is None else str(as_position(after)),
@@ -505,7 +507,7 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_history
 
-        return arrow_history(self._table_options(table, at, zero_dates), key=key, on_doubt=on_doubt)
+        return arrow_history(self._table_options(table, at, zero_dates, reader="history"), key=key, on_doubt=on_doubt)
 
     def difference(
         self, table: str, after: Position, until: Position | None = None, *, zero_dates: str = "null"
@@ -523,10 +525,12 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_difference
 
-        options = self._table_options(table, until, zero_dates)
+        options = self._table_options(table, until, zero_dates, reader="difference")
         return arrow_difference(replace(options, starting_gtid=str(as_position(after))))
 
-    def _table_options(self, table: str, at: Position | None, zero_dates: str) -> ReadOptions:
+    def _table_options(
+        self, table: str, at: Position | None, zero_dates: str, *, reader: str = "snapshot"
+    ) -> ReadOptions:
         """The options for one table up to a position.
 
         Raises:
@@ -540,15 +544,25 @@ class Log:
             raise ConfigurationError(f"table is {table[:60]!r}, expected database.table")
         if zero_dates not in ("null", "text"):
             raise ConfigurationError(f"zero_dates is {zero_dates[:60]!r}, expected null or text")
-        self.bring_to_files()
-        self.stored.expect_whole()
+        self._expect_files(reader)
         return self.read_options(
+            stages=self.stages,
             table=table,
             tables=(table,),
             ending_gtid=None if at is None else str(as_position(at)),
             zero_dates=ZeroDates(zero_dates),
             uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
         )
+
+    def _expect_files(self, what: str) -> None:
+        """See that the files of the log have all that `what` is to read.
+
+        Raises:
+            ConfigurationError: it cannot be read from files.
+            DamageError: groups are in the redo log of a writer that is gone, and not in the files.
+        """
+        self.bring_to_files()
+        self.stored.expect_whole()
 
     def read_options(self, **given: Any) -> ReadOptions:
         """The options with which record batches of this log are read; `given` are more of their fields."""
@@ -626,17 +640,8 @@ class LogView(Log):
     def bring_to_files(self) -> None:
         self._whole.bring_to_files()
 
-    def to_arrow(self, **options: object) -> NoReturn:
-        raise self._refused("to_arrow")
-
-    def snapshot(self, *given: object, **options: object) -> NoReturn:
-        raise self._refused("snapshot")
-
-    def history(self, *given: object, **options: object) -> NoReturn:
-        raise self._refused("history")
-
-    def difference(self, *given: object, **options: object) -> NoReturn:
-        raise self._refused("difference")
+    def _expect_files(self, what: str) -> None:
+        self._whole._expect_files(what)
 
     def verify(self, **options: object) -> NoReturn:
         raise self._refused("verify")
@@ -646,17 +651,21 @@ class LogView(Log):
 
     def _refused(self, what: str) -> ConfigurationError:
         return ConfigurationError(
-            f"{what} reads the files of a log, and a log after stages has none: use groups(), or `ibbmaster convert`, "
-            "which writes them with the same options"
+            f"{what} reads the files of a log, and a log after stages has none: `ibbmaster convert` writes them with "
+            "the same options"
         )
 
 
 class StagedView(LogView):
-    """A log after stages: `staged`."""
+    """A log after stages: `staged`, those of `options` the last."""
 
-    def __init__(self, log: Log, engine: StagedLog) -> None:
+    def __init__(self, log: Log, engine: StagedLog, options: StageOptions | None = None) -> None:
         super().__init__(log, engine)
         self.staged = engine
+        if options:
+            self.stages = (*log.stages, options)
+            case = log.name_case or NameCase.EXACT
+            self._schema = {renamed_table(name, options, lambda: case): one for name, one in log._schema.items()}
 
 
 class FileView(StagedView):
@@ -669,6 +678,9 @@ class FileView(StagedView):
     @property
     def files(self) -> list[LogFile]:
         return [file for file in super().files if file.name == self._name]
+
+    def _expect_files(self, what: str) -> None:
+        raise self._refused(what)
 
     def _refused(self, what: str) -> ConfigurationError:
         return ConfigurationError(
@@ -683,3 +695,6 @@ class PlayedView(LogView):
         super().__init__(log, engine)
         self.stored = log.stored.named_by(engine)
         self.player = engine
+
+    def _expect_files(self, what: str) -> None:
+        raise ConfigurationError(f"{what} reads the files of a log, and a recording that is played has none: read that")

@@ -21,7 +21,6 @@ from ibbmaster.api import opening
 from ibbmaster.api.accounts import read_accounts
 from ibbmaster.api.log import Log
 from ibbmaster.api.serving_options import ServingOptions, TlsChoice, default_options
-from ibbmaster.api.stage_options import StageOptions, check_stages, expect_tables, given_stages
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
@@ -33,6 +32,7 @@ from ibbmaster.server.certificate import Certificate, load_certificate, make_cer
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
 from ibbmaster.server.registry import Registry
+from ibbmaster.stages.options import StageOptions, check_stages, expect_tables, given_stages
 from ibbmaster.versions import Difference, version_number
 from ibbmaster.wire.auth import make_account
 

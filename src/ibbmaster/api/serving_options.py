@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from os import PathLike
 from typing import Annotated, Any, Literal, TypedDict
 
-from ibbmaster.api.option import NamedOption, Option, named_options
-from ibbmaster.api.stage_options import PART, StageOptions
+from ibbmaster.option import NamedOption, Option, named_options
+from ibbmaster.stages.options import PART, StageOptions
 
 TLS, SHAPE = "TLS", "what clients see"
 TlsChoice = Literal["auto", "off", "required"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, in_group, read_only
+from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, in_group, read_only, wanted_groups
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.window import EventWindow
@@ -33,9 +33,10 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
 from ibbmaster.log.interface import GroupSource, LogEngine, PagedEventGroups
-from ibbmaster.log.log_range import LogRange
+from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.range_reading import check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
+from ibbmaster.stages.engine import StagedLog
 
 DATA_BYTES = 4 << 20  # of events in a batch: more do not stay in caches; a longer event has one of its own
 GROUPS_MAX = 1 << 15
@@ -68,11 +69,21 @@ def event_batches(
         FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
         EventError: a group does not consist of events.
     """
+    if isinstance(source, StagedLog) and (choice := source.choice) is not None:
+        batches = event_batches(source.inner, log_range, kernels, is_strict=is_strict, on_start=on_start)
+        return _chosen(batches, choice)
     if isinstance(source, BinlogDirectory):
         return IbbBatches(source, log_range, kernels, is_strict=is_strict, on_start=on_start)
     if isinstance(source, ClassicBinlog):
         return ClassicBatches(source, log_range, kernels)
     return GroupBatches(source, log_range, kernels)
+
+
+def _chosen(batches: Iterable[EventBatch], choice: GroupSelection) -> Iterator[EventBatch]:
+    for batch in batches:
+        found = batch.of_chosen(wanted_groups(batch.groups, choice))
+        if len(found.groups):
+            yield found
 
 
 class GroupBatches:
@@ -235,10 +246,13 @@ class IbbBatches(GroupBatches):
                     end = LogPosition(self._range.file_no, self._range.end_offset)
                     check_range_reached(self._reader, end, is_strict=self._is_strict)
                     break
-                if group.gtid is not None and self._range.holds(group.start):
-                    self._boundary.log([group.gtid])
+                if group.gtid is not None:
+                    self._boundary.log([group.gtid])  # also in front of the range: a kernel passes those, too
+                if not self._range.holds(group.start):
+                    continue
+                if group.gtid is not None:
                     yield from self._by_reference(group)
-                elif self._range.holds(group.start):
+                else:
                     self._on_start(group)
         if state[Field.GROUPS]:
             yield self._taken()

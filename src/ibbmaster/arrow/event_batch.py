@@ -78,6 +78,14 @@ class EventBatch:
             return self
         return dataclasses.replace(self, events=self.events[wanted[self.events[:, EventColumn.GROUP]]])
 
+    def of_chosen(self, chosen: Any) -> EventBatch:
+        """As `of_groups`, and the others are not among the groups either."""
+        if chosen.all():
+            return self
+        events = self.events[chosen[self.events[:, EventColumn.GROUP]]]
+        events[:, EventColumn.GROUP] = (np.cumsum(chosen) - 1)[events[:, EventColumn.GROUP]]
+        return dataclasses.replace(self, groups=self.groups[chosen], events=events)
+
     @contextlib.contextmanager
     def naming_group(self, number: int) -> Iterator[None]:
         """Let an error about an event name its group, too."""
@@ -95,6 +103,8 @@ def wanted_groups(groups: Any, selection: GroupSelection) -> Any:
     timestamps = groups[:, GroupColumn.TIMESTAMP]
     if selection.domains:
         wanted &= np.isin(domains, list(selection.domains))
+    if selection.servers:
+        wanted &= np.isin(groups[:, GroupColumn.SERVER], list(selection.servers))
     if selection.start_time is not None:
         wanted &= timestamps >= selection.start_time
     if selection.end_time is not None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.schema_reading import declared_schema
+from ibbmaster.arrow.staging import live_stages
 from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_position
 from ibbmaster.errors import SourceError
 from ibbmaster.event.group import EventGroup
@@ -23,6 +24,7 @@ from ibbmaster.log.schema_history import fold_group
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.versions import TableVersions
+from ibbmaster.stages.engine import passed_on
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
@@ -57,7 +59,7 @@ def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
         SourceError: the primary cannot be reached, refuses, or breaks off.
         EventError: a statement is damaged; it names the group.
     """
-    key = str(address(options)), log_range, repr(options.declarations), options.name_case
+    key = str(address(options)), log_range, repr((options.declarations, options.stages)), options.name_case
     found = _HISTORIES.get(key)
     if found is None:
         found = SchemaHistory(declared_schema(options.declarations), options.name_case)
@@ -98,6 +100,7 @@ class LiveSource(GroupSource):
 
     def __init__(self, options: ReadOptions) -> None:
         self._primary = address(options)
+        self._stages = live_stages(options)
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -114,4 +117,7 @@ class LiveSource(GroupSource):
             if expected is not None and expected != str(group.gtid):
                 raise SourceError(f"{self._primary}: sends {group.gtid}, and has sent {expected} there: try again")
             place = LogPosition(NOWHERE.file_no, number)
-            yield replace(group, start=place, end=place._replace(offset=number + 1))
+            placed = replace(group, start=place, end=place._replace(offset=number + 1))
+            passed = passed_on(placed, self._stages)
+            if passed is not None:
+                yield passed

@@ -14,6 +14,7 @@ from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
 from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, versions_between, versions_of
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
+from ibbmaster.arrow.staging import history_cache_of, options_at_gtids, staged_log
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import TYPE_OFFSET
@@ -24,7 +25,6 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter, group_events
-from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import ReadStart, locate, resume
@@ -38,6 +38,7 @@ from ibbmaster.schema.identity import NameRange, named_ranges, parse_table_name,
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
+from ibbmaster.stages.engine import StagedLog
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
@@ -56,10 +57,17 @@ class ReadTask:
 
 
 def open_log(options: ReadOptions) -> LogEngine:
-    """The log at the path of options."""
+    """The log at the path of options, after their stages."""
+    log: LogEngine
     if options.is_classic:
-        return ClassicBinlog([Path(options.path)])
-    return open_directory(options.path, is_strict=options.is_strict)
+        log = ClassicBinlog([Path(options.path)])
+    else:
+        log = open_directory(options.path, is_strict=options.is_strict)
+    try:
+        return staged_log(options, log)
+    except BaseException:
+        log.close()
+        raise
 
 
 def open_source(options: ReadOptions) -> GroupSource:
@@ -104,7 +112,7 @@ def find_versions(options: ReadOptions, *, to_end: bool = False) -> TableVersion
 
         return selected_versions(options, read_history(options, whole_range(options)))
     with closing(open_log(options)) as log:
-        history = history_of(options, log)
+        history = history_of(options, log.with_past)
         end = None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
         versions = selected_versions(options, history, None if end is None else SchemaPlace(end, 0))
         return versions if to_end or end is None else versions.between(LOG_START, end)
@@ -146,8 +154,9 @@ def history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
 def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     """The schema history of a log; one that has not changed since is folded once in a process."""
     files = tuple((file.name, file.size, _modified_at(options.path, file.name)) for file in log.files())
-    told = repr((options.declarations, options.name_case))
-    key = (options.path, options.uses_kernels, files, str(log.end()), str(log.state()), told)
+    told = repr((options.declarations, options.name_case, options.stages))
+    begin = str(log.start_of_file().state)
+    key = (options.path, options.uses_kernels, files, begin, str(log.end()), str(log.state()), told)
     found = _HISTORIES.get(key)
     if found is None:
         found = logged_schema(options, log).history()
@@ -167,8 +176,8 @@ def _modified_at(path: str, name: str) -> int:
 
 def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
     """The schema history of the log of options."""
-    scan = scan_ddl if options.uses_kernels else None
-    cache = HistoryCache(Path(options.path), is_written=False)
+    can_scan = options.uses_kernels and not (isinstance(log, StagedLog) and log.choice is None)
+    scan, cache = scan_ddl if can_scan else None, history_cache_of(options)
     return schema_of_log(log, options.declarations, cache, scan=scan, case=options.name_case)
 
 
@@ -343,6 +352,7 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
         options = _ended(options)
         return tasks_between(options, fields, selection_of(options), _all_ranges(options), find_versions(options))
     with closing(open_log(options)) as log:
+        options = options_at_gtids(options, log)
         start, selection = find_selection(options, log)
         end = log.end()
         if selection.ends is not None:

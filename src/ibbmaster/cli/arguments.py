@@ -12,14 +12,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.api.option import NamedOption, flag_of
 from ibbmaster.api.serving_options import serving_option
-from ibbmaster.api.stage_options import stage_options
 from ibbmaster.errors import ConfigurationError, FormatError, StoreError
+from ibbmaster.option import NamedOption, flag_of
+from ibbmaster.stages.options import stage_options
 
 if TYPE_CHECKING:
     import ibbmaster
-    from ibbmaster.api.stage_options import StageOptions
+    from ibbmaster.stages.options import StageOptions
 
 
 def add_directory(parser: argparse.ArgumentParser) -> None:
@@ -79,7 +79,7 @@ def chosen_part(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
         ConfigurationError: an option cannot be used with this log, or a pattern is about no table.
         PositionError, FormatError, ClassicFormatError, StoreError: as `Log.groups`.
     """
-    from ibbmaster.api.stage_options import expect_tables, given_stages
+    from ibbmaster.stages.options import expect_tables, given_stages
 
     given = given_stages(chosen_stages(args))
     if not given:

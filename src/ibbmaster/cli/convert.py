@@ -102,9 +102,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Convert, and say what was done."""
-    from ibbmaster.api.stage_options import given_stages
     from ibbmaster.classic.kind import holds_traditional
     from ibbmaster.cli.import_ import import_files
+    from ibbmaster.stages.options import given_stages
 
     is_traditional = holds_traditional(args.source)
     to = args.to or (IBB if is_traditional else TRADITIONAL)

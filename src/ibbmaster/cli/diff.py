@@ -104,11 +104,11 @@ def _ignored(text: str) -> frozenset[Ignored]:
 def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[ComparedGroup]:
     """The transactions of one side, as far as the flags choose them."""
     import ibbmaster
-    from ibbmaster.api.stage_options import given_stages
     from ibbmaster.capture.client import PrimaryAddress
     from ibbmaster.comparison.sources import logged_groups, sent_groups
     from ibbmaster.errors import ConfigurationError, StoreError
     from ibbmaster.gtid import GtidPosition
+    from ibbmaster.stages.options import given_stages
 
     given = given_stages(chosen_stages(args))
     named = PRIMARY.fullmatch(text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from ibbmaster.api.given_time import parse_time
 from ibbmaster.cli.arguments import add_directory, open_to_change
+from ibbmaster.log.given_time import parse_time
 
 EXAMPLES = """examples:
   ibbmaster purge archive --to binlog-000012.ibb

@@ -8,9 +8,9 @@ import logging
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.api.stage_options import expect_tables, given_stages
 from ibbmaster.cli import credentials, serve
 from ibbmaster.cli.arguments import add_log
+from ibbmaster.stages.options import expect_tables, given_stages
 
 if TYPE_CHECKING:
     import trio

@@ -7,13 +7,13 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.api.given_time import is_date, is_time
 from ibbmaster.cli.arguments import add_log
 from ibbmaster.errors import ConfigurationError, GtidError
+from ibbmaster.log.given_time import is_date, is_time
 
 if TYPE_CHECKING:
     from ibbmaster.api.log import Start
-    from ibbmaster.api.time_start import TimeStart
+    from ibbmaster.log.time_start import TimeStart
 
 EXAMPLES = """examples:
   ibbmaster seek archive 0-1-1000

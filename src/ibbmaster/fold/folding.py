@@ -280,6 +280,7 @@ class RowFold:
         touched = self._touched = {}
         self._is_replace = False
         for number, event, table in walk(events, self._large, lambda event, number: self._map(event, start, number)):
+            check_wanted()
             self._place = SchemaPlace(start, number)
             if table is not None:
                 touched[table.contents.number] = self._savepoint_count

@@ -244,6 +244,11 @@ class LogEngine(GroupSource, Protocol):
         return self
 
     @property
+    def with_left_out(self) -> LogEngine:
+        """This log with the groups that its stages leave out, whole: GTIDs of those have their places, too."""
+        return self
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing comes after what there is: this is a part of a log, or a recording, up to its end."""
         return False

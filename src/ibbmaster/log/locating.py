@@ -24,6 +24,7 @@ def locate(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None =
         PositionError: a GTID is not in this log.
         FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
     """
+    log = log.with_left_out.with_past
     plan = _plan_of(log, position, on_fault)
     return _locate(position, plan, _planned_groups(log, plan, on_fault))
 
@@ -55,6 +56,7 @@ def resume(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None =
     Raises: as `locate`.
     """
     plan = _plan_of(log, position, on_fault)
+    log = log.with_left_out
     starts = _locate(position, plan, _planned_groups(log, plan, on_fault))
     found = ReadStart(plan.position, starts)
     last = max(starts.values(), default=plan.position)

@@ -35,6 +35,7 @@ class GroupSelection:
     starts: tuple[tuple[int, LogPosition], ...] = ()
     ends: tuple[tuple[int, LogPosition], ...] | None = None
     domains: frozenset[int] = frozenset()
+    servers: frozenset[int] = frozenset()
     start_time: float | None = None
     end_time: float | None = None  # the first moment not included
 
@@ -42,6 +43,8 @@ class GroupSelection:
         """Whether the group that begins at `point` is wanted."""
         domain_id = gtid.domain_id
         if self.domains and domain_id not in self.domains:
+            return False
+        if self.servers and gtid.server_id not in self.servers:
             return False
         if self.start_time is not None and timestamp < self.start_time:
             return False

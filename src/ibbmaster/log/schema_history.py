@@ -13,7 +13,7 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -82,9 +82,11 @@ def statements_in(group: EventGroup) -> Iterator[tuple[int, LoggedStatement]]:
     """The statements of a group, each with the number of its event.
 
     Raises:
+        BrokenOffError: they are not wanted any more.
         EventError: one is damaged.
     """
     for number, event in enumerate(group_events(group)):
+        check_wanted()  # CREATE TABLE … SELECT has all rows of its table
         if event[TYPE_OFFSET] in QUERIES:
             yield number, decode_statement(event)
 
@@ -121,6 +123,7 @@ class LoggedSchema:
         self._state = GtidState()  # before the last group
         self._saved_at = LogPosition(-1, 0)
         self._looked = NamesInRows()
+        self._part: FoldedPart | None = None
         self._versions: dict[int, int | None] = {}  # of servers, by file
 
     def history(self) -> SchemaHistory:
@@ -140,7 +143,7 @@ class LoggedSchema:
                     self._begin_anew()
                 self._find_case()
             except BrokenOffError:
-                raise  # between two groups: what was folded is good
+                raise  # between two statements: what was folded is good
             except BaseException:
                 self._history = self._last = None  # a part may be folded
                 raise
@@ -167,6 +170,7 @@ class LoggedSchema:
         return SchemaHistory(self._base, self._case, is_whole=is_whole)
 
     def _begin_anew(self) -> None:
+        self._part = None
         if self._scan is not None and self._scanned(self._scan):
             return
         history = self._history = self._new_history()
@@ -263,7 +267,7 @@ class LoggedSchema:
             return last if group is None else last._replace(digest=_digest(group))
 
     def _fold(self, history: SchemaHistory, groups: EventGroups) -> None:
-        """Fold what comes. Who breaks that off does it between two groups: `_last` is the one before."""
+        """Fold what comes. It is broken off between two statements: `_last` is the last whole group."""
         last: EventGroup | None = None
         try:
             for group in self._folded(history, groups):
@@ -277,19 +281,23 @@ class LoggedSchema:
     def _folded(self, history: SchemaHistory, groups: EventGroups) -> Iterator[EventGroup]:
         before = None if self._last is None else Gtid.parse(self._last.gtid)
         file_no = -1 if self._last is None else self._last.start.file_no
+        begun = LogPosition(-1, 0) if self._part is None else self._part.start  # restarts up to there are known
         while (group := groups.next_group()) is not None:
             if group.gtid is None:
-                history.add_restart()
+                if group.start > begun:
+                    history.add_restart()
                 continue
             if group.start.file_no != file_no:
                 file_no = group.start.file_no
-                if history.fold.temporary and self._log.start_of_file(file_no).is_restart:
+                if group.start > begun and history.fold.temporary and self._log.start_of_file(file_no).is_restart:
                     history.add_restart()
+            if not self._is_passed_over(group.gtid):
+                if self._part is None or self._part.start != group.start:
+                    self._part = FoldedPart(group.start)
+                fold_group(history, group, self._version_of(SchemaPlace(group.start, 0)), self._part)
             if before is not None:
                 self._state.log(before)
             before = group.gtid
-            if not self._is_passed_over(group.gtid):
-                fold_group(history, group, self._version_of(SchemaPlace(group.start, 0)))
             history.end = group.end
             yield group
 
@@ -323,7 +331,7 @@ class LoggedSchema:
             except (SavedHistoryError, IbbMasterError):
                 continue
             if last.rules == self._rules:
-                self._state = state
+                self._part, self._state = None, state
                 self._history, self._last, self._saved_at = history, last, history.end
                 yield history
 
@@ -400,10 +408,23 @@ class NamesInRows:
         return None
 
 
-def fold_group(history: SchemaHistory, group: EventGroup, version: int | None = None) -> None:
+@dataclass
+class FoldedPart:
+    """How far a group was folded: up to the event `event_no`."""
+
+    start: LogPosition
+    event_no: int = 0
+
+
+def fold_group(
+    history: SchemaHistory, group: EventGroup, version: int | None = None, part: FoldedPart | None = None
+) -> None:
     """Fold the statements of a group; `version` is of the server that wrote it, if that is known.
 
+    Those of `part` are folded already, and it grows.
+
     Raises:
+        BrokenOffError: it is not wanted any more: `part` says how far it came.
         EventError: one is damaged; it names the group.
     """
     if not group.gtid_event[GTID_FLAGS_OFFSET] & MAY_HOLD_DDL:
@@ -412,8 +433,12 @@ def fold_group(history: SchemaHistory, group: EventGroup, version: int | None = 
     gtid = str(group.gtid)
     try:
         for event_no, statement in statements_in(group):
+            if part is not None and event_no <= part.event_no:
+                continue
             statement = statement._replace(server_version=version)
             history.add(SchemaPlace(group.start, event_no), gtid, timestamp, statement)
+            if part is not None:
+                part.event_no = event_no
     except EventError as error:
         raise EventError(f"group {gtid}: {error}") from error
 

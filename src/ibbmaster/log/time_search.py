@@ -105,9 +105,10 @@ class _Search:
 
     def _end_of(self, files: Sequence[LogFile], number: int) -> LogPosition:
         """Where the file ends in which the search continues."""
-        if number + 1 < len(files):
-            return self.log.start_of_file(files[number + 1].file_no).position._replace(offset=0)
-        return self.log.end()
+        end = self.log.end()
+        if number + 1 < len(files):  # which may be ready and not used yet
+            return min(end, self.log.start_of_file(files[number + 1].file_no).position._replace(offset=0))
+        return end
 
     def _last_older(self, places: Sequence[_Place]) -> int:
         """The last place, found by halving, whose groups are older; 0 where the first ones are not."""

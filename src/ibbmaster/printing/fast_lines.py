@@ -65,11 +65,8 @@ class FastLines:
         span, found = self._span, task.log_range
         if span is None:
             return True
-        starts, ends = dict(span.groups.starts), span.groups.ends
-        domain_ids = self._log.state.domain_ids if ends is None else dict(ends)
-        first = min((starts.get(domain_id, LOG_START) for domain_id in domain_ids), default=LOG_START)
-        has_begun = (found.file_no, found.end_offset) > first
-        return has_begun and (ends is None or (found.file_no, found.start_offset) < span.end)
+        has_begun = (found.file_no, found.end_offset) > span.first_of(self._log.state)
+        return has_begun and (span.groups.ends is None or (found.file_no, found.start_offset) < span.end)
 
     def _run(self, maker: LineColumns, found: Iterator[EventBatch]) -> Iterator[Any]:
         batch = self._pending

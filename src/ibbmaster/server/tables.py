@@ -251,7 +251,7 @@ class _Timeline:
     @property
     def case(self) -> NameCase:
         """How names are compared, as far as the log was folded."""
-        with self._lock:
+        with holding(self._lock):
             assert self._history is not None
             return self._history.case
 

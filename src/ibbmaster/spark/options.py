@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from ibbmaster.arrow.read_options import (
     PARTITION_BYTES,
@@ -21,14 +21,16 @@ from ibbmaster.arrow.read_options import (
     parse_schema_mode,
     with_keys,
 )
+from ibbmaster.arrow.staging import named_as_options, option_names
 from ibbmaster.classic.kind import holds_traditional
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import ID_MAX, GtidPosition
 from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.declarations import parse_declarations
-from ibbmaster.schema.name_case import parse_name_case
+from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sizes import parse_size
 from ibbmaster.spark.offset import position_of_option
+from ibbmaster.stages.options import StageOptions, check_stages, given_stages, renamed_table
 
 NUMBER_END = 1 << 63  # Spark's and Arrow's largest numbers have 64 bits, one for the sign
 COUNT_OF_FILES_END = 1 << 31  # as in Spark's ReadMaxFiles
@@ -42,6 +44,8 @@ _LISTED = re.compile(r"(?:(?<![^,.\s])`(?:[^`]|``)*`|[^,])+")  # a backquote ins
 _QUOTED = re.compile(r"(?<![^.])`((?:[^`]|``)*)`")
 _WILDCARD = re.compile(r"[*?[]")
 
+STAGES = option_names()  # by their names in Python
+_OF_FILES = ("after", "until", "map_server_id", "map_domain")  # of logs with places, and with GTIDs of their own
 FORMATS = ("ibb", "mariadb_binlog")
 OF_CATALOG = frozenset(("location", "provider", "owner", "comment", "external", "is_managed_location", "collation"))
 COPY = "option."  # in front of a second copy of an option
@@ -75,6 +79,7 @@ NAMES = (
     "onUndecodable",
     "lowerCaseTableNames",
     "maxRowEventBytes",
+    *STAGES.values(),
 )
 
 
@@ -102,6 +107,8 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     schema_mode, schema_at = parse_schema_mode("option schemaMode", given.get("schemamode", "latest"))
     path = local_path(given.get("path") or "")
     is_classic = is_classic or (bool(path) and holds_traditional(Path(path)))
+    name_case = parse_name_case("option lowerCaseTableNames", given.get("lowercasetablenames"))
+    stages = _stages(given, is_live=host is not None)
     parsed = ReadOptions(
         path=path,
         is_classic=is_classic,
@@ -116,7 +123,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         columns=list_of(given.get("columns")),
         is_strict=flag_of("failOnDataLoss", given.get("failondataloss", "true")),
         partition_bytes=size_of("partitionBytes", given.get("partitionbytes")) or PARTITION_BYTES,
-        declarations=parse_declarations_option(given.get("schema")),
+        declarations=_declarations(given.get("schema"), stages, name_case),
         schema_mode=schema_mode,
         schema_at=schema_at,
         zero_dates=_choice(ZeroDates, "zeroDates", given.get("zerodates", "null")),
@@ -132,8 +139,9 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         uses_tls=flag_of("tls", given.get("tls", "false")),
         server_id=number_of("serverId", given.get("serverid", str(SERVER_ID)), first=1, end=ID_END),
         undecodable=_choice(Undecodable, "onUndecodable", given.get("onundecodable", "fail")),
-        name_case=parse_name_case("option lowerCaseTableNames", given.get("lowercasetablenames")),
+        name_case=name_case,
         row_event_max=parse_row_event_max(given.get("maxroweventbytes")),
+        stages=(stages,) if stages else (),
     )
     if parsed.table is not None and parsed.granularity is not Granularity.ROWS:
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")
@@ -146,7 +154,42 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     is_of_pages = parsed.granularity in (Granularity.PAGES, Granularity.RECORDS)
     if is_of_pages and is_classic:
         raise ConfigurationError(f"granularity {parsed.granularity.value}: traditional binlog files have none")
+    if is_of_pages and stages:
+        raise ConfigurationError(f"granularity {parsed.granularity.value}: a log after stages has none")
     return with_keys(parsed)
+
+
+def _stages(given: Mapping[str, str], *, is_live: bool) -> StageOptions:
+    """What the log goes through first.
+
+    Raises:
+        ConfigurationError: a value cannot be read, or a primary cannot be read so.
+    """
+    found: dict[str, object] = {name: given[shown.lower()] for name, shown in STAGES.items() if shown.lower() in given}
+    if "drop_empty" in found:
+        found["drop_empty"] = flag_of("dropEmpty", str(found["drop_empty"]))
+    stages = cast(StageOptions, given_stages(found))
+    try:
+        check_stages(stages)
+    except ConfigurationError as error:
+        raise named_as_options(error) from None
+    except GtidError as error:
+        raise ConfigurationError(f"options after, until: {error}") from None
+    unfit = next((STAGES[name] for name in _OF_FILES if name in found), None) if is_live else None
+    if unfit is not None:
+        raise ConfigurationError(
+            f"option {unfit}: a primary is read by its own GTIDs, from startingGtid to endingGtid; give a path"
+        )
+    return stages
+
+
+def _declarations(text: str | None, stages: StageOptions, name_case: NameCase | None) -> dict[str, dict[str, str]]:
+    """What is declared of the tables in the log, by the names that they have after the stages."""
+    case = name_case or NameCase.EXACT
+    try:
+        return {renamed_table(name, stages, lambda: case): one for name, one in parse_declarations_option(text).items()}
+    except ConfigurationError as error:
+        raise named_as_options(error) from None
 
 
 def is_of_catalog(given: Mapping[str, str]) -> bool:

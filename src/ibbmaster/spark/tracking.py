@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ibbmaster.arrow.plan import OF_ROWS, ReadTask, logged_schema, selected_versions, selection_of, tasks_between
+from ibbmaster.arrow.plan import (
+    OF_ROWS,
+    ReadTask,
+    logged_schema,
+    open_log,
+    selected_versions,
+    selection_of,
+    tasks_between,
+)
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.schema_reading import readable_history
 from ibbmaster.arrow.shape import ShapeField
@@ -13,7 +21,7 @@ from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.locating import ReadStart, resume
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
-from ibbmaster.log.strictness import damage_handler, open_directory
+from ibbmaster.log.strictness import damage_handler
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
@@ -38,11 +46,12 @@ class OffsetTracker:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._log = open_directory(options.path, is_strict=options.is_strict)
+        self._log = open_log(options)
         self._on_fault = damage_handler(is_strict=options.is_strict)
         self._points: dict[str, ReadStart] = {}
         self._target: LogPosition | None = None
-        self._schema = logged_schema(options, self._log)
+        self._counted = self._log.with_left_out  # a batch ends after a group, also one of which nothing comes
+        self._schema = logged_schema(options, self._log.with_past)
         self._began = SchemaPlace(self._log.end(), 0)  # which table is read is what its name means here
 
     def close(self) -> None:
@@ -87,7 +96,7 @@ class OffsetTracker:
         for log_range in self._log.ranges(begin, end, size=WHOLE_FILE):
             if limits.files_max is not None and count and log_range.file_no - begin.file_no >= limits.files_max:
                 break
-            for group in self._log.groups_in(log_range, on_fault=self._on_fault):
+            for group in self._counted.groups_in(log_range, on_fault=self._on_fault):
                 if group.gtid is None or not since.lacks(group):
                     continue
                 if count and self._is_enough(begin, group.start, count, limits):
@@ -124,7 +133,9 @@ class OffsetTracker:
         if self._options.granularity not in OF_ROWS:
             return NO_VERSIONS
         if self._on_fault is not None:
-            history = readable_history(self._log, self._options.declarations, self._on_fault, self._options.name_case)
+            history = readable_history(
+                self._log.with_past, self._options.declarations, self._on_fault, self._options.name_case
+            )
         else:
             history = self._schema.history()
         return selected_versions(self._options, history, self._began, goes_on=True)
@@ -140,7 +151,7 @@ class OffsetTracker:
         if begin.file_no == end.file_no:
             return end.offset - begin.offset
         between = range(begin.file_no, end.file_no)
-        sizes = sum(self._log.disk.size(self._log.file_name(file_no)) for file_no in between)
+        sizes = sum(file.size for file in self._log.files() if file.file_no in between)
         return sizes - begin.offset + end.offset
 
     def _find(self, position: GtidPosition) -> ReadStart:
@@ -156,7 +167,7 @@ class OffsetTracker:
             return first
 
     def _first_point(self) -> LogPosition:
-        return LogPosition(self._log.file_numbers()[0], LOG_START.offset)
+        return LogPosition(self._log.files()[0].file_no, LOG_START.offset)
 
     def _give(self, position: GtidPosition, point: ReadStart) -> Offset:
         self._points[str(position)] = point

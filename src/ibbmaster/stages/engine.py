@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ibbmaster.event.format_description import ChecksumAlgorithm
@@ -20,7 +20,8 @@ from ibbmaster.log.interface import (
     files_end_of,
     files_of,
 )
-from ibbmaster.log.log_range import LogRange
+from ibbmaster.log.log_range import GroupSelection, LogRange
+from ibbmaster.log.schema_history import LogOfServers
 from ibbmaster.position import LogPosition
 from ibbmaster.stages.filtering import OriginFilter
 from ibbmaster.stages.span import LogSpan
@@ -82,7 +83,7 @@ class StagedGroups(EventGroups):
         return None
 
 
-def passed_on(group: EventGroup, stages: Sequence[GroupTransform], span: LogSpan | None) -> EventGroup | None:
+def passed_on(group: EventGroup, stages: Sequence[GroupTransform], span: LogSpan | None = None) -> EventGroup | None:
     """A group of a log as it leaves the last stage; None where it is left out."""
     if group.gtid is None:
         return group
@@ -119,6 +120,22 @@ class StagedLog(LogEngine):
         self.checksum_algorithm: ChecksumAlgorithm | None = getattr(log, "checksum_algorithm", None)
 
     @property
+    def inner(self) -> LogEngine:
+        """The log in front of the stages."""
+        return self._log
+
+    @property
+    def choice(self) -> GroupSelection | None:
+        """Which groups of the log in front are left, if each of them is left as it is; else None."""
+        limits = GroupSelection() if self._span is None else self._span.groups
+        match self.stages:
+            case []:
+                return limits
+            case [OriginFilter(drops_empty=True) as origin]:
+                return replace(limits, domains=origin.domain_ids, servers=origin.server_ids)
+        return None
+
+    @property
     def span(self) -> LogSpan | None:
         """The part of the log that is there; None for all of it."""
         return self._span
@@ -128,6 +145,10 @@ class StagedLog(LogEngine):
 
     def file_name(self, file_no: int) -> str:
         return self._log.file_name(file_no)
+
+    def server_version_of(self, file_no: int) -> str:
+        """As the log's own, empty if it does not know."""
+        return self._log.server_version_of(file_no) if isinstance(self._log, LogOfServers) else ""
 
     def files(self) -> list[LogFile]:
         return self._log.files()
@@ -166,6 +187,10 @@ class StagedLog(LogEngine):
                 yield passed
 
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        span = self._span
+        if span is not None:
+            start = max(start, span.first_of(self._log.state()))
+            end = end if span.until is None else min(end, span.end)
         return self._log.ranges(start, end, size=size)
 
     @property
@@ -174,6 +199,10 @@ class StagedLog(LogEngine):
         if span is None or not span.after:
             return self
         return StagedLog(self._log.with_past, self.stages, span.without_begin)
+
+    @property
+    def with_left_out(self) -> StagedLog:
+        return StagedLog(self._log.with_left_out, self._renaming, self._span)
 
     @property
     def unfinished(self) -> str | None:

@@ -11,7 +11,7 @@ from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.interface import LogEngine, ReadPlan
 from ibbmaster.log.locating import expect_logged, locate_in
 from ibbmaster.log.log_range import GroupSelection
-from ibbmaster.position import LogPosition
+from ibbmaster.position import LOG_START, LogPosition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,12 @@ class LogSpan:
     def has(self, gtid: Gtid, start: LogPosition) -> bool:
         """Whether a group that begins at a place is in it."""
         return self.groups.takes(gtid, start, 0)
+
+    def first_of(self, state: GtidState) -> LogPosition:
+        """A place in front of all its groups; `state` is what the log has."""
+        starts, ends = dict(self.groups.starts), self.groups.ends
+        domain_ids = state.domain_ids if ends is None else dict(ends)
+        return min((starts.get(domain_id, LOG_START) for domain_id in domain_ids), default=LOG_START)
 
     @property
     def without_begin(self) -> LogSpan:

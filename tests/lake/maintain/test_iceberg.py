@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+import ibbmaster
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.rows.encoding import WrittenTable
 from ibbmaster.lake.maintain import iceberg
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from tests.kept_tables import KeptTables
-from tests.lake.maintain.test_job import CREATED, LOG, ROWS, of, verdicts
+from tests.lake.maintain.test_job import CREATED, LOG, ROWS, named, of, verdicts
 from tests.written_log import Item, deleted, inserted, updated, write_log
 
 pytest.importorskip("pyiceberg")
@@ -91,6 +93,34 @@ def test_names_of_tables_and_columns_may_have_any_letters(run, kept) -> None:
     assert verdicts(done) == {"d.t,1 ü": "exact at 0-1-3"}
     assert kept.read("d.t,1 ü").to_pylist() == [{"id": 1, "a.b": 1, "ü `": None}]
     assert set(columns) == set(kept.read("d.t,1 ü").column_names)
+
+
+PURGED: dict[str, tuple[str, WrittenTable, list[tuple] | None]] = {
+    "renamed": ("RENAME COLUMN a TO z", named(id="int", z="int"), None),
+    "renamed without rows": ("RENAME COLUMN a TO z", named(id="int", z="int"), [(1, 11), (5, 20)]),
+    "swapped": ("RENAME COLUMN a TO id, RENAME COLUMN id TO a", named(a="int", id="int"), None),
+    "added": ("ADD c INT", of(c="int"), None),
+    "an index added": ("ADD KEY (a)", of(), [(1, 12), (5, 20)]),
+}
+
+
+@pytest.mark.parametrize(("altered", "table", "expected"), PURGED.values(), ids=PURGED)
+@pytest.mark.parametrize("kind", ["current", "history"])
+def test_a_table_of_a_log_that_was_purged_is_altered_rightly_or_not_at_all(
+    run, kept, tmp_path, kind, altered, table, expected
+) -> None:
+    run(*LOG, kind=kind)
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        log.flush()
+        if expected != [(1, 11), (5, 20)]:
+            log.append("0-1-90", updated(of(), ([1, 11], [1, 12])))
+        log.append("0-1-91", [f"ALTER TABLE d.t {altered}"])
+        log.purge(to=log.files[-1].name)
+    done = maintain(str(tmp_path / "log"), kept.target, kind=kind)
+    rows = [row for row in kept.read().to_pylist() if row.get("_is_current", True)]
+    found = sorted(tuple(value for name, value in row.items() if name[0] != "_") for row in rows)
+    assert done.tables["d.t"].is_exact == (expected is not None)
+    assert found == (expected or sorted(ROWS.items()))
 
 
 @pytest.mark.parametrize("kind", ["current", "history"])

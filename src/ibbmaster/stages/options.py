@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from ibbmaster.api.given_time import GivenTime, is_date, is_time, parse_time, shown_time
-from ibbmaster.api.option import NamedOption, Option, flag_of, named_options
 from ibbmaster.errors import ConfigurationError, PositionError
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.log.given_time import GivenTime, is_date, is_time, parse_time, shown_time
+from ibbmaster.option import NamedOption, Option, flag_of, named_options
+from ibbmaster.schema.clause import FullName, NotUnderstoodError
 from ibbmaster.schema.name_case import NameCase
 
 if TYPE_CHECKING:
@@ -157,8 +158,32 @@ def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCa
         raise ConfigurationError(f"{error}; to name a day, write {day}") from None
     if until is not None and span is not None and span.state is not None:
         notes += _judged(until, span.state.position())
-    stages = list(_stages(log.state(), options, find_case))
+    stages = list(stages_of(log.state(), options, find_case))
     return StagedLog(log, stages, span, notes=notes)
+
+
+def at_gtids(options: StageOptions, log: StagedLog) -> StageOptions:
+    """The options of a log with GTIDs in place of times: those that it has found."""
+    span, found = log.span, options.copy()
+    if span is not None and "after" in found:
+        found["after"] = str(span.after)
+    if span is not None and "until" in found:
+        found["until"] = None if span.until is None else str(span.until)
+    return found
+
+
+def renamed_table(name: str, options: StageOptions, find_case: Callable[[], NameCase]) -> str:
+    """What a table (`database.table`) is called after these options.
+
+    Raises:
+        ConfigurationError: it is called as another one is to be called.
+    """
+    names = _names(options, find_case)
+    database, _, table = name.partition(".")
+    try:
+        return name if names is None else str(names.table(FullName(database, table)))
+    except NotUnderstoodError as error:
+        raise ConfigurationError(f"--rename: {error}") from None
 
 
 def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
@@ -181,7 +206,7 @@ def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
 
 def _place(log: LogEngine, options: StageOptions, name: str, notes: list[str]) -> GtidPosition | None:
     """The GTID position that an option means; what is worth knowing of a time is noted."""
-    from ibbmaster.api.time_start import time_start
+    from ibbmaster.log.time_start import time_start
 
     text: Any = options.get(name)
     given = None if text is None else _parsed(name, str(text))
@@ -199,7 +224,12 @@ def _parsed(name: str, text: str) -> GtidPosition | GivenTime:
     return parse_time(flag_of(name), text) if is_time(text) else GtidPosition.parse(text)
 
 
-def _stages(state: GtidState, options: StageOptions, find_case: Callable[[], NameCase]) -> Iterator[GroupTransform]:
+def stages_of(state: GtidState, options: StageOptions, find_case: Callable[[], NameCase]) -> Iterator[GroupTransform]:
+    """What each group goes through, of a log that has `state`; of one whose state is unknown no number is checked.
+
+    Raises:
+        ConfigurationError: an option cannot be used with this log.
+    """
     from ibbmaster.stages.filtering import KINDS, ContentFilter, OriginFilter
     from ibbmaster.stages.renaming import NameChange
     from ibbmaster.stages.renumbering import OriginMap

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from ibbmaster.api.given_time import is_date, is_time, parse_time, shown_time
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.log.given_time import is_date, is_time, parse_time, shown_time
 
 
 @pytest.mark.parametrize("text", ["2026-11-20 14:03:05+01:00", "2026-11-20T13:03:05Z", "20261120T130305Z"])

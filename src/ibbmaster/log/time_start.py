@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ibbmaster.api.given_time import GivenTime, shown_time
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.log.given_time import GivenTime, shown_time
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.time_search import TimeFound, find_time
 

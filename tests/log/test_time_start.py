@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.api.given_time import parse_time
-from ibbmaster.api.time_start import step_notes, time_start
 from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.log.given_time import parse_time
+from ibbmaster.log.time_start import step_notes, time_start
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 LOGS = (

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.api.stage_options import check_stages, expect_tables, given_stages, stage_options
 from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from ibbmaster.stages.options import check_stages, expect_tables, given_stages, stage_options
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event, make_gtid_event
 

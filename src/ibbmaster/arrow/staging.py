@@ -1,0 +1,113 @@
+"""The log of options after their stages, in whichever process reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+from ibbmaster.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.arrow.schema_reading import schema_of_log
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.gtid import GtidState
+from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.schema.name_case import NameCase
+from ibbmaster.stages.engine import StagedLog
+from ibbmaster.stages.options import StageOptions, at_gtids, stage_options, staged, stages_of
+from ibbmaster.stages.stage import GroupTransform
+
+_SHOWS_EMPTY = (Granularity.EVENTS, Granularity.GROUPS)  # of which an empty group has rows, too
+_OF_GROUPS = frozenset(("after", "until", "domain", "server", "drop_empty"))  # stages that look into no group
+_FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+
+
+def staged_log(options: ReadOptions, log: LogEngine) -> LogEngine:
+    """A log after the stages of options; it closes that log.
+
+    Raises:
+        ConfigurationError, GtidError: an option cannot be used with this log.
+        PositionError, FormatError, ClassicFormatError, StoreError: as `stages.options.staged`.
+    """
+    for given in options.stages:
+        try:
+            log = staged(log, _as_read(given, options), _case_finder(options, log))
+        except ConfigurationError as error:
+            raise named_as_options(error) from None
+    return log
+
+
+def live_stages(options: ReadOptions) -> list[GroupTransform]:
+    """What the groups of a primary go through: every one of them is left, so that each has its number.
+
+    Raises:
+        ConfigurationError: an option cannot be used.
+    """
+    case = options.name_case or NameCase.EXACT
+    keeps = options.granularity not in _SHOWS_EMPTY
+    return [
+        stage
+        for given in options.stages
+        for stage in stages_of(
+            GtidState(), cast(StageOptions, {**given, "drop_empty": False}) if keeps else given, lambda: case
+        )
+    ]
+
+
+def options_at_gtids(options: ReadOptions, log: LogEngine) -> ReadOptions:
+    """Options whose stages begin and end at GTIDs, as those of `log` do: so each reader has the same part."""
+    found = []
+    for given in reversed(options.stages):
+        assert isinstance(log, StagedLog)
+        found.append(at_gtids(given, log))
+        log = log.inner
+    return replace(options, stages=tuple(reversed(found)))
+
+
+def history_cache_of(options: ReadOptions) -> HistoryCache:
+    """Where the schema history of the log of options is kept: one after stages is of this reader alone."""
+    path = Path(options.path)
+    return AbsentHistoryCache(path) if options.stages else HistoryCache(path, is_written=False)
+
+
+def option_names() -> dict[str, str]:
+    """How stages are called as options of a DataFrame, by the names that they have in Python."""
+    return {name: _camel(name.strip("_").split("_")) for name, *_ in stage_options()}
+
+
+def named_as_options(error: ConfigurationError) -> ConfigurationError:
+    """The same error, which calls stages as options are called."""
+    names = set(option_names().values())
+
+    def named(found: re.Match[str]) -> str:
+        name = _camel(found[1].split("-"))
+        return f"option {name}" if name in names else found[0]
+
+    return ConfigurationError(_FLAG.sub(named, str(error)))
+
+
+def _camel(words: Iterable[str]) -> str:
+    first, *others = words
+    return first + "".join(word.capitalize() for word in others)
+
+
+def _as_read(given: StageOptions, options: ReadOptions) -> StageOptions:
+    """The same stages, that leave out empty groups where a reader sees none of them: the log is read faster then."""
+    if options.granularity in _SHOWS_EMPTY or not _OF_GROUPS.issuperset(cast(Mapping[str, object], given)):
+        return given
+    return {**given, "drop_empty": True}
+
+
+def _case_finder(options: ReadOptions, log: LogEngine) -> Callable[[], NameCase]:
+    """As `Log.find_name_case`, of a log in front of a stage."""
+
+    def find() -> NameCase:
+        if options.name_case is not None:
+            return options.name_case
+        is_staged = isinstance(log, StagedLog)
+        cache = history_cache_of(options if is_staged else replace(options, stages=()))
+        return schema_of_log(log.with_past, options.declarations, cache).history().case
+
+    return find
