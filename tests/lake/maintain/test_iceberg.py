@@ -8,8 +8,10 @@ import shutil
 import subprocess
 import sysconfig
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ibbmaster
@@ -121,6 +123,69 @@ def test_a_table_of_a_log_that_was_purged_is_altered_rightly_or_not_at_all(
     found = sorted(tuple(value for name, value in row.items() if name[0] != "_") for row in rows)
     assert done.tables["d.t"].is_exact == (expected is not None)
     assert found == (expected or sorted(ROWS.items()))
+
+
+WIDENED = {
+    "decimal(10,2)": ("decimal(12,2)", Decimal("12345678.25")),
+    "float": ("double", 0.1),
+    "int": ("bigint", 7),
+    "varchar(9)": ("text", "ü"),
+}
+
+
+@pytest.mark.parametrize("then", WIDENED)
+def test_columns_whose_names_have_points_are_widened_renamed_and_dropped(run, kept, then) -> None:
+    now, value = WIDENED[then]
+    narrow, wide = named(**{"id": "int", "a.b": then, "c.d": "int"}), named(**{"id": "int", "a.b": now, "e.f": "int"})
+    steps: list[Item] = [
+        f"CREATE TABLE t (id INT PRIMARY KEY, `a.b` {then}, `c.d` INT)",
+        [inserted(narrow, [1, value, 1])],
+    ]
+    run(*steps)
+    steps += [f"ALTER TABLE t MODIFY `a.b` {now}, RENAME COLUMN `c.d` TO `e.f`", [inserted(wide, [2, value, 2])]]
+    files = kept.data_files()
+    assert verdicts(run(*steps)) == {"d.t": "exact at 0-1-4"}
+    assert files < kept.data_files()
+    was = float(np.float32(value)) if then == "float" else value
+    assert kept.rows() == [(1, was, 1), (2, value, 2)]
+    assert verdicts(run(*steps, "ALTER TABLE t DROP `a.b`, DROP `e.f`, ADD `e.f` DATE")) == {"d.t": "exact at 0-1-5"}
+    assert kept.rows() == [(1, None), (2, None)]
+    assert files < kept.data_files()
+
+
+class KilledError(BaseException):
+    """As a kill, nothing catches it."""
+
+
+@pytest.mark.parametrize("step", ["write_file", "write_manifest_list", "_write_metadata", "commit_table"])
+@pytest.mark.parametrize("end", [2, 4])
+def test_a_run_that_is_killed_inside_a_commit_leaves_no_file_behind(run, kept, monkeypatch, step, end) -> None:
+    import pyiceberg.io.pyarrow
+    import pyiceberg.table.update.snapshot
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    owners = {"write_file": pyiceberg.io.pyarrow, "write_manifest_list": pyiceberg.table.update.snapshot}
+    owner = owners.get(step, SqlCatalog)
+    was = getattr(owner, step)
+
+    def killed(*args, **options):
+        found = was(*args, **options)
+        if step == "write_file":
+            list(found)
+        raise KilledError
+
+    steps = LOG[: end - 1] if end > 2 else ["CREATE DATABASE other"]
+    run(*steps)
+    monkeypatch.setattr(owner, step, staticmethod(killed) if step == "_write_metadata" else killed)
+    with pytest.raises(KilledError):
+        run(*LOG[:end])
+    monkeypatch.undo()
+    done = run(*LOG[:end])
+    assert verdicts(done) == {"d.t": f"exact at 0-1-{end}"}
+    assert bool(done.removed) == (step != "commit_table")
+    with kept.iceberg() as table:
+        wanted = set(iceberg._files_of(table, [path.name for path in kept.directory().rglob("*.avro")]))
+    assert {path.name for path in kept.directory().rglob("*") if path.is_file()} == {Path(one).name for one in wanted}
 
 
 @pytest.mark.parametrize("kind", ["current", "history"])
