@@ -68,6 +68,11 @@ def test_they_are_never_compiled_where_they_are_used_and_need_no_numba_there(tmp
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files  # it may be read-only
 
 
+def test_neither_numba_nor_llvm_is_loaded_before_kernels_are_wanted(said_by):
+    program = "import sys, ibbmaster.kernel.loading\nprint({'numba', 'llvmlite', 'numpy'} & set(sys.modules))\n"
+    assert said_by(program) == "set()"
+
+
 def test_each_part_is_ready_as_soon_as_it_is_compiled(fresh, tmp_path, filled, monkeypatch):
     """Others of the same set may take long."""
     cache = KernelCache(tmp_path / "cache" / filled.path.name)

@@ -49,7 +49,7 @@ SOURCES = (  # all that kernels import; their values are compiled in
     "position.py",
     "user_cache.py",
 )
-WITHOUT_KERNELS = ("cache.py", "compiling.py", "loading.py")
+WITHOUT_KERNELS = ("cache.py", "compiling.py", "loading.py", "ready_made.py")
 SETTINGS = ("NUMBA_OPT", "NUMBA_BOUNDSCHECK")  # environment variables that Numba heeds
 READY_FILE = "ready.json"
 LOCK_FILE = "lock"
@@ -118,15 +118,16 @@ class KernelCache:
 
     def has(self, sets: Iterable[KernelSet | KernelPart]) -> bool:
         """Whether all kernels of these sets are there, and whole, and no other user can have put them there."""
-        try:
-            return self.distrust() is None and all(self._code(part) is not None for part in parts_of(sets))
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
+        return self.distrust() is None and all(self.read_own(part) is not None for part in parts_of(sets))
 
     def read(self, part: KernelPart) -> bytes | None:
         """The object file of a part; None if it is not there, or not whole, or another user can have put it there."""
+        return self.read_own(part) if self.distrust() is None else None
+
+    def read_own(self, part: KernelPart) -> bytes | None:
+        """As `read`, of a directory that no other user can write."""
         try:
-            return self._code(part) if self.distrust() is None else None
+            return self._code(part)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -175,7 +176,7 @@ class KernelCache:
 
     def keep(self, part: KernelPart, code: bytes) -> None:
         """Add a part; under the lock."""
-        hashes = {one: self._listed()[one] for one in self.parts()}
+        hashes = {one: self._listed()[one] for one in KernelPart if self.read_own(one) is not None}
         self._write(file_of(part), code)
         hashes[part] = hashlib.sha256(code).hexdigest()
         self._write(READY_FILE, json.dumps(hashes).encode())

@@ -30,6 +30,7 @@ from ibbmaster.kernel.compiling import (
     end_all,
 )
 from ibbmaster.kernel.parts import KERNELS, KernelPart, KernelSet, parts_of
+from ibbmaster.kernel.ready_made import read_ready_made
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:
@@ -138,13 +139,21 @@ def is_switched_off() -> bool:
 
 def is_cached(*sets: KernelSet) -> bool:
     """Whether kernels need not be compiled."""
-    directory = find_directory()
-    if is_switched_off() or directory is None or not directory.is_dir():
+    if is_switched_off():
         return False
     try:
-        return KernelCache(directory / cache_key()).has(sets)
+        cache = _user_cache()
+        if cache is not None and cache.has(sets):
+            return True
+        return all(read_ready_made(part) is not None for part in parts_of(sets))
     except Exception:  # there is no Numba, or it is broken: loading says so
         return False
+
+
+def _user_cache() -> KernelCache | None:
+    """That of this user; None if there is none."""
+    directory = find_directory()
+    return None if directory is None or not directory.is_dir() else KernelCache(directory / cache_key())
 
 
 def fill_cache(
@@ -188,6 +197,9 @@ def _load(parts: Collection[KernelPart], progress: Heard, is_nice: bool) -> bool
     if is_switched_off():
         return False
     try:
+        parts = [part for part in parts if not _take(_user_cache(), part)]
+        if not parts:
+            return True
         with _cache_for(parts) as cache:
             try:
                 _load_from(cache, parts, progress, is_nice)
@@ -214,25 +226,22 @@ def _load_from(cache: KernelCache, parts: Collection[KernelPart], progress: Hear
     def say() -> None:
         log.warning("%s: waiting for it, %g s at most", _OTHERS_COMPILE, WAIT_S)
 
-    missing = [part for part in parts if not _take(cache, part)]
-    if not missing:
-        return
     if is_nice:
-        compile_elsewhere(cache, missing, is_nice=True, progress=progress, on_part=lambda part: _take(cache, part))
+        compile_elsewhere(cache, parts, is_nice=True, progress=progress, on_part=lambda part: _take(cache, part))
     else:
-        compile_elsewhere(cache, missing, progress=progress, wait_s=WAIT_S, on_wait=say)
-    for part in missing:
+        compile_elsewhere(cache, parts, progress=progress, wait_s=WAIT_S, on_wait=say)
+    for part in parts:
         if not _take(cache, part):
             raise CompilationError(cache.distrust() or f"what was compiled is not in {cache.path}")
 
 
-def _take(cache: KernelCache, part: KernelPart) -> bool:
-    """Have the kernels of a part; False if they are not in the cache."""
+def _take(cache: KernelCache | None, part: KernelPart) -> bool:
+    """Have the kernels of a part; False if they are not in the cache, and have not come with the package."""
     global _entries
     with _lock:
         if part in _loaded:
             return True
-        code = cache.read(part)
+        code = (cache and cache.read(part)) or read_ready_made(part)
         if code is None:
             return False
         if _entries is None:
