@@ -107,6 +107,11 @@ def cpu_of(kind: str, base: Path, *arguments: str) -> float:
         return cpu_seconds(*ibbmaster(*arguments))
 
 
+def wanted(bench: Bench, name: str, target: Target) -> Target | None:
+    """A speed that is asked of 1 GB: with less the start of the process counts."""
+    return target if name == "W3" and not bench.is_quick else None
+
+
 @rows("verify", is_further=True)
 def verification(bench: Bench) -> Iterator[Figure]:
     """All of a log, of either kind; the peer is `mariadb-binlog`, which prints no rows of the traditional file."""
@@ -124,7 +129,9 @@ def verification(bench: Bench) -> Iterator[Figure]:
             work = {kind: functools.partial(cpu_of, kind, bench.base, "verify", str(log)) for kind in KINDS}
             work["peer"] = functools.partial(cpu_seconds, *tool)
             work["limit"] = functools.partial(cpu_here, functools.partial(crc_of, file, size, crc))
-            yield from rates(f"verify {name}, {what}", classic, bench.rounds(work), limit_name, VERIFY_SPEED)
+            yield from rates(
+                f"verify {name}, {what}", classic, bench.rounds(work), limit_name, wanted(bench, name, VERIFY_SPEED)
+            )
 
 
 @rows("import", is_further=True)
@@ -143,7 +150,7 @@ def importing(bench: Bench) -> Iterator[Figure]:
             work = {kind: functools.partial(afresh, functools.partial(bring_in, kind), target) for kind in KINDS}
             work["limit"] = functools.partial(afresh, functools.partial(copy_durably, classic), target)
             found = bench.rounds(work)
-        yield from rates(f"import {name}", classic, found, "copy + fsync", IMPORT_SPEED)
+        yield from rates(f"import {name}", classic, found, "copy + fsync", wanted(bench, name, IMPORT_SPEED))
 
 
 @rows("small", is_further=True)
