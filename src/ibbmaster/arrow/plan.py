@@ -14,7 +14,7 @@ from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
 from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, versions_between, versions_of
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
-from ibbmaster.arrow.staging import history_cache_of, options_at_gtids, staged_log
+from ibbmaster.arrow.staging import history_cache_of, staged_log, with_spans
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import TYPE_OFFSET
@@ -354,7 +354,7 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
         options = _ended(options)
         return tasks_between(options, fields, selection_of(options), _all_ranges(options), find_versions(options))
     with closing(open_log(options)) as log:
-        options = options_at_gtids(options, log)
+        options = with_spans(options, log)
         start, selection = find_selection(options, log)
         end = log.end()
         if selection.ends is not None:
