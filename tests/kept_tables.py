@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from ibbmaster.lake.maintain.target import directory_name
+from ibbmaster.lake.table_directory import directory_name
 from ibbmaster.schema.identity import parse_table_name
 
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ class KeptTables:
             return table.scan().to_arrow()
 
     def data_files(self, name: str = "d.t") -> set[str]:
-        """Those that an Iceberg table has now."""
+        """The names of those that a table has now."""
+        if self.kind == "delta":
+            return set(self.delta(name).file_uris())
         with self.iceberg(name) as table:
             return {task.file.file_path for task in table.scan().plan_files()}
 
@@ -64,7 +66,7 @@ class KeptTables:
     def commits(self, name: str = "d.t") -> list[str]:
         """What each commit did, the first one first; Iceberg tables do not say it."""
         if self.kind == "delta":
-            words = {"WRITE": "written", "MERGE": "patched"}
+            words = {"WRITE": "written", "MERGE": "patched", "ADD COLUMN": "patched"}
             return [words[commit["operation"]] for commit in self.delta(name).history()][::-1]
         with self.iceberg(name) as table:
             return ["any" for _ in table.snapshots()]

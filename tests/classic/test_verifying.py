@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from pathlib import Path
 
 import pytest
 
 import ibbmaster
+from ibbmaster.classic import verifying
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.partial import encode_fragments
 from ibbmaster.event.types import EventType
+from ibbmaster.kernel import loading
 from ibbmaster.log.fault import Severity
 from tests.built_logs import ClassicFileBuilder
 
@@ -133,3 +136,46 @@ def test_fragments_that_are_no_row_event_are_named_with_file_offset_and_group(
     if problem:
         assert found[0].startswith(f"binlog.000001 offset {places[1]}: group 0-1-2: ")
         assert problem in found[0]
+
+
+CHANGES = {
+    "a bit": lambda data, at, rng: data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :],
+    "a byte less": lambda data, at, rng: data[:at] + data[at + 1 :],
+    "its end": lambda data, at, rng: data[:at],
+    "a piece twice": lambda data, at, rng: data[:at] + data[max(0, at - rng.randrange(200)) :],
+    "zeros": lambda data, at, rng: data[:at] + bytes(min(60, len(data) - at)) + data[at + 60 :],
+    "nothing": lambda data, at, rng: data,
+}
+
+
+CAPTURES = ["10.11/domains", "10.11/group-commit", "11.8/ddl-trx-xa", "11.8/domains-none", "11.8/types-full-crc32"]
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkeypatch, capture):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    shutil.copytree(CLASSIC / capture, tmp_path, dirs_exist_ok=True)
+    paths = [path for path in sorted(tmp_path.glob("binlog.0*")) if path.suffix[1:].isdigit()]
+    groups = 0
+    for _ in range(40):
+        path = rng.choice(paths)
+        whole = path.read_bytes()
+        data = bytearray(rng.choice(list(CHANGES.values()))(whole, rng.randrange(4, len(whole)), rng))
+        if rng.random() < 0.5:
+            data[21] = data[21] & 0xFE | 1  # in use
+        path.write_bytes(data)
+        found = []
+        for ready in (loading.load, lambda *parts: None):
+            monkeypatch.setattr(verifying, "kernels", ready)
+            try:
+                with ibbmaster.open(tmp_path) as log:
+                    check = log.verify()
+                    found.append(([(str(fault), fault.severity) for fault in check], check.totals.groups))
+                    groups += check.totals.groups
+            except ClassicFormatError as error:  # not even its head can be read
+                found.append(str(error))
+        assert found[0] == found[1]
+        path.write_bytes(whole)
+    assert groups > 40

@@ -34,6 +34,18 @@ def test_it_compiles_once_and_says_where(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr() == (f"kernels for import in {tmp_path}: were there already\n", "")
 
 
+def test_it_says_what_each_kernel_took(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path))
+    assert main(["warm-up", "verify", "--timings"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" s  ")[1] for line in lines[:-1]] == [
+        "check, check_table",
+        "check, check_classic_groups",
+        "check, machine code",
+    ]
+    assert all(float(line.split()[0]) > 0 for line in lines[:-1])
+
+
 def test_a_directory_that_cannot_be_written_is_named(tmp_path, capsys, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "file"))

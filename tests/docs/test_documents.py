@@ -43,8 +43,9 @@ PROGRAMS = {
     r"(?<![\w/-])mariadb": "mariadbd",
     r"\bwith_duckdb\.py\b": "duckdb",
     r"\bwith_polars\.py\b": "polars",
+    r"\biceberg://|\bread_iceberg\.py\b": "pyiceberg",
 }  # what some commands need
-MODULES = ("duckdb", "polars")  # of Python
+MODULES = ("duckdb", "polars", "pyiceberg")  # of Python
 WITHOUT_JAVA = re.compile(r"\blake maintain\b|--engine arrow\b|\blake count\b")
 COMMAND_TIMEOUT_S = 900  # on a busy machine, with nothing in any cache: it only ends what hangs
 COLUMNS = "100"  # how wide --help is

@@ -33,8 +33,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "kernel/test_compiling.py": (
         *("kernel/checking.py", "kernel/collecting.py", "kernel/columns.py", "kernel/fields.py", "kernel/framing.py"),
-        *("kernel/group_begin.py", "kernel/memory.py", "kernel/numba_cache.py", "kernel/pump.py"),
-        *("kernel/rows.py", "kernel/warm.py"),
+        *("kernel/group_begin.py", "kernel/jit.py", "kernel/memory.py", "kernel/pump.py"),
+        "kernel/rows.py",
     ),
     "fold/test_fast_folding.py": ("kernel/row_changes.py",),
     "printing/test_fast_lines.py": (
@@ -50,6 +50,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "kernel/test_classic_framing.py": ("kernel/classic_groups.py", "kernel/classic_pump.py"),
     "ibb/test_scan.py": ("kernel/scan.py",),
     "classic/test_page_groups.py": ("kernel/placing.py",),
+    "classic/test_verifying.py": ("classic/group_checks.py", "kernel/classic_checking.py"),
     "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
     "classic/test_stored_groups.py": ("classic/continuing.py", "classic/following.py", "classic/stored_file.py"),

@@ -11,6 +11,7 @@ import pytest
 from ibbmaster.kernel import cache as caching
 from ibbmaster.kernel.cache import ENVIRONMENT, READY_FILE, KernelCache, KernelSet, find_directory, source_files
 from ibbmaster.kernel.compiling import compile_elsewhere
+from ibbmaster.kernel.parts import KernelPart
 
 PACKAGE = Path(caching.__file__).parents[1]
 KEY = "from ibbmaster.kernel.cache import cache_key; print(cache_key())"
@@ -18,12 +19,12 @@ KEY = "from ibbmaster.kernel.cache import cache_key; print(cache_key())"
 
 def test_a_set_is_there_once_it_was_compiled(filled):
     assert filled.has([KernelSet.VERIFY])
-    assert filled.sets() == {KernelSet.VERIFY}
+    assert filled.parts() == {KernelPart.CHECK}
     assert not filled.has([KernelSet.VERIFY, KernelSet.SERVE])
 
 
 def damage_code(directory):
-    path = max(directory.glob("*.nbc"), key=lambda path: path.stat().st_size)
+    path = directory / "check.o"
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
@@ -31,10 +32,10 @@ def damage_code(directory):
 
 DAMAGES = {
     "a bit of its code": damage_code,
-    "an index that is gone": lambda directory: next(directory.glob("*.nbi")).unlink(),
-    "a file that a crash left empty": lambda directory: next(directory.glob("*.nbc")).write_bytes(b""),
+    "a file that is gone": lambda directory: (directory / "check.o").unlink(),
+    "a file that a crash left empty": lambda directory: (directory / "check.o").write_bytes(b""),
     "half of the list": lambda directory: (directory / READY_FILE).write_bytes(
-        (directory / READY_FILE).read_bytes()[:100]
+        (directory / READY_FILE).read_bytes()[:40]
     ),
     "another list": lambda directory: (directory / READY_FILE).write_text("[1]"),
     "everything": shutil.rmtree,
@@ -52,7 +53,9 @@ def test_a_damaged_cache_counts_as_none(filled, tmp_path, damage):
 
 def test_every_module_that_kernels_import_is_a_source_of_theirs(said_by):
     program = (
-        "import sys, ibbmaster.kernel.warm; "
+        "import sys, importlib, ibbmaster.kernel.emitting; from ibbmaster.kernel.parts import KERNELS; "
+        "modules = {module for part in KERNELS.values() for module in part.values()}; "
+        "[importlib.import_module(module) for module in modules]; "
         "print(*(module.__file__ for name, module in sys.modules.items() if name.startswith('ibbmaster')))"
     )
     imported = {Path(name) for name in said_by(program).split()}
@@ -115,7 +118,7 @@ def share(path):
 OTHERS = {
     "the directory": lambda cache: share(cache.path),
     "a directory above it": lambda cache: share(cache.path.parent),
-    "a file": lambda cache: share(max(cache.path.glob("*.nbi"))),
+    "a file": lambda cache: share(cache.path / "check.o"),
     "the list": lambda cache: share(cache.path / READY_FILE),
 }
 

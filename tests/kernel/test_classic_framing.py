@@ -21,6 +21,8 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, Framing, Status
+from ibbmaster.kernel.packet_fields import ClassicField
+from ibbmaster.kernel.parts import KernelPart
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 FILES = sorted(
@@ -92,8 +94,6 @@ class Fast:
     """The same by the kernel, from windows of sizes that `chance` chooses; it ends where no window helps."""
 
     def __init__(self, data, careful, profile, rng, *, segments=0, **options):
-        from ibbmaster.kernel.classic_framing import ClassicField
-
         state = np.zeros(ClassicField.SIZE, dtype=np.int64)
         prefix = b"\0\xef\0" if options.get("has_semi_sync") else b"\0"
         state[Field.SEQUENCE], state[Field.PREFIX_SIZE] = 1, len(prefix)
@@ -109,6 +109,7 @@ class Fast:
         self.groups = self.large_groups = 0
         self.offset = careful.start
         self._data = data
+        self._kernels = loading.load(KernelPart.FILES)
         self._segments = np.zeros((segments, 3), dtype=np.int64)
         self._prefix = np.frombuffer(bytearray(prefix.ljust(8)), dtype=np.uint8)
         wanted = 0
@@ -132,8 +133,6 @@ class Fast:
         self.sequence = int(state[Field.SEQUENCE])
 
     def _frame(self, size):
-        from ibbmaster.kernel.classic_framing import ClassicField, frame_classic
-
         state = self.state
         window = np.frombuffer(bytearray(self._data[self.offset : self.offset + size]), dtype=np.uint8)
         state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
@@ -141,7 +140,8 @@ class Fast:
         out = OUT
         pairs, table = np.zeros((64, PAIR_COLUMNS), dtype=np.int64), np.zeros((0, 3), dtype=np.int32)
         framing = Framing(state, out[:0], out[:0], self._prefix, pairs, table, out, self._segments)
-        status = frame_classic(window, len(window), framing, kernel_roles(), np.zeros((0, 3), dtype=np.int64))
+        no_skips = np.zeros((0, 3), dtype=np.int64)
+        status = self._kernels.frame_classic(window, len(window), framing, kernel_roles(), no_skips)
         assert int(state[Field.OUT] + state[Field.SEGMENT_BYTES]) <= len(out)
         position = 0
         for at, start, length in self._segments[: state[Field.SEGMENTS]].tolist():

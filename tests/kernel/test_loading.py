@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import shutil
+import subprocess
 import tempfile
 import threading
 
@@ -13,6 +13,7 @@ import pytest
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key
 from ibbmaster.kernel.compiling import CompilationError, EndingError
+from ibbmaster.kernel.parts import PARTS, KernelPart
 
 PROGRAM = """
 import logging
@@ -26,7 +27,7 @@ print(loading.load(KernelSet.VERIFY))
 @pytest.fixture
 def fresh(monkeypatch):
     """As in a process that has just begun."""
-    monkeypatch.setattr(loading, "_ready", None)
+    monkeypatch.setattr(loading, "_entries", None)
     monkeypatch.setattr(loading, "_loaded", set())
     monkeypatch.setattr(loading, "_has_failed", False)
 
@@ -40,35 +41,55 @@ def test_the_switch_turns_them_off(word, said_by):
     assert said_by(PROGRAM, **{loading.SWITCH: word}) == "None"
 
 
-def test_without_numba_it_is_said_how_to_get_it(tmp_path, said_by):
-    (tmp_path / "numba.py").write_text("raise ImportError('not here')\n")
-    said = said_by(PROGRAM, PYTHONPATH=str(tmp_path))
+@pytest.mark.parametrize("module", ["numba", "llvmlite"])
+def test_without_numba_it_is_said_how_to_get_it(tmp_path, said_by, module):
+    (tmp_path / f"{module}.py").write_text("raise ImportError('not here')\n")
+    said = said_by(PROGRAM, PYTHONPATH=str(tmp_path), **{ENVIRONMENT: str(tmp_path / "cache")})
     assert said.startswith("None\n")
     assert "pip install 'ibbmaster[fast]'" in said
+    assert "WARNING" not in said
 
 
 def test_a_broken_numba_is_reported_and_survived(tmp_path, said_by):
     (tmp_path / "numba.py").write_text("class config: CACHE_DIR = ''\n")
-    said = said_by(PROGRAM, PYTHONPATH=str(tmp_path))
+    said = said_by(PROGRAM, PYTHONPATH=str(tmp_path), **{ENVIRONMENT: str(tmp_path / "cache")})
     assert said.startswith("None")
     assert "going on without them" in said
 
 
-COMPILED_HERE = """
-from numba.core import event
-with event.install_recorder("numba:run_pass") as recorder:
-    exec(PROGRAM)
-print(len(recorder.buffer), "passes of the compiler")
-"""
-
-
-def test_they_are_never_compiled_where_they_are_used(tmp_path, said_by):
-    program = f"PROGRAM = {PROGRAM!r}\n{COMPILED_HERE}"
+def test_they_are_never_compiled_where_they_are_used_and_need_no_numba_there(tmp_path, said_by):
+    program = PROGRAM + "import sys\nprint('numba' in sys.modules)\n"
     environment = {ENVIRONMENT: str(tmp_path / "cache")}
-    assert "\n0 passes of the compiler" in said_by(program, **environment)
+    said = said_by(program, **environment).splitlines()
+    assert said[0].startswith("<ibbmaster.kernel.entries.Entries")
+    assert said[1] == "False"
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert "\n0 passes of the compiler" in said_by(program, **environment)
+    assert said_by(program, **environment).splitlines()[1] == "False"
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files  # it may be read-only
+
+
+def test_neither_numba_nor_llvm_is_loaded_before_kernels_are_wanted(said_by):
+    program = "import sys, ibbmaster.kernel.loading\nprint({'numba', 'llvmlite', 'numpy'} & set(sys.modules))\n"
+    assert said_by(program) == "set()"
+
+
+def test_each_part_is_ready_as_soon_as_it_is_compiled(fresh, tmp_path, filled, monkeypatch):
+    """Others of the same set may take long."""
+    cache = KernelCache(tmp_path / "cache" / filled.path.name)
+    monkeypatch.setenv(ENVIRONMENT, str(cache.path.parent))
+    monkeypatch.setitem(PARTS, KernelSet.SERVE, (KernelPart.CHECK, KernelPart.CONVERT))
+    seen = []
+
+    def compile_elsewhere(cache, parts, *, on_part, **options):
+        assert list(parts) == [KernelPart.CHECK, KernelPart.CONVERT]
+        cache.keep(KernelPart.CHECK, filled.read(KernelPart.CHECK))
+        on_part(KernelPart.CHECK)
+        seen.append((loading.kernels(KernelPart.CHECK) is not None, loading.kernels(KernelSet.SERVE)))
+        raise EndingError("over")
+
+    monkeypatch.setattr(loading, "compile_elsewhere", compile_elsewhere)
+    assert loading.load(KernelSet.SERVE, is_nice=True) is None
+    assert seen == [(True, None)]
 
 
 NOWHERE = "/proc/no-such-directory"  # cannot be made, not even by root
@@ -82,33 +103,26 @@ def test_where_no_cache_can_be_written_they_are_compiled_for_now_and_that_is_tol
         f"WARNING:ibbmaster.kernel.loading:{NOWHERE} cannot be written: kernels are compiled at each start; "
         f"let {ENVIRONMENT} name a directory that can be, or one that `ibbmaster warm-up` has filled"
     ]
-    assert sum(line.startswith("<module 'ibbmaster.kernel.warm'") for line in said) == 2
+    assert sum(line.startswith("<ibbmaster.kernel.entries.Entries") for line in said) == 2
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture
 def planted(filled, tmp_path):
-    """A cache in which somebody has put code that says so when it is read, listed as it must be."""
+    """A cache in which somebody has put code, listed as it must be, that ends the process when it is loaded."""
     spoiled = KernelCache(tmp_path / "cache" / filled.path.name)
     shutil.copytree(filled.path, spoiled.path)
-
-    class Planted:
-        def __reduce__(self):
-            return print, ("what was planted runs",)
-
-    for path in spoiled.path.glob("*.nbi"):
-        path.write_bytes(pickle.dumps(Planted()))
-    spoiled.mark_ready([KernelSet.VERIFY])
+    spoiled.keep(KernelPart.CHECK, b"no object file")
     return spoiled
 
 
 def test_code_that_others_may_have_planted_is_never_run(planted, said_by):
     named = {ENVIRONMENT: str(planted.path.parent)}
-    assert "what was planted runs" in said_by(PROGRAM, **named)  # it would be
+    with pytest.raises(subprocess.CalledProcessError):
+        said_by(PROGRAM, **named)  # it would be
     planted.path.parent.chmod(0o777)
     said = said_by(PROGRAM, **named)
-    assert "what was planted runs" not in said
-    assert "<module 'ibbmaster.kernel.warm'" in said
+    assert "<ibbmaster.kernel.entries.Entries" in said
     assert [line for line in said.splitlines() if "WARNING" in line] == [
         "WARNING:ibbmaster.kernel.loading:compiled kernels are not taken from where others may have written them: "
         f"other users can write {planted.path.parent}; make it yours alone, or let {ENVIRONMENT} name another "
@@ -135,7 +149,7 @@ def occupied(tmp_path):
 def test_who_has_work_to_do_does_not_wait_long_for_a_process_that_compiles_at_leisure(occupied, said_by):
     begin = "from ibbmaster.kernel import loading\nloading.WAIT_S = 0.3\n"
     said = said_by(begin + PROGRAM, **{ENVIRONMENT: str(occupied.path.parent)})
-    assert "<module 'ibbmaster.kernel.warm'" in said
+    assert "<ibbmaster.kernel.entries.Entries" in said
     assert [line for line in said.splitlines() if "WARNING" in line] == [
         "WARNING:ibbmaster.kernel.loading:another process compiles the fast kernels: waiting for it, 0.3 s at most",
         "WARNING:ibbmaster.kernel.loading:another process compiles the fast kernels still: compiling them here, too, "
@@ -211,15 +225,6 @@ def test_no_thread_loads_kernels_when_the_interpreter_goes(filled, said_by):
     assert said_by(AT_EXIT, **{ENVIRONMENT: str(filled.path.parent)}) == "[]"
 
 
-def test_each_kernel_is_compiled_for_one_kind_of_arguments():
-    kernels = loading.load()
-    assert kernels is not None
-    for name in kernels.__all__:
-        kernel = getattr(kernels, name)
-        if hasattr(kernel, "signatures"):
-            assert len(kernel.signatures) == 1, name
-
-
 def test_it_is_logged_when_they_are_ready(fresh, caplog):
     with caplog.at_level(logging.INFO):
         assert loading.load() is not None
@@ -248,9 +253,9 @@ def test_who_asks_again_while_kernels_are_loaded_waits_for_the_same(monkeypatch)
     for thread in threads:
         thread.join()
     assert again == threads
-    assert calls == [{KernelSet.SELECT}]
+    assert calls == [set(PARTS[KernelSet.SELECT])]
     loading.load_in_background(KernelSet.SELECT)  # it may have failed for a while
-    assert calls == [{KernelSet.SELECT}] * 2
+    assert calls == [set(PARTS[KernelSet.SELECT])] * 2
 
 
 def test_a_cache_that_others_opened_while_it_was_filled_is_not_read(fresh, filled, tmp_path, monkeypatch, caplog):

@@ -16,7 +16,7 @@ from tests.machinery.disk import MemoryDisk
 
 @pytest.fixture(params=["with kernels", "without"], autouse=True)
 def kernels_or_not(request, monkeypatch):
-    monkeypatch.setattr(verifying, "kernels", loading.load if request.param == "with kernels" else lambda: None)
+    monkeypatch.setattr(verifying, "kernels", loading.load if request.param == "with kernels" else lambda *parts: None)
 
 
 @pytest.fixture

@@ -353,10 +353,26 @@ def test_a_position_that_was_looked_for_before_costs_nothing_and_follows_the_log
     first, second = directory.seek(wanted), directory.seek(wanted)
     assert (second.position, second.state, second.steps) == (first.position, first.state, first.steps)
     assert first.page_reads > second.page_reads == 0
-    second.state.log(Gtid(domain_id=9, server_id=9, seq_no=9))
-    assert directory.seek(wanted).state == first.state
+    found = str(first.state)
+    for plan in (first, second):
+        plan.state.log(Gtid(domain_id=9, server_id=9, seq_no=9))
+        assert str(directory.seek(wanted).state) == found
     newer = GtidPosition.parse("0-1-39")
     before = directory.seek(newer)
     log.flush()
     log.commit("0-1-40", event(3000))
     assert directory.seek(newer).position.file_no == before.position.file_no + 1
+
+
+def test_a_position_of_another_server_with_the_same_number_is_another_one(new_log, event):
+    log = new_log()
+    for server_id in (1, 2):
+        for seq_no in range(1, 40):
+            log.commit(f"0-{server_id}-{seq_no}", event(3000))
+        log.flush()
+    directory = BinlogDirectory(log.disk)
+    positions = [GtidPosition.parse(f"0-{server_id}-20") for server_id in (1, 2, 1)]
+    plans = [directory.seek(position) for position in positions]
+    alone = [BinlogDirectory(log.disk).seek(position) for position in positions]
+    assert [(plan.position, plan.state) for plan in plans] == [(plan.position, plan.state) for plan in alone]
+    assert plans[0].position < plans[1].position

@@ -31,7 +31,7 @@ from tests.machinery.simulated_disk import SimulatedDisk
 
 @pytest.fixture(params=["with kernels", "without"], autouse=True)
 def kernels_or_not(request, monkeypatch):
-    monkeypatch.setattr(verifying, "kernels", loading.load if request.param == "with kernels" else lambda: None)
+    monkeypatch.setattr(verifying, "kernels", loading.load if request.param == "with kernels" else lambda *parts: None)
 
 
 def faults(disk):
@@ -222,7 +222,7 @@ def test_all_ways_to_check_find_the_same(monkeypatch):
             seal_page(page)
         changed = {**files, name: files[name][:start] + bytes(page) + files[name][start + PAGE_SIZE :]}
         found = []
-        for ready, others in ((loading.load, 0), (lambda: None, 0), (loading.load, 1), (loading.load, 50)):
+        for ready, others in ((loading.load, 0), (lambda *parts: None, 0), (loading.load, 1), (loading.load, 50)):
             monkeypatch.setattr(verifying, "kernels", ready)
             totals = Totals()
             disks = [MemoryDisk(changed)] * others  # all only read it

@@ -35,7 +35,7 @@ def written(request):
 
 @pytest.fixture(params=["with kernels", "without"])
 def kernels_or_not(request, monkeypatch):
-    ready = loading.load if request.param == "with kernels" else lambda: None
+    ready = loading.load if request.param == "with kernels" else lambda *parts: None
     for module in (verifying, shared):
         monkeypatch.setattr(module, "kernels", ready)
 

@@ -93,7 +93,7 @@ ANSWERS = {
         ["table_schema", "size"],
         [("D", None), ("d", 10)],
     ),
-    "SELECT name, size FROM t WHERE size > 2 INTERSECT SELECT 'A', 10": (["name", "size"], [("a", 10)]),
+    "SELECT name, size FROM t WHERE name <> 'b' INTERSECT SELECT 'A', 10": (["name", "size"], [("a", 10)]),
     "SELECT name FROM t WHERE (name, size) IN (SELECT name, size FROM u)": (["name"], [("b",), ("B",)]),
     "SELECT name FROM t WHERE FIND_IN_SET(name, 'x,A,b') = 2": (["name"], [("a",)]),
     "SELECT CHARSET(name), COLLATION(table_schema), ~size & 7 FROM t LIMIT 1": (

@@ -114,6 +114,9 @@ def steps():
     )
     yield "client", framed([encode_command(query)]), [Asked(command=query)]
     yield "primary", framed([encode_err(ERR)], 1), [Answered(command=query, err=ERR)]
+    yield "client", framed([encode_command(query)]), [Asked(command=query)]
+    yield "primary", framed([b"\xff\xff\xff\1\1\2\0\0\0\4copy"], 1), []  # how far an ALTER TABLE has come
+    yield "primary", framed([encode_ok(Ok())], 2), [Answered(command=query)]
     yield "client", framed([encode_command(prepare)]), [Asked(command=prepare)]
     yield "primary", framed([*prepared, encode_eof(Eof())], 1), [Answered(command=prepare)]
     yield "client", framed([encode_command(Ping())]), [Asked(command=Ping())]

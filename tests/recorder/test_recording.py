@@ -240,6 +240,61 @@ def test_whatever_came_wrong_the_log_has_each_group_once_as_it_came_right(tmp_pa
     assert found == [(gtid, b"".join(events)) for gtid, _, events in groups]
 
 
+def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_where_its_consumer_goes_on(tmp_path):
+    rng = random.Random(1)
+    recording = Recording(tmp_path / "r", "nowhere")
+    dump = RecordedDump(recording, BinlogDump(position=4, flags=0, server_id=9, file_name=""), GtidState())
+    dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
+    came = []
+    for seq_no in (1, 2, 3):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+        head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
+        for event in (head, make_event(160, 3, bytes(100)), make_event(16, 3, bytes(8))):
+            (piece,) = pieces_of(rng, event, is_spoilt=seq_no == 2 and len(event) > 100)
+            dump.take(piece)
+            came.append(piece.data[20:-4])
+    dump.drop()
+    recording.close()
+    assert not recording.problem
+    with ibbmaster.open(tmp_path / "r" / "log") as log:
+        assert [event.data[19:] for group in log.groups() for event in group.events()] == came
+
+
+def test_a_log_begins_where_the_first_dump_did_though_another_began_before_its_first_group(tmp_path):
+    rng, recording = random.Random(1), Recording(tmp_path / "r", "nowhere")
+    command = BinlogDump(position=4, flags=0, server_id=9, file_name="")
+    dumps = [RecordedDump(recording, command, GtidState.parse(start)) for start in ("0-1-5", "0-1-2")]
+    for dump in dumps:
+        dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
+    gtid = Gtid.parse("0-1-6")
+    head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
+    for event in (head, make_event(160, 3, bytes(100)), make_event(16, 3, bytes(8))):
+        dumps[0].take(*pieces_of(rng, event, is_spoilt=False))
+    recording.close()
+    assert not recording.problem
+    with ibbmaster.open(tmp_path / "r" / "log") as log:
+        assert str(log.engine.start_of_file().state) == "0-1-5"
+        assert [group.gtid for group in log.groups()] == [gtid]
+
+
+def test_what_broke_off_seconds_before_a_primary_ends_is_a_fault_of_its_own(tmp_path, monkeypatch):
+    moments = [0.0]
+    monkeypatch.setattr(Recording, "now", lambda _: moments[-1])
+    recording = Recording(tmp_path / "r", "nowhere")
+    recording.primary_answered()
+    for dump, at in enumerate((10.0, 12.0, 12.5), start=1):
+        moments.append(at)
+        recording.add_fault({"place": "after gtid", "gtid": f"0-3-{dump}", "action": "cut"}, dump=dump)
+    moments.append(13.0)
+    recording.primary_refused()
+    moments.append(15.0)
+    recording.primary_answered()
+    recording.close()
+    faults = read_scenario(tmp_path / "r" / "scenario.toml").faults
+    assert list(map(str, faults)) == ["cut after gtid of 0-3-1", "crash after gtid of 0-3-3"]
+    assert faults[1].action.closed_s == 2.5
+
+
 def pieces_of(rng, event, *, is_spoilt):
     """An event as a dump has it, with its checksum; a long one in pieces."""
     data = bytearray(append_checksum(resized(event + bytes(4))[:-4]))

@@ -519,12 +519,13 @@ def test_what_happens_to_temporary_tables_and_to_others_of_their_names_is_what_a
         verb = rng.choice(
             ("CREATE", "CREATE TEMPORARY", "DROP", "DROP TEMPORARY", "DROP TEMPORARY", "ALTER", "TRUNCATE", "RESTART")
         )
-        if verb == "CREATE" and shared[0] is None:
-            shared[0] = [f"a{step}"]
-            folded.run(f"CREATE TABLE t (a{step} INT)", thread_id=thread)
-        elif verb == "CREATE TEMPORARY" and own[thread][0] is None:
-            own[thread][0] = [f"t{step}"]
-            folded.run(f"CREATE TEMPORARY TABLE t (t{step} INT)", thread_id=thread)
+        condition = rng.choice(("", "IF NOT EXISTS "))
+        if verb == "CREATE" and (condition or shared[0] is None):
+            shared[0] = shared[0] or [f"a{step}"]
+            folded.run(f"CREATE TABLE {condition}t (a{step} INT)", thread_id=thread)
+        elif verb == "CREATE TEMPORARY" and (condition or own[thread][0] is None):
+            own[thread][0] = own[thread][0] or [f"t{step}"]
+            folded.run(f"CREATE TEMPORARY TABLE {condition}t (t{step} INT)", thread_id=thread)
         elif verb == "DROP":
             folded.run("DROP TABLE IF EXISTS t", thread_id=thread)
             seen[0] = None

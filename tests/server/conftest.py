@@ -13,6 +13,7 @@ from typing import Any
 import pymysql
 import pytest
 import trio
+import trio.testing
 
 from ibbmaster.classic.convert import import_classic
 from ibbmaster.disk.local import RealDisk
@@ -162,11 +163,10 @@ class WaitingDump:
             await trio.lowlevel.checkpoint()
 
     async def grow(self) -> None:
-        """Tell it that the log has grown, and return when it waits again."""
+        """Tell it that the log has grown, and return when it waits again, or still."""
         await self.wait_until_idle()
         self.follower.announce()
-        while self.connection.waiting is not None:
-            await trio.lowlevel.checkpoint()
+        await trio.testing.wait_all_tasks_blocked()
         await self.wait_until_idle()
 
     def end(self) -> None:

@@ -33,6 +33,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.server import dumping
 from ibbmaster.server.registry import EndReason
 from ibbmaster.server.sending import Sender
 from ibbmaster.store.binlog_store import BinlogStore
@@ -173,6 +174,37 @@ async def test_a_group_written_while_a_replica_waits_is_sent(serving, connect, g
             await trio.to_thread.run_sync(growing.commit, count)
             with trio.fail_after(600):
                 assert await replica.event_types(2 * count) == GROUP * count
+
+
+async def test_many_that_wait_get_each_group_and_few_are_woken_for_it(serving, connect, tmp_path, monkeypatch):
+    """Also one that does not read, and another that is gone: they wake for themselves alone."""
+    assert loading.load() is not None
+    growing, waits = Growing(tmp_path / "log", max_file_bytes=64 << 20), Counter()
+    growing.commit()
+    wait = dumping._wait_at_end
+
+    async def counted(session, *rest):
+        waits[session] += 1
+        await wait(session, *rest)
+
+    monkeypatch.setattr(dumping, "_wait_at_end", counted)
+    group = [GROUP[0], 23, GROUP[1]]
+    body = [make_event(23, 1, bytes(10_000)), make_event(16, 1, bytes(8))]
+    async with serving(growing.directory) as (_, port):
+        *readers, lazy, gone = [await connect(port) for _ in range(12)]
+        for number, replica in enumerate((*readers, lazy, gone)):
+            await replica.dump(server_id=100 + number)
+        with trio.fail_after(600):
+            for replica in (*readers, lazy, gone):
+                await replica.event_types(3)
+            for round_no in range(40):
+                if round_no == 5:
+                    await trio.aclose_forcefully(gone.stream)
+                await trio.to_thread.run_sync(growing.commit_group, body)
+                for replica in readers:
+                    assert await replica.event_types(3) == group
+            assert await lazy.event_types(3 * 40) == group * 40
+    assert sum(waits.values()) < 40 * len(readers) / 2, waits.values()
 
 
 # As mysql-test/suite/binlog_in_engine/rpl_semi_sync_slave_reply_fail.test
@@ -319,7 +351,7 @@ async def test_a_heartbeat_that_falls_due_while_a_group_is_begun_waits_for_its_e
     waiting_dump, mock_clock, monkeypatch, sizes, are_kernels_on
 ):
     """The clock jumps whenever a group is read: by more than the period, so a heartbeat is due at once."""
-    monkeypatch.setattr(shared, "kernels", loading.load if are_kernels_on else lambda: None)
+    monkeypatch.setattr(shared, "kernels", loading.load if are_kernels_on else lambda *parts: None)
     store = BinlogStore(SimulatedDisk(), StoreOptions(max_file_bytes=8 << 20, spill_bytes=60_000, redo_bytes=16 << 20))
     dump = waiting_dump(store, heartbeat_s=0.2, jump=lambda: mock_clock.jump(0.5))
     events = []
@@ -688,7 +720,7 @@ async def received(port: int, connect) -> bytes:
 async def test_what_goes_to_a_replica_can_be_counted_altered_and_cut_on_its_way(
     serving, connect, growing, monkeypatch, are_kernels_on
 ):
-    monkeypatch.setattr(shared, "kernels", loading.load if are_kernels_on else lambda: None)
+    monkeypatch.setattr(shared, "kernels", loading.load if are_kernels_on else lambda *parts: None)
     rows = encode_event(event_type=EventType.WRITE_ROWS_V1, body=bytes(200_000), server_id=1)
     for _ in range(30):
         await trio.to_thread.run_sync(growing.commit_group, [rows])

@@ -251,7 +251,7 @@ class World:
         self._ready = loading.load()
         self._count = 0
 
-    def kernels(self) -> Any:
+    def kernels(self, *parts: object) -> Any:
         """They may become ready at any moment, also in the middle of a group."""
         return self._ready if self.rng.random() < self.kernel_chance else None
 

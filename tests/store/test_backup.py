@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -13,8 +14,9 @@ from ibbmaster.log.fault import Totals
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.log.verify import verify
 from ibbmaster.store.background import Background
-from ibbmaster.store.backup import back_up
+from ibbmaster.store.backup import BLOCK_SIZE, back_up
 from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.redo_log import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import make_event, make_gtid_event
@@ -106,6 +108,38 @@ def test_a_copy_is_taken_while_the_log_is_reset(tmp_path):
         with BinlogStore(RealDisk(tmp_path / "copy"), OPTIONS) as copy:
             assert copy.state() == GtidState.parse("0-1-5001")
             assert numbers_in(copy) == [5001]
+
+
+class ChangingSource(MemoryDisk):
+    """A disk on which `change` is called once, when all files but the redo log were copied."""
+
+    change = None
+
+    def read(self, name, offset, size):
+        if self.change is not None and size == BLOCK_SIZE and name in SEGMENT_NAMES:
+            change, self.change = self.change, None
+            change()
+        return super().read(name, offset, size)
+
+
+def test_files_whose_pages_were_not_written_yet_are_copied_again():
+    """The redo log of the first copy had them, and has come round when it is copied."""
+    source, target = ChangingSource(), MemoryDisk()
+    with BinlogStore(source, replace(OPTIONS, max_file_bytes=1 << 17, redo_bytes=1 << 20)) as store:
+        for seq_no in range(1, 700):
+            feed(store, seq_no)
+            store.prepare_next_file()  # else a checkpoint makes the room for it
+
+        def come_round():
+            store.checkpoint()
+            for seq_no in range(700, 3500):
+                feed(store, seq_no)
+
+        source.change = come_round
+        report = back_up(source, target)
+    assert source.change is None
+    with BinlogStore(target, OPTIONS) as copy:
+        assert numbers_in(copy) == list(range(1, report.gtid_state.latest(0).seq_no + 1))
 
 
 def test_a_copy_of_a_log_without_redo_is_a_copy(long_log):

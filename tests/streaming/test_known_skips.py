@@ -35,7 +35,8 @@ def walked(groups: list[Gtid], begin: int, end: int) -> Block:
         numbers.setdefault((gtid.domain_id, gtid.server_id), []).append(gtid.seq_no)
     is_in_order = all(one < other for pair in numbers.values() for one, other in pairwise(pair))
     gtids = last_of_pairs(groups[begin:end])
-    return Block(b"", None, 0, before=mark(begin), after=mark(end), gtids=gtids, is_in_order=is_in_order)
+    head = f"head at {begin}".encode()
+    return Block(b"", None, 0, before=mark(begin), after=mark(end), gtids=gtids, head=head, is_in_order=is_in_order)
 
 
 def is_skipped(gtid: Gtid, limits: dict[int, Gtid]) -> bool:
@@ -64,6 +65,7 @@ def test_what_is_found_is_what_a_walk_group_by_group_would_skip(seed):
         if found is not None:
             at, blocks = found.end.offset, [found]
             assert begin < at <= stop
+            assert found.head == f"head at {begin}".encode()
             step_by_step, at_once = GtidState(), GtidState()
             for gtid in groups[begin:at]:
                 step_by_step.log(gtid)
@@ -80,6 +82,16 @@ def test_what_is_found_is_what_a_walk_group_by_group_would_skip(seed):
             at = end
         ways.note(("file", mark(begin)), blocks)
     assert seed % 2 or max(lengths) > 32
+
+
+def test_a_way_ends_where_numbers_step_back():
+    """What is last of a pair behind them does not say what the way is over."""
+    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in (*range(1, 11), 3, 4)]
+    ways = KnownSkips()
+    ways.note(("file", mark(0)), [walked(groups, 0, 10), walked(groups, 10, 12)])
+    assert ways.find(("file", mark(0)), [groups[4]]) is None  # 0-1-5, which the first block has
+    far = ways.find(("file", mark(0)), [Gtid(domain_id=0, server_id=1, seq_no=50)])
+    assert far.end.offset == 10
 
 
 def test_a_way_of_another_file_or_from_another_place_is_not_taken():

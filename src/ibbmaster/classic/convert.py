@@ -18,6 +18,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.gtid_order import is_newer
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.store.appending import open_log
@@ -95,7 +96,7 @@ def import_classic(
 
         def take(window: EventWindow) -> tuple[Gtid, ...]:
             nonlocal converter
-            if converter is None and log.in_bulk is not None and (ready := kernels()) is not None:
+            if converter is None and log.in_bulk is not None and (ready := kernels(KernelSet.IMPORT)) is not None:
                 converter = GroupConverter(log.in_bulk, ready)
             return () if converter is None else converter.take(window, overlap.joined_pairs(log.state))
 

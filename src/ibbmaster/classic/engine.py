@@ -25,6 +25,7 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.parts import KernelPart
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.interface import FileEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import LogRange
@@ -224,7 +225,7 @@ class ClassicBinlog(FileEngine):
 
 
 def _read_all(groups: StoredGroups) -> None:
-    ready = kernels()
+    ready = kernels(KernelPart.FILES)
     while (group := groups.next_group()) is not None:
         if ready is not None and group.gtid is not None:
             from ibbmaster.classic.framing import skip_groups

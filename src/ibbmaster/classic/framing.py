@@ -8,8 +8,8 @@ import numpy as np
 
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.classic_framing import ClassicField
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Framing, Status, noted_gtids
+from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.position import LogPosition
 
 if TYPE_CHECKING:

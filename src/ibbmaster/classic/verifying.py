@@ -11,6 +11,7 @@ from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.head import FileHead
 from ibbmaster.classic.series import ClassicFile, index_lines, index_path
 from ibbmaster.classic.stored_file import file_state
+from ibbmaster.classic.window import EventWindow
 from ibbmaster.codec.printable import printable
 from ibbmaster.errors import EventError, GapError, IbbMasterError, StoreError
 from ibbmaster.event.group import EventGroup
@@ -18,6 +19,8 @@ from ibbmaster.event.rows.partial import FragmentChecks
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidState
+from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.position import NamedPosition
 
@@ -49,7 +52,7 @@ def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int]
                     yield Fault(problem=str(error))
                 state = (reader.head.state or GtidState()).copy()
                 version = reader.head.server_version
-                for group in reader.groups():
+                for group in reader.groups(_quickly(state, totals, on_bytes)):
                     assert group.gtid is not None
                     state.log(group.gtid)
                     totals.groups += 1
@@ -65,6 +68,30 @@ def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int]
         totals.files += 1
         before = file
     yield from _files_elsewhere(series)
+
+
+def _quickly(
+    state: GtidState, totals: Totals, on_bytes: Callable[[int], object]
+) -> Callable[[EventWindow], bool] | None:
+    """What checks and counts plain groups, if the kernels are ready."""
+    ready = kernels(KernelSet.VERIFY)
+    if ready is None:
+        return None
+    from ibbmaster.classic.group_checks import GroupChecks
+
+    checks = GroupChecks(ready)
+
+    def take(window: EventWindow) -> bool:
+        checked = checks.take(window)
+        if checked is None:
+            return False
+        for gtid in checked.gtids:
+            state.log(gtid)
+        totals.groups += checked.groups
+        on_bytes(checked.event_bytes)
+        return True
+
+    return take
 
 
 def _empty_files(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:

@@ -41,6 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=kernel_set,
         help=f"what for: {', '.join(KernelSet)} (default: all)",
     )
+    parser.add_argument("--timings", action="store_true", help="print how many seconds of a CPU each kernel took")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 
@@ -63,16 +64,20 @@ def run(args: argparse.Namespace) -> int:
     from ibbmaster.kernel.compiling import CompilationError
 
     begun = time.monotonic()
+    costs: dict[str, float] = {}
     sets: list[KernelSet] = args.sets or list(KernelSet)
     try:
         with progress("step", label="compiling", is_wanted=not args.json) as bar:
-            directory, was_there = loading.fill_cache(sets, progress=bar.reach)
+            directory, was_there = loading.fill_cache(sets, progress=bar.reach, on_cost=costs.__setitem__)
     except CompilationError as error:
         raise StoreError(str(error)) from error
     seconds = time.monotonic() - begun
     if args.json:
-        print(json.dumps({"directory": str(directory), "sets": sets, "compiled": not was_there, "seconds": seconds}))
+        answer = {"directory": str(directory), "sets": sets, "compiled": not was_there, "seconds": seconds}
+        print(json.dumps(answer | ({"cpu_seconds": costs} if args.timings else {})))
     else:
+        if args.timings:
+            print("".join(f"{cost:7.2f} s  {name}\n" for name, cost in costs.items()), end="")
         done = "were there already" if was_there else f"compiled in {seconds:.1f} s"
         print(f"kernels for {', '.join(sets)} in {directory}: {done}")
     return 0

@@ -2,16 +2,13 @@
 
 A cache directory, made by `ibbmaster warm-up` or by the first start that needs it:
 
-    KEY/              one for all that machine code depends on: sources, Python, Numba, LLVM, CPU
-      *.nbi, *.nbc    Numba's index and code, for each function
-      ready.json      the sets that are complete, and the SHA-256 of each file; written last
+    KEY/              one for all that machine code depends on: sources, Numba, LLVM, CPU
+      PART.o          the object file of each part that is there
+      ready.json      the SHA-256 of each of them; written after it
       lock            held by the process that compiles
 
-Numba by itself would notice no change in a module that is imported by that of a kernel, would
-take files copied into an image for stale ones (their times are rounded), and does not read a
-directory that cannot be written. Here the key says what the code was made from, the hashes
-that it is whole, and nothing has to be written where all is there. What others could have
-written is not read: Numba's index is a pickle, which runs.
+The key says what the code was made from, the hashes that it is whole, and nothing has to be
+written where all is there. What others could have written is not read, as it runs.
 """
 
 from __future__ import annotations
@@ -20,18 +17,18 @@ import contextlib
 import fcntl
 import functools
 import hashlib
-import importlib
+import importlib.metadata
 import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from enum import StrEnum
 from pathlib import Path
 from typing import TextIO
 
 from ibbmaster import user_cache
+from ibbmaster.kernel.parts import KernelPart, parts_of
+from ibbmaster.kernel.parts import KernelSet as KernelSet
 
 ENVIRONMENT = "IBBMASTER_KERNEL_CACHE"  # the cache directory
 SOURCES = (  # all that kernels import; their values are compiled in
@@ -52,22 +49,11 @@ SOURCES = (  # all that kernels import; their values are compiled in
     "position.py",
     "user_cache.py",
 )
-WITHOUT_KERNELS = ("calls.py", "compiling.py", "loading.py")
+WITHOUT_KERNELS = ("cache.py", "compiling.py", "loading.py", "ready_made.py")
+SETTINGS = ("NUMBA_OPT", "NUMBA_BOUNDSCHECK")  # environment variables that Numba heeds
 READY_FILE = "ready.json"
 LOCK_FILE = "lock"
 LOOK_AGAIN_S = 0.1  # at a lock that another process holds
-
-
-class KernelSet(StrEnum):
-    """Kernels that are needed together."""
-
-    SERVE = "serve"  # blocks of pages become packets
-    IMPORT = "import"  # traditional files become pages
-    EXPORT = "export"  # pages become traditional files
-    VERIFY = "verify"  # pages are checked
-    READ = "read"  # events and rows become columns, for Spark
-    PRINT = "print"  # rows become lines of text
-    SELECT = "select"  # rows become answers
 
 
 def find_directory() -> Path | None:
@@ -80,29 +66,37 @@ def find_directory() -> Path | None:
 
 @functools.cache  # what this process runs stays what it was when it began, whatever becomes of the files
 def cache_key() -> str:
-    """A name for all that compiled code depends on. Imports Numba."""
-    numba = importlib.import_module("numba")
-    llvm = importlib.import_module("llvmlite.binding")
-    config = numba.config
-    features = llvm.get_host_cpu_features().flatten() if config.CPU_FEATURES is None else config.CPU_FEATURES
-    version = [
-        sys.version,
-        numba.__version__,
-        llvm.llvm_version_info,
-        llvm.get_process_triple(),
-        config.CPU_NAME or llvm.get_host_cpu_name(),
-        features,
-        config.OPT,
-        config.DISABLE_JIT,
-        config.ENABLE_AVX,
-        config.BOUNDSCHECK,
-    ]
-    made_from = hashlib.sha256(repr([str(value) for value in version]).encode())
+    """A name for all that compiled code depends on.
+
+    Raises:
+        ImportError: LLVM, which comes with Numba, is not installed.
+    """
+    import llvmlite.binding as llvm
+
+    from ibbmaster.kernel.cpu import target
+
+    settings = map(os.environ.get, SETTINGS)
+    made_with = [numba_version(), llvm.llvm_version_info, llvm.get_process_triple(), *target(), *settings]
+    return hashlib.sha256(repr([made_from(), *map(str, made_with)]).encode()).hexdigest()[:16]
+
+
+def numba_version() -> str:
+    """That which is installed, or none."""
+    try:
+        return importlib.metadata.version("numba")
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+@functools.cache
+def made_from() -> str:
+    """A name for the sources of all kernels."""
     package = Path(__file__).parents[1]
+    found = hashlib.sha256()
     for path in source_files():
-        made_from.update(f"\0{path.relative_to(package)}\0".encode())
-        made_from.update(path.read_bytes())
-    return made_from.hexdigest()[:16]
+        found.update(f"\0{path.relative_to(package)}\0".encode())
+        found.update(path.read_bytes())
+    return found.hexdigest()[:16]
 
 
 def source_files() -> list[Path]:
@@ -122,15 +116,20 @@ class KernelCache:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def has(self, sets: Iterable[KernelSet]) -> bool:
+    def has(self, sets: Iterable[KernelSet | KernelPart]) -> bool:
         """Whether all kernels of these sets are there, and whole, and no other user can have put them there."""
+        return self.distrust() is None and all(self.read_own(part) is not None for part in parts_of(sets))
+
+    def read(self, part: KernelPart) -> bytes | None:
+        """The object file of a part; None if it is not there, or not whole, or another user can have put it there."""
+        return self.read_own(part) if self.distrust() is None else None
+
+    def read_own(self, part: KernelPart) -> bytes | None:
+        """As `read`, of a directory that no other user can write."""
         try:
-            if self.distrust() is not None:
-                return False
-            ready = json.loads((self.path / READY_FILE).read_bytes())
-            return set(sets) <= set(ready["sets"]) and ready["files"] == self._hashes(ready["files"])
+            return self._code(part)
         except (OSError, ValueError, KeyError, TypeError):
-            return False
+            return None
 
     def distrust(self) -> str | None:
         """Why others may have written something here; None if they cannot."""
@@ -171,20 +170,33 @@ class KernelCache:
             if path.name != LOCK_FILE:
                 path.unlink(missing_ok=True)
 
-    def sets(self) -> set[KernelSet]:
-        """The sets that are complete."""
-        return {kernel_set for kernel_set in KernelSet if self.has([kernel_set])}
+    def parts(self) -> set[KernelPart]:
+        """The parts that are there, and whole."""
+        return {part for part in KernelPart if self.has([part])}
 
-    def mark_ready(self, sets: Iterable[KernelSet]) -> None:
-        """Say that these sets, and no others, are complete; under the lock."""
-        names = [path.name for path in self.path.iterdir() if path.suffix in (".nbi", ".nbc")]
-        ready = {"sets": sorted(sets), "files": self._hashes(names)}
-        new = self.path / f"{READY_FILE}.new"
-        new.write_text(json.dumps(ready))
-        new.replace(self.path / READY_FILE)
+    def keep(self, part: KernelPart, code: bytes) -> None:
+        """Add a part; under the lock."""
+        hashes = {one: self._listed()[one] for one in KernelPart if self.read_own(one) is not None}
+        self._write(file_of(part), code)
+        hashes[part] = hashlib.sha256(code).hexdigest()
+        self._write(READY_FILE, json.dumps(hashes).encode())
 
-    def _hashes(self, names: Iterable[str]) -> dict[str, str]:
-        return {name: hashlib.sha256((self.path / name).read_bytes()).hexdigest() for name in names}
+    def _write(self, name: str, data: bytes) -> None:
+        new = self.path / f"{name}.new"
+        new.write_bytes(data)
+        new.replace(self.path / name)
+
+    def _listed(self) -> dict[str, str]:
+        return json.loads((self.path / READY_FILE).read_bytes())  # type: ignore[no-any-return]
+
+    def _code(self, part: KernelPart) -> bytes | None:
+        code = (self.path / file_of(part)).read_bytes()
+        return code if hashlib.sha256(code).hexdigest() == self._listed()[part] else None
+
+
+def file_of(part: KernelPart) -> str:
+    """The name of the object file of a part."""
+    return f"{part}.o"
 
 
 def _is_taken(file: TextIO) -> bool:

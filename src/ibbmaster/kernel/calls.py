@@ -1,6 +1,6 @@
 """The kernels as their callers see them: what each takes and gives, for mypy, which sees no kernel's body.
 
-`ibbmaster.kernel.warm` is what is called; a test compares the two.
+`ibbmaster.kernel.entries` is what is called; `ibbmaster.kernel.shapes` reads here how.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
         KeptChanges,
         KnownTables,
         LinePlan,
+        NumberRows,
         Numbers,
         Roles,
         Sending,
+        ShortRows,
         Shorts,
     )
 
@@ -32,12 +34,12 @@ class Kernels(Protocol):
     """All kernels; each says in its own docstring what it does. A status is one of `Status`."""
 
     # pages
-    def index_chunks(self, pages: Bytes, count: int, state: Numbers, table: Shorts, row: int) -> tuple[int, int]: ...
+    def index_chunks(self, pages: Bytes, count: int, state: Numbers, table: ShortRows, row: int) -> tuple[int, int]: ...
     def frame_table(self, pages: Bytes, count: int, framing: Framing) -> int: ...
-    def skip_table(self, pages: Bytes, count: int, framing: Framing, skips: Numbers) -> int: ...
+    def skip_table(self, pages: Bytes, count: int, framing: Framing, skips: NumberRows) -> int: ...
     def frame_node(self, pages: Bytes, count: int, framing: Framing) -> int: ...
     def find_nodes(
-        self, file: int, search: Numbers, path: Numbers, page: Bytes, header: Numbers, nodes: Numbers
+        self, file: int, search: Numbers, path: NumberRows, page: Bytes, header: Numbers, nodes: NumberRows
     ) -> tuple[int, int]: ...
     def check_table(self, pages: Bytes, count: int, checking: Checking) -> tuple[int, int]: ...
     def collect_table(self, pages: Bytes, count: int, collecting: Collecting, file_range: FileRange) -> int: ...
@@ -45,35 +47,38 @@ class Kernels(Protocol):
     # sending
     def pump(self, file: int, socket: int, pages: Bytes, framing: Framing, sending: Sending) -> int: ...
     def pump_nodes(
-        self, file: int, socket: int, nodes: Numbers, pages: Bytes, framing: Framing, sending: Sending
+        self, file: int, socket: int, nodes: NumberRows, pages: Bytes, framing: Framing, sending: Sending
     ) -> int: ...
     def frame_bytes(self, source: Bytes, start: int, end: int, framing: Framing) -> tuple[int, int]: ...
     def change_packets(
-        self, source: Bytes, size: int, state: Numbers, numbers: Numbers, roles: Roles, out: Bytes
+        self, source: Bytes, size: int, state: Numbers, numbers: NumberRows, roles: Roles, out: Bytes
     ) -> tuple[int, int]: ...
     def leave_out(
         self,
         source: Bytes,
         size: int,
         state: Numbers,
-        numbers: Numbers,
+        numbers: NumberRows,
         names: Bytes,
-        tables: Numbers,
-        opened: Numbers,
+        tables: NumberRows,
+        opened: NumberRows,
         out: Bytes,
     ) -> int: ...
     def renumber(self, out: Bytes, size: int, first: int, delta: int) -> None: ...
 
     # traditional files
-    def frame_classic(self, source: Bytes, end: int, framing: Framing, roles: Roles, skips: Numbers) -> int: ...
+    def frame_classic(self, source: Bytes, end: int, framing: Framing, roles: Roles, skips: NumberRows) -> int: ...
     def pump_classic(
         self, file: int, socket: int, source: Bytes, framing: Framing, roles: Roles, sending: Sending
     ) -> int: ...
     def convert_groups(
-        self, source: Bytes, end: int, numbers: Numbers, pairs: Numbers, roles: Roles, scratch: Bytes, pages: Bytes
+        self, source: Bytes, end: int, numbers: Numbers, pairs: NumberRows, roles: Roles, scratch: Bytes, pages: Bytes
+    ) -> None: ...
+    def check_classic_groups(
+        self, source: Bytes, end: int, numbers: Numbers, roles: Roles, pairs: NumberRows, state: Numbers
     ) -> None: ...
     def place_groups(
-        self, data: Bytes, groups: Numbers, first: int, count: int, numbers: Numbers, roles: Roles, out: Bytes
+        self, data: Bytes, groups: NumberRows, first: int, count: int, numbers: Numbers, roles: Roles, out: Bytes
     ) -> int: ...
     def collect_classic_groups(
         self,
@@ -88,18 +93,18 @@ class Kernels(Protocol):
     ) -> None: ...
 
     # events to columns
-    def index_events(self, data: Bytes, groups: Numbers, count: int, events: Numbers) -> int: ...
+    def index_events(self, data: Bytes, groups: NumberRows, count: int, events: NumberRows) -> int: ...
     def header_columns(
         self,
         data: Bytes,
-        events: Numbers,
+        events: NumberRows,
         count: int,
         types: Shorts,
         timestamps: Numbers,
         server_ids: Numbers,
         flags: Shorts,
     ) -> None: ...
-    def gtid_texts(self, groups: Numbers, wanted: Numbers, count: int, offsets: Shorts, out: Bytes) -> None: ...
+    def gtid_texts(self, groups: NumberRows, wanted: Numbers, count: int, offsets: Shorts, out: Bytes) -> None: ...
     def copy_strings(
         self,
         data: Bytes,
@@ -124,23 +129,23 @@ class Kernels(Protocol):
         out: Bytes,
     ) -> int: ...
     def decode_rows(
-        self, data: Bytes, events: Numbers, state: Numbers, known: KnownTables, decoded: Decoded
+        self, data: Bytes, events: NumberRows, state: Numbers, known: KnownTables, decoded: Decoded
     ) -> int: ...
-    def find_open(self, open_tables: Numbers, table_id: int, turn: int) -> int: ...
+    def find_open(self, open_tables: NumberRows, table_id: int, turn: int) -> int: ...
 
     def collect_changes(
-        self, data: Bytes, events: Numbers, state: Numbers, known: ChangedTables, changes: KeptChanges
+        self, data: Bytes, events: NumberRows, state: Numbers, known: ChangedTables, changes: KeptChanges
     ) -> int: ...
 
     # columns to lines
     def write_heads(
         self,
-        groups: Numbers,
+        groups: NumberRows,
         note_offsets: Numbers,
         notes: Bytes,
         first: int,
         count: int,
-        steps: Numbers,
+        steps: NumberRows,
         store: Bytes,
         head: int,
         offsets: Numbers,
@@ -150,7 +155,7 @@ class Kernels(Protocol):
 
     # answers
     def write_rows(
-        self, data: Bytes, places: Numbers, state: Numbers, plan: AnswerPlan, spans: Numbers, out: Bytes
+        self, data: Bytes, places: Numbers, state: Numbers, plan: AnswerPlan, spans: NumberRows, out: Bytes
     ) -> int: ...
     def locate_values(
         self,
@@ -158,7 +163,7 @@ class Kernels(Protocol):
         places: Numbers,
         state: Numbers,
         plan: AnswerPlan,
-        spans: Numbers,
+        spans: NumberRows,
         step: int,
         starts: Numbers,
         sizes: Numbers,

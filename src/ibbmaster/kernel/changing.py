@@ -5,8 +5,6 @@ The references: `ibbmaster.stages.renumbering`, and `ibbmaster.dump.rewriting` f
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from numba import int64, uint8, uint64
 
 from ibbmaster.kernel.classic_framing import is_left_out
@@ -27,24 +25,20 @@ from ibbmaster.kernel.crc32 import crc32
 from ibbmaster.kernel.fields import CONTINUES, ENDS, EVENT_HEADER, GTID_EVENT, PACKET_MAX, Status
 from ibbmaster.kernel.group_begin import domain_of
 from ibbmaster.kernel.memory import copy, inlined, jit, load32, load64, store32, store64
+from ibbmaster.kernel.packet_fields import (
+    AS_STORED,
+    BORDERS,
+    COMMIT_BITS,
+    EVERY,
+    LATER,
+    OLD_DOMAIN,
+    OLD_SERVER,
+    STEP,
+    ChangeOf,
+)
 
 SERVER_AT, SIZE_AT, LOG_POS_AT, DOMAIN_AT = 5, 9, 13, EVENT_HEADER + 8
 SPARE = 64  # bytes that stay free after the output
-AS_STORED, EVERY, BORDERS = range(3)  # events that get a place in a file
-OLD_SERVER, OLD_DOMAIN, STEP, LATER, COMMIT_BITS = range(5)  # what a row of numbers is about
-
-
-class ChangeOf(IntEnum):
-    """Places in the state that a change is given and leaves."""
-
-    SEQUENCE = 0  # of the next packet
-    PREFIX_SIZE = 1  # in front of each event
-    FILTERS = 2
-    LOG_POS = 3  # AS_STORED, EVERY or BORDERS
-    CHECKSUM_BYTES = 4  # that each event gets
-    POSITION = 5  # of the next event in the file that is made
-    LAST_POSITION = 6  # of the event before
-    SIZE = 7
 
 
 @inlined
@@ -137,7 +131,7 @@ def change_packets(source, size, state, numbers, roles, out):
         position = event + length
         if trailer > 0:
             store32(out, event + SIZE_AT, length + trailer)
-            store32(out, position, crc32(out, event, position, uint64(0)))
+            store32(out, position, crc32(out, event, position, 0))
             position += trailer
         offset = after
     state[ChangeOf.SEQUENCE] = sequence

@@ -88,7 +88,7 @@ def check_table(pages, count, checking):
             rows, status = index_chunks(pages, state[Field.PAGE] + 1, state, table, int64(0))
             row = int64(0)
             continue
-        start, size = table[row, ChunkColumn.START], table[row, ChunkColumn.SIZE]
+        start, size = int64(table[row, ChunkColumn.START]), int64(table[row, ChunkColumn.SIZE])
         type_byte = table[row, ChunkColumn.TYPE]
         record_type = type_byte & TYPE_MASK
         is_good = is_filled(pages, behind, start)

@@ -8,8 +8,6 @@ The references: `ibbmaster.classic.groups` with `ibbmaster.dump.rewriting` and `
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.classic_groups import (
     CUT,
@@ -36,33 +34,12 @@ from ibbmaster.kernel.fields import (
 )
 from ibbmaster.kernel.group_begin import is_skipped, note_group
 from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load32, store32, store64
+from ibbmaster.kernel.packet_fields import ClassicField
 
 CHECKPOINT = int(EventType.BINLOG_CHECKPOINT)
 AROUND_GROUP_MAX = 1 << 19  # bytes of an event outside of groups, and of a GTID event
 LARGE_MIN = 1 << 19  # bytes: a longer event may be framed before all of it was verified
 ROOM = 64  # bytes that are kept free for headers, checksums, and copies that go too far
-
-
-class ClassicField(IntEnum):
-    """Places in the state of a framing of traditional files, after those of `Field`."""
-
-    READ_AT = Field.SIZE  # in the source: where the next group begins, or the next event if they come in parts; moved
-    SOURCE_OFFSET = Field.SIZE + 1  # of the source's first byte in its file
-    CHECKSUM_BYTES = Field.SIZE + 2  # of each event in the file
-    IS_STORED = Field.SIZE + 3  # events go out as they are, checksums too; else as an engine's stream has them
-    POSITION = Field.SIZE + 4  # of the next event, as the replica counts
-    LAST_POSITION = Field.SIZE + 5  # of the event before
-    PASSES_OVER = Field.SIZE + 6  # nothing goes out, and no position is counted
-    IN_PARTS = Field.SIZE + 7  # one group, as far as it is here; else whole groups
-    KIND = Field.SIZE + 8  # of the current group, 0 for none
-    IS_LARGE = Field.SIZE + 9  # an event is framed in pieces
-    IS_LAST = Field.SIZE + 10  # and ends its group
-    PAYLOAD_LEFT = Field.SIZE + 11  # bytes of it that are still to go out
-    CHECKSUM = Field.SIZE + 12  # of its bytes that were read
-    MAY_BE_IN_PARTS = Field.SIZE + 13  # a pump may go IN_PARTS
-    GROUP_OFFSET = Field.SIZE + 14  # of the current group, in its file
-    FILE_SIZE = Field.SIZE + 15  # bytes; no event goes out in parts that ends after it
-    SIZE = Field.SIZE + 16
 
 
 K_READ_AT, K_SOURCE_OFFSET = int(ClassicField.READ_AT), int(ClassicField.SOURCE_OFFSET)

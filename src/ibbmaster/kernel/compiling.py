@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import importlib
 import os
 import subprocess
 import sys
@@ -15,13 +17,17 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ibbmaster.kernel.cache import KernelCache, KernelSet, cache_key
+from ibbmaster.kernel.cache import KernelCache, cache_key
+from ibbmaster.kernel.parts import KERNELS, KernelPart, KernelSet, parts_of
 from ibbmaster.user_cache import WRITABLE_BY_OTHERS
 
 NICENESS = 10  # a tenth of what others get of a busy core: it has to end some time
 DONE = "done "  # begins a line of progress: steps done, and all steps
 WAITING = "waits"  # the line that says that another process compiles the same
-IS_BUSY = 3  # the exit code of who has waited long enough for it
+READY = "ready "  # begins a line that names a part that is kept
+TOOK = "took "  # begins a line with seconds of a CPU and what they were for
+IS_BUSY = 3  # the exit code of who has waited long enough for another process
+IS_WITHOUT_NUMBA = 4  # that of who cannot compile at all
 
 _running: set[subprocess.Popen[str]] = set()
 _lock = threading.Lock()
@@ -36,23 +42,33 @@ class CompilationBusyError(CompilationError):
     """Another process compiles the same, and has not ended in the time to wait."""
 
 
+class CompilerMissingError(CompilationError):
+    """Numba is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("Numba is not installed: pip install 'ibbmaster[fast]'")
+
+
 class EndingError(CompilationError):
     """This process ends, and waits for nothing."""
 
 
 def compile_elsewhere(
     cache: KernelCache,
-    sets: Iterable[KernelSet],
+    sets: Iterable[KernelSet | KernelPart],
     *,
     is_nice: bool = False,
     wait_s: float | None = None,
     on_wait: Callable[[], object] = lambda: None,
     progress: Callable[[int, int], object] = lambda done, total: None,
+    on_part: Callable[[KernelPart], object] = lambda part: None,
+    on_cost: Callable[[str, float], object] = lambda name, seconds: None,
 ) -> None:
     """Have kernels compiled into a cache by another process, and wait for it.
 
-    `progress` hears how many steps are done, of how many. With `is_nice` others go first. Where
-    another process compiles there, `on_wait` is called.
+    `progress` hears how many kernels are done, of how many, `on_part` which part can be loaded already, `on_cost`
+    how many seconds of a CPU each kernel took. With `is_nice` others go first. Where another process compiles
+    there, `on_wait` is called.
 
     Raises:
         CompilationError: it did not get there.
@@ -68,6 +84,11 @@ def compile_elsewhere(
                 if line.startswith(DONE):
                     done, total = map(int, line.removeprefix(DONE).split())
                     progress(done, total)
+                elif line.startswith(READY):
+                    on_part(KernelPart(line.removeprefix(READY).rstrip()))
+                elif line.startswith(TOOK):
+                    seconds, _, name = line.removeprefix(TOOK).rstrip().partition(" ")
+                    on_cost(name, float(seconds))
                 elif line.rstrip() == WAITING:
                     on_wait()
                 else:
@@ -79,6 +100,8 @@ def compile_elsewhere(
             raise EndingError("this process ends")
         if process.returncode == IS_BUSY:
             raise CompilationBusyError(said)
+        if process.returncode == IS_WITHOUT_NUMBA:
+            raise CompilerMissingError
         raise CompilationError(f"the compiling process ended with {process.returncode}: {said or 'it said nothing'}")
 
 
@@ -123,40 +146,54 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 def compile_here(
     cache: KernelCache,
-    sets: Sequence[KernelSet],
-    progress: Callable[[int, int], object],
+    sets: Iterable[KernelSet | KernelPart],
+    say: Callable[[str], object],
     *,
     wait_s: float | None = None,
-    on_wait: Callable[[], object] = lambda: None,
 ) -> None:
-    """Compile what the cache does not have, unless another process has done so in the meantime."""
+    """Compile what the cache does not have, unless another process has done so in the meantime; `say` hears lines."""
     if cache_key() != cache.path.name:
-        raise CompilationError("the package, Python or Numba has changed since the process began that asks: restart it")
+        raise CompilationError("the package or Numba has changed since the process began that asks: restart it")
     doubt = cache.distrust()
     if doubt is not None:  # what is there already would be read
         raise CompilationError(doubt)
-    with cache.locked(wait_s=wait_s, on_wait=on_wait):
-        present = cache.sets()
-        if set(sets) <= present:
+    with cache.locked(wait_s=wait_s, on_wait=lambda: say(WAITING)):
+        present = cache.parts()
+        missing = [part for part in parts_of(sets) if part not in present]
+        if not missing:
             return
         if not present:
             cache.clean()
-        from ibbmaster.kernel import numba_cache, warm
+        try:
+            importlib.import_module("numba")
+        except ImportError as error:
+            raise CompilerMissingError from error
+        from ibbmaster.kernel.emitting import KernelEmitter
 
-        numba_cache.use_directory(cache.path, is_kept=True)
-        steps = [step for kernel_set in sets for step in warm.STEPS[kernel_set]]
-        for count, step in enumerate(steps):
-            progress(count, len(steps))
-            step()
-        progress(len(steps), len(steps))
-        cache.mark_ready(present | set(sets))
+        done, total = 0, sum(len(KERNELS[part]) + 1 for part in missing)
+
+        def heard(part: KernelPart, name: str, seconds: float) -> None:
+            nonlocal done
+            done += 1
+            say(f"{TOOK}{seconds:.3f} {part}, {name}")
+            say(f"{DONE}{done} {total}")
+
+        say(f"{DONE}{done} {total}")
+        emitter = KernelEmitter()
+        for part in missing:
+            cache.keep(part, emitter.emit(part, functools.partial(heard, part)))
+            say(f"{READY}{part}")
+
+
+def _wanted(text: str) -> KernelSet | KernelPart:
+    return KernelPart(text) if text in list(KernelPart) else KernelSet(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compile, and say how far it is."""
     parser = argparse.ArgumentParser(prog=f"python -m {__name__}", description=main.__doc__)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("sets", nargs="+", type=KernelSet)
+    parser.add_argument("wanted", nargs="+", type=_wanted)
     parser.add_argument("--nice", action="store_true")
     parser.add_argument("--wait", type=float, metavar="SECONDS", help="for another process that compiles the same")
     args = parser.parse_args(arguments)
@@ -170,13 +207,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(line, flush=True)
 
     try:
-        compile_here(
-            KernelCache(args.directory),
-            args.sets,
-            lambda done, total: say(f"{DONE}{done} {total}"),
-            wait_s=args.wait,
-            on_wait=lambda: say(WAITING),
-        )
+        compile_here(KernelCache(args.directory), args.wanted, say, wait_s=args.wait)
+    except CompilerMissingError:
+        return IS_WITHOUT_NUMBA
     except TimeoutError as error:
         print(error)
         return IS_BUSY

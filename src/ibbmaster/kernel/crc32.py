@@ -12,12 +12,12 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types, uint32, uint64
-from numba.core import cgutils, config
+from numba.core import cgutils
 from numba.extending import intrinsic
 
+from ibbmaster.kernel.cpu import has
 from ibbmaster.kernel.crc32c import byte_tables
 from ibbmaster.kernel.memory import jit, load64
 
@@ -28,15 +28,8 @@ WIDE = 4  # lanes of the widest register
 _I32, _I64, _I128 = ir.IntType(32), ir.IntType(64), ir.IntType(128)
 
 
-def _has(*features: str) -> bool:
-    """Whether code may use instructions: where the CPU has none, asking for them ends the process."""
-    if config.CPU_NAME or config.CPU_FEATURES:
-        return all(f"+{feature}" in (config.CPU_FEATURES or "").split(",") for feature in features)
-    return all(llvm.get_host_cpu_features().get(feature, False) for feature in features)
-
-
-HAS_INSTRUCTION = _has("pclmul")
-HAS_WIDE_INSTRUCTION = _has("pclmul", "vpclmulqdq", "avx512f")
+HAS_INSTRUCTION = has("pclmul")
+HAS_WIDE_INSTRUCTION = has("pclmul", "vpclmulqdq", "avx512f")
 
 
 def power(exponent: int) -> int:

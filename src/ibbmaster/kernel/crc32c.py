@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import types, uint32, uint64
-from numba.core import cgutils, config
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ibbmaster.ibb.page import PAGE_SIZE as _PAGE_SIZE
+from ibbmaster.kernel.cpu import has
 from ibbmaster.kernel.memory import jit, load32, load64
 
 PAGE = int(_PAGE_SIZE)
@@ -22,13 +22,6 @@ DATA = PAGE - 4
 CASTAGNOLI = 0x82F63B78  # polynomial of CRC-32C
 STREAM_WORDS = 682  # three streams of that many words are 16368 bytes of a page; one word and a half are left
 STREAM_BYTES = 8 * STREAM_WORDS
-
-
-def _has_instruction() -> bool:
-    """Whether code may use the CPU's CRC-32C: where it has none, asking for it ends the process."""
-    if config.CPU_NAME or config.CPU_FEATURES:
-        return "+sse4.2" in (config.CPU_FEATURES or "")
-    return bool(llvm.get_host_cpu_features().get("sse4.2", False))
 
 
 def byte_tables(polynomial: int) -> np.ndarray:
@@ -70,7 +63,7 @@ def _shift_tables(size: int) -> np.ndarray:
 
 BYTE_TABLES = byte_tables(CASTAGNOLI)
 SHIFT_TABLES = _shift_tables(STREAM_BYTES)
-HAS_INSTRUCTION = _has_instruction()
+HAS_INSTRUCTION = has("sse4.2")
 
 
 if HAS_INSTRUCTION:

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    # Items lie one behind the other. See `ibbmaster.kernel.shapes`.
     Bytes = npt.NDArray[np.uint8]
-    Numbers = npt.NDArray[np.int64]  # one for each place of an enumeration, or a row for each thing
+    ByteRows = npt.NDArray[np.uint8]
+    Numbers = npt.NDArray[np.int64]  # one for each place of an enumeration
+    NumberRows = npt.NDArray[np.int64]  # a row for each thing
     Shorts = npt.NDArray[np.int32]
+    ShortRows = npt.NDArray[np.int32]
 
 CONT, LAST, FILLER = int(_CONT), int(_LAST), int(_FILLER)
 TYPE_MASK = 0x3F
@@ -87,17 +91,17 @@ class Framing(NamedTuple):
     head: Bytes  # the beginning of an event whose header is cut
     begin: Bytes  # that of a commit record, likewise
     prefix: Bytes  # of each event
-    pairs: Numbers  # see `noted_gtids`
-    table: Shorts  # see ChunkColumn
+    pairs: NumberRows  # see `noted_gtids`
+    table: ShortRows  # see ChunkColumn
     out: Bytes  # packets
-    segments: Numbers  # where in `out` a piece of the pages belongs, where it begins there, its bytes
+    segments: NumberRows  # where in `out` a piece of the pages belongs, where it begins there, its bytes
 
 
 class Sending(NamedTuple):
     """What sending what was framed works on."""
 
     progress: Numbers  # see Progress
-    vectors: Numbers  # addresses and sizes of its pieces
+    vectors: NumberRows  # addresses and sizes of its pieces
     wanted: Numbers  # arguments of system calls
     rest: Bytes  # what the socket does not take
 
@@ -113,9 +117,9 @@ class Checking(NamedTuple):
     """What checking works on, besides the pages."""
 
     state: Numbers  # see Field
-    table: Shorts  # see ChunkColumn; for one page
-    pairs: Numbers  # see PairColumn
-    nodes: Numbers  # see Found
+    table: ShortRows  # see ChunkColumn; for one page
+    pairs: NumberRows  # see PairColumn
+    nodes: NumberRows  # see Found
     scratch: Bytes  # for a commit record in several chunks
 
 
@@ -123,21 +127,21 @@ class Collecting(NamedTuple):
     """What collecting works on, besides the pages."""
 
     state: Numbers  # see Field
-    table: Shorts  # see ChunkColumn; for one page
-    groups: Numbers  # see GroupColumn
+    table: ShortRows  # see ChunkColumn; for one page
+    groups: NumberRows  # see GroupColumn
     data: Bytes  # of their events
 
 
 class KnownTables(NamedTuple):
     """How rows are read."""
 
-    open_tables: Numbers  # see OpenColumn
+    open_tables: NumberRows  # see OpenColumn
     store: Bytes  # see MapColumn and VariantColumn
-    maps: Numbers  # see MapColumn
+    maps: NumberRows  # see MapColumn
     map_count: int
-    variants: Numbers  # see VariantColumn
+    variants: NumberRows  # see VariantColumn
     variant_count: int
-    steps: Numbers  # see StepColumn
+    steps: NumberRows  # see StepColumn
 
 
 class ValueOp(IntEnum):
@@ -216,20 +220,20 @@ class AnswerStatus(IntEnum):
 class AnswerPlan(NamedTuple):
     """How stored rows become rows of an answer."""
 
-    layouts: Numbers  # see LayoutColumn
-    stored: Numbers  # by column: bytes of its values, or -1; and bytes of the length before them
-    values: Numbers  # see ValueColumn
+    layouts: NumberRows  # see LayoutColumn
+    stored: NumberRows  # by column: bytes of its values, or -1; and bytes of the length before them
+    values: NumberRows  # see ValueColumn
     offsets: Numbers  # of each text in ...
     texts: Bytes
-    side_offsets: Numbers  # by side and row, in ...
+    side_offsets: NumberRows  # by side and row, in ...
     sides: Bytes
 
 
 class Decoded(NamedTuple):
     """What rows become."""
 
-    values: Numbers  # a row for each slot of `StepColumn.SLOT`
-    valid: Bytes  # whether a value is there
+    values: NumberRows  # a row for each slot of `StepColumn.SLOT`
+    valid: ByteRows  # whether a value is there
     row_groups: Numbers  # in which group a row is
     row_kinds: Numbers  # of which kind of row event, and which image
     event_sizes: Numbers  # by kind of row event: bytes of those that were read to their end, counted on
@@ -568,21 +572,21 @@ class LineStatus(IntEnum):
 class LinePlan(NamedTuple):
     """How lines are written."""
 
-    programs: Numbers  # the first step and how many, for each kind of row event
-    steps: Numbers  # see LineColumn
+    programs: NumberRows  # the first step and how many, for each kind of row event
+    steps: NumberRows  # see LineColumn
     store: Bytes  # of texts
-    choices: Numbers  # where a text begins in the store, and its bytes; -1: there is none
+    choices: NumberRows  # where a text begins in the store, and its bytes; -1: there is none
     head_offsets: Numbers  # of each head, group after group
     heads: Bytes
-    side_offsets: Numbers  # a row for each column of texts that were made before
+    side_offsets: NumberRows  # a row for each column of texts that were made before
     sides: Bytes
 
 
 class DecodedRows(NamedTuple):
     """What `decode_rows` has left."""
 
-    values: Numbers
-    valid: Bytes
+    values: NumberRows
+    valid: ByteRows
     row_groups: Numbers
     row_kinds: Numbers
 
@@ -672,16 +676,16 @@ ROW_HEAD = 6  # bytes before an image that is kept: its size, its layout
 class ChangedTables(NamedTuple):
     """How changes of rows are collected."""
 
-    open_tables: Numbers  # see OpenColumn
+    open_tables: NumberRows  # see OpenColumn
     store: Bytes  # see MapColumn and VariantColumn
-    maps: Numbers  # see MapColumn
+    maps: NumberRows  # see MapColumn
     map_count: int
-    variants: Numbers  # see ChangeVariantColumn
+    variants: NumberRows  # see ChangeVariantColumn
     variant_count: int
-    columns: Numbers  # see ImageColumn
-    parts: Numbers  # see KeyColumn
+    columns: NumberRows  # see ImageColumn
+    parts: NumberRows  # see KeyColumn
     is_other: Bytes  # by type of event, whether it is an OTHER_EVENT
-    spans: Numbers  # room: a row for each column of an image
+    spans: NumberRows  # room: a row for each column of an image
 
 
 class KeptChanges(NamedTuple):

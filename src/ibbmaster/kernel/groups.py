@@ -178,7 +178,7 @@ def frame_table(pages, count, framing):
         state[Field.GROUPS] += 1
         row = end
     if row < rows:
-        stop_at(table[row, ChunkColumn.START], state)
+        stop_at(int64(table[row, ChunkColumn.START]), state)
     return status
 
 
@@ -216,7 +216,7 @@ def skip_table(pages, count, framing, skips):
         state[Field.GROUPS] += 1
         row = end
     if row < rows:
-        stop_at(table[row, ChunkColumn.START], state)
+        stop_at(int64(table[row, ChunkColumn.START]), state)
     return status
 
 
@@ -238,7 +238,7 @@ def frame_node(pages, count, framing):
             if type_byte & TYPE_MASK != OOB_DATA:
                 if is_begun:
                     continue  # a state or dummy record inside
-                stop_at(table[row, ChunkColumn.START], state)
+                stop_at(int64(table[row, ChunkColumn.START]), state)
                 return Status.FALLBACK
             is_begun = True
             start = table[row, ChunkColumn.START] + CHUNK_HEADER
@@ -247,7 +247,7 @@ def frame_node(pages, count, framing):
             state[Field.TO_SKIP] -= first - start
             stopped, framed = frame_bytes(pages, first, end, framing)
             if framed != Status.DONE:
-                stop_at(table[row, ChunkColumn.START], state)
+                stop_at(int64(table[row, ChunkColumn.START]), state)
                 if type_byte & CONT:
                     state[Field.SKIP_TYPE] = OOB_DATA
                 state[Field.TO_SKIP] += stopped - start

@@ -6,8 +6,6 @@ It hands back each group about which more is to be decided. The references: `ibb
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from ibbmaster.event.gtid_event import GtidFlag
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
@@ -34,6 +32,16 @@ from ibbmaster.kernel.crc32 import crc32
 from ibbmaster.kernel.fields import ANNOTATE_ROWS, EVENT_HEADER, GTID_EVENT, PACKET_MAX
 from ibbmaster.kernel.group_begin import domain_of, server_of
 from ibbmaster.kernel.memory import copy, inlined, jit, load16, load32, store32, store64
+from ibbmaster.kernel.packet_fields import (
+    CHOSEN_DOMAIN,
+    DOUBTFUL,
+    EMPTIED_MAX,
+    KEPT,
+    UNKNOWN,
+    FilterField,
+    FilterStatus,
+    TableRow,
+)
 
 TABLE_MAP, QUERY, XID, XA_PREPARE = (
     int(one) for one in (EventType.TABLE_MAP, EventType.QUERY, EventType.XID, EventType.XA_PREPARE)
@@ -46,41 +54,6 @@ NOT_OF_EMPTIED = int(
     GtidFlag.STANDALONE | GtidFlag.DDL | GtidFlag.WAITED | GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA
 )
 COMMIT_EVENT_BYTES = EVENT_HEADER + QUERY_FIXED + 1 + 6
-EMPTIED_MAX = 256  # bytes of the packets of an emptied group, and what may be written after them
-OPEN_MAX = 64  # tables of a group
-CHOSEN_DOMAIN, CHOSEN_SERVER = range(2)  # what a row of numbers is about
-UNKNOWN, KEPT, LEFT_OUT, DOUBTFUL = range(4)  # what becomes of events of a table
-
-
-class FilterField(IntEnum):
-    """Places in the state that leaving out is given and leaves."""
-
-    SEQUENCE = 0  # of the next packet
-    PREFIX_SIZE = 1  # in front of each event
-    READ_AT = 2  # in the source: a group begins there
-    OUT = 3  # bytes of packets
-    BY_TABLE = 4  # tables decide; else groups are left as they are, or emptied
-    TABLE_AT = 5  # the TABLE_MAP event of a table that is not known
-    SIZE = 6
-
-
-class TableRow(IntEnum):
-    """Columns of the table of known tables: open addressing by the CRC-32 of a name."""
-
-    HASH = 0
-    OFFSET = 1  # of database and table among the names, as a TABLE_MAP has them
-    BYTES = 2  # 0: nothing is here
-    VERDICT = 3
-    COLUMNS = 4
-
-
-class FilterStatus(IntEnum):
-    """Why it stopped."""
-
-    DONE = 0
-    GROUP = 1  # at READ_AT a group begins that the caller has to decide
-    TABLE = 2  # of a table it is not known what becomes of its events
-    WRONG = 3  # something is not as it should be, or there is no room
 
 
 @inlined

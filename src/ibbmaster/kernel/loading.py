@@ -1,7 +1,7 @@
 """Whether compiled kernels are available, and when they are ready.
 
 Compiling takes seconds of a CPU and is done by another process, once on a machine; the code is
-kept in a cache and loaded from there, which takes some 0.3 s. Until then callers take the
+kept in a cache and loaded from there, part by part, without Numba. Until then callers take the
 reference path.
 """
 
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
 import importlib
 import logging
 import os
@@ -18,12 +17,24 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key, find_directory
+from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, cache_key, find_directory
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.compiling import CompilationBusyError, CompilationError, EndingError, compile_elsewhere, end_all
+from ibbmaster.kernel.compiling import (
+    CompilationBusyError,
+    CompilationError,
+    CompilerMissingError,
+    EndingError,
+    compile_elsewhere,
+    end_all,
+)
+from ibbmaster.kernel.parts import KERNELS, KernelPart, KernelSet, parts_of
+from ibbmaster.kernel.ready_made import read_ready_made
 from ibbmaster.position import LogPosition
+
+if TYPE_CHECKING:
+    from ibbmaster.kernel.entries import Entries
 
 log = logging.getLogger(__name__)
 
@@ -38,34 +49,30 @@ _OTHERS_COMPILE = "another process compiles the fast kernels"
 Heard = Callable[[int, int], object]  # steps of compiling that are done, of how many
 
 _lock = threading.Lock()
-_ready: Kernels | None = None
-_loaded: set[KernelSet] = set()
+_entries: Entries | None = None
+_loaded: set[KernelPart] = set()
 _has_failed = False
-_loaders: dict[frozenset[KernelSet], threading.Thread] = {}  # that have not ended, by what they load
+_loaders: dict[frozenset[KernelPart], threading.Thread] = {}  # that have not ended, by what they load
 
 
-def kernels(*sets: KernelSet) -> Kernels | None:
-    """`ibbmaster.kernel.warm` if these are ready; None until `load` or `load_in_background` has made them so."""
-    return _ready if set(sets) <= _loaded else None
+def kernels(*wanted: KernelSet | KernelPart) -> Kernels | None:
+    """The kernels, if these are ready, or all; None until `load` or `load_in_background` has made them so."""
+    return cast(Kernels, _entries) if _loaded.issuperset(parts_of(wanted or KernelSet)) else None
 
 
-def load(*sets: KernelSet, progress: Heard = lambda done, total: None, is_nice: bool = False) -> Kernels | None:
+def load(
+    *wanted: KernelSet | KernelPart, progress: Heard = lambda done, total: None, is_nice: bool = False
+) -> Kernels | None:
     """Load some kernels now, or all; another process compiles them first if need be. None if they are unavailable."""
-    global _ready, _has_failed
-    wanted = set(sets or KernelSet)
-    with _lock:
-        missing = sorted(wanted - _loaded)
+    global _has_failed
+    parts = parts_of(wanted or KernelSet)
+    missing = [part for part in parts if part not in _loaded]
     if missing and not _has_failed:
         begun = time.monotonic()
-        module = _load(missing, progress, is_nice)  # without the lock: another thread may compile at leisure
-        with _lock:
-            _has_failed = module is None
-            if module is not None:
-                _ready = module
-                _loaded.update(missing)
-                log.info("%s after %.1f s", READY, time.monotonic() - begun)
-    with _lock:
-        return _ready if wanted <= _loaded else None
+        _has_failed = not _load(missing, progress, is_nice)  # without the lock: another thread may compile at leisure
+        if not _has_failed:
+            log.info("%s after %.1f s", READY, time.monotonic() - begun)
+    return kernels(*parts)
 
 
 def load_for_work(kernel_set: KernelSet, size_bytes: int, *, progress: Heard = lambda done, total: None) -> None:
@@ -95,13 +102,16 @@ def is_long(start: LogPosition, end: LogPosition) -> bool:
 
 
 def load_in_background(*sets: KernelSet) -> None:
-    """Begin to load some kernels, or all, and return at once; compiling lets others go first."""
-    wanted = frozenset(sets or KernelSet)
+    """Begin to load some kernels, or all, and return at once; compiling lets others go first.
+
+    Each part is ready as soon as it can be.
+    """
+    parts = parts_of(sets or KernelSet)
+    wanted = frozenset(parts)
 
     def work() -> None:
         try:
-            if load(*wanted, is_nice=True) is not None:
-                gc.freeze()  # the compiler's 150,000 objects: no collection has to look at them again
+            load(*parts, is_nice=True)
         finally:
             _loaders.pop(wanted, None)
 
@@ -129,17 +139,32 @@ def is_switched_off() -> bool:
 
 def is_cached(*sets: KernelSet) -> bool:
     """Whether kernels need not be compiled."""
-    directory = find_directory()
-    if is_switched_off() or directory is None or not directory.is_dir():
+    if is_switched_off():
         return False
     try:
-        return KernelCache(directory / cache_key()).has(sets)
+        cache = _user_cache()
+        if cache is not None and cache.has(sets):
+            return True
+        return all(read_ready_made(part) is not None for part in parts_of(sets))
     except Exception:  # there is no Numba, or it is broken: loading says so
         return False
 
 
-def fill_cache(sets: Collection[KernelSet], *, progress: Heard = lambda done, total: None) -> tuple[Path, bool]:
+def _user_cache() -> KernelCache | None:
+    """That of this user; None if there is none."""
+    directory = find_directory()
+    return None if directory is None or not directory.is_dir() else KernelCache(directory / cache_key())
+
+
+def fill_cache(
+    sets: Collection[KernelSet],
+    *,
+    progress: Heard = lambda done, total: None,
+    on_cost: Callable[[str, float], object] = lambda name, seconds: None,
+) -> tuple[Path, bool]:
     """Have kernels in the user's cache; returns its directory, and whether they were there.
+
+    `on_cost` hears how many seconds of a CPU each took to compile.
 
     Raises:
         CompilationError: they cannot be compiled, or not kept.
@@ -150,78 +175,90 @@ def fill_cache(sets: Collection[KernelSet], *, progress: Heard = lambda done, to
     try:
         cache = KernelCache(directory / cache_key())
     except ImportError as error:
-        raise CompilationError("Numba is not installed: pip install 'ibbmaster[fast]'") from error
+        raise CompilerMissingError from error
     if (doubt := cache.distrust()) is not None:
         raise CompilationError(_untrusted(doubt))
     if cache.has(sets):
         return directory, True
     if not cache.make():
         raise CompilationError(f"{directory} cannot be written: let {ENVIRONMENT} name a directory that can be")
-    compile_elsewhere(cache, sets, progress=progress, on_wait=lambda: log.warning(f"{_OTHERS_COMPILE}: waiting for it"))
+    compile_elsewhere(
+        cache,
+        sets,
+        progress=progress,
+        on_cost=on_cost,
+        on_wait=lambda: log.warning(f"{_OTHERS_COMPILE}: waiting for it"),
+    )
     return directory, False
 
 
-def _load(sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> Kernels | None:
+def _load(parts: Collection[KernelPart], progress: Heard, is_nice: bool) -> bool:
+    """Load parts, each as soon as it is there; whether that went."""
     if is_switched_off():
-        return None
+        return False
     try:
-        importlib.import_module("numba")
-    except ImportError:
-        log.info("Numba is not installed: pip install 'ibbmaster[fast]' streams several times as fast")
-        return None
-    try:
-        with _cache_for(sets) as cache:
+        parts = [part for part in parts if not _take(_user_cache(), part)]
+        if not parts:
+            return True
+        with _cache_for(parts) as cache:
             try:
-                _compile(cache, sets, progress, is_nice)
+                _load_from(cache, parts, progress, is_nice)
+                return True
             except CompilationBusyError:
                 log.warning("%s still: compiling them here, too, for this process alone", _OTHERS_COMPILE)
-            else:
-                return _load_from(cache, sets)
         with _scratch_cache() as cache:
-            _compile(cache, sets, progress, is_nice)
-            return _load_from(cache, sets)
+            _load_from(cache, parts, progress, is_nice)
+            return True
     except EndingError:
         pass
+    except (ImportError, CompilerMissingError):
+        log.info("Numba is not installed: pip install 'ibbmaster[fast]' streams several times as fast")
     except CompilationError as error:
         log.warning("the fast kernels cannot be compiled here; going on without them: %s", error)
     except Exception:
         log.exception("the fast kernels cannot be used here; going on without them")
-    return None
+    return False
 
 
-def _compile(cache: KernelCache, sets: Collection[KernelSet], progress: Heard, is_nice: bool) -> None:
-    """Have kernels in a cache. Who has work to do does not wait without end for a process that lets others go first."""
-    if cache.has(sets):
-        return
-    if is_nice:
-        compile_elsewhere(cache, sets, is_nice=True, progress=progress)
-        return
+def _load_from(cache: KernelCache, parts: Collection[KernelPart], progress: Heard, is_nice: bool) -> None:
+    """Who has work to do does not wait without end for a process that lets others go first."""
 
     def say() -> None:
         log.warning("%s: waiting for it, %g s at most", _OTHERS_COMPILE, WAIT_S)
 
-    compile_elsewhere(cache, sets, progress=progress, wait_s=WAIT_S, on_wait=say)
+    if is_nice:
+        compile_elsewhere(cache, parts, is_nice=True, progress=progress, on_part=lambda part: _take(cache, part))
+    else:
+        compile_elsewhere(cache, parts, progress=progress, wait_s=WAIT_S, on_wait=say)
+    for part in parts:
+        if not _take(cache, part):
+            raise CompilationError(cache.distrust() or f"what was compiled is not in {cache.path}")
 
 
-def _load_from(cache: KernelCache, sets: Collection[KernelSet]) -> Kernels:
-    if (doubt := cache.distrust()) is not None:
-        raise CompilationError(doubt)
-    numba_cache = importlib.import_module("ibbmaster.kernel.numba_cache")
-    module = importlib.import_module("ibbmaster.kernel.warm")
-    with _lock, numba_cache.only_cached():
-        numba_cache.use_directory(cache.path)
-        module.warm_up(sets)
-    return cast(Kernels, module)
+def _take(cache: KernelCache | None, part: KernelPart) -> bool:
+    """Have the kernels of a part; False if they are not in the cache, and have not come with the package."""
+    global _entries
+    with _lock:
+        if part in _loaded:
+            return True
+        code = (cache and cache.read(part)) or read_ready_made(part)
+        if code is None:
+            return False
+        if _entries is None:
+            _entries = importlib.import_module("ibbmaster.kernel.entries").Entries()
+        _entries.add(code, KERNELS[part])
+        _loaded.add(part)
+        return True
 
 
 @contextlib.contextmanager
-def _cache_for(sets: Collection[KernelSet]) -> Iterator[KernelCache]:
+def _cache_for(parts: Collection[KernelPart]) -> Iterator[KernelCache]:
     """The user's cache if no other user can write it and it has these kernels or can be written, else one for now."""
     directory, doubt = find_directory(), None
     if directory is not None:
         cache = KernelCache(directory / cache_key())
         doubt = cache.distrust()
-        if doubt is None and (cache.has(sets) or cache.make()):
+        if doubt is None and (cache.has(parts) or cache.make()):
             yield cache
             return
     if doubt is not None:

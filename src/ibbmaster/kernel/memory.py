@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ibbmaster.kernel.numba_cache import inlined, jit
+from ibbmaster.kernel.jit import inlined, jit
 
 __all__ = [
     "copy",

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
 
 from ibbmaster.arrow.plan import end_of, history_of, open_log, selected_versions
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import column_type
 from ibbmaster.errors import StoreError
+from ibbmaster.lake.table_directory import directory_of
 from ibbmaster.rows.shape import added
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import parse_table_name
@@ -63,7 +63,7 @@ def _name_of(options: ReadOptions, history: SchemaHistory, name: str, now: Schem
 
 
 def _is_there(place: Path, name: str) -> bool:
-    return (place / quote(name, safe="")).exists()
+    return directory_of(place, name).exists()
 
 
 def changes_of_table(

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote
 
 from ibbmaster.arrow.plan import open_log
 from ibbmaster.errors import ConfigurationError, StoreError
@@ -23,6 +22,7 @@ from ibbmaster.lake.continuing import tables_to_export
 from ibbmaster.lake.failure import plain_errors
 from ibbmaster.lake.maintain.changes import doubts_of
 from ibbmaster.lake.placing import make_directory, only_writer, replace_file, sync
+from ibbmaster.lake.table_directory import directory_of, rename_older, table_name
 from ibbmaster.spark.options import parse_options, schema_options
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def export(
         runs = read_runs(place)
         clean(place, runs)
         if as_delta:
+            rename_older(place)
             _publish(place, runs)
         start = str(runs[-1]["gtid"]) if runs else ""
         with closing(open_log(parse_options(source))) as log:
@@ -93,7 +94,7 @@ def export(
 def _tables_in(place: Path) -> list[str]:
     """The tables that an export has."""
     names = {Path(name).parts[0] for name in _files(place)}
-    return sorted(unquote(name) for name in names - {GROUPS, FAULTS})
+    return sorted(table_name(name) for name in names - {GROUPS, FAULTS})
 
 
 @contextmanager
@@ -124,11 +125,13 @@ def _write_tables(
     written = [row.table for row in names if row.table is not None]
     found = tables_to_export(source, written, place, start, end, only=tables)
     for name in tables:
-        if name not in found and not (place / quote(name, safe="")).exists():
+        if name not in found and not directory_of(place, name).exists():
             raise ConfigurationError(f"no group in {common['path']} changes rows of table {name}")
     count = _write(groups, staging / GROUPS)
     rows = {
-        name: _write(_frame(session, common, table=name, zeroDates=zero_dates), staging / quote(name, safe=""))
+        name: _write(
+            _frame(session, common, table=name, zeroDates=zero_dates), staging / directory_of(place, name).name
+        )
         for name in found
         if not tables or name in tables
     }

@@ -186,7 +186,7 @@ def seek(
     )
     if len(records.found) >= FOUND_MAX:
         records.found.clear()
-    records.found[key] = plan
+    records.found[key] = replace(plan, state=plan.state.copy())
     return plan
 
 

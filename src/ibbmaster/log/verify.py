@@ -19,6 +19,7 @@ from ibbmaster.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.cut_check import check_not_cut
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.log.order_checks import OrderChecks
@@ -242,7 +243,7 @@ class _Verifier:
 
     def _checks_of_many(self) -> PageChecks | None:
         """The kernels, where they may continue: between records, where data is expected."""
-        if self._checks is None and (ready := kernels()) is not None:
+        if self._checks is None and (ready := kernels(KernelSet.VERIFY)) is not None:
             self._checks = PageChecks(ready)
         is_expected = self._ended_at is None and not self._is_blank_file and not self._is_joint
         return self._checks if is_expected and self._is_between_records else None

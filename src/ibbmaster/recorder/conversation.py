@@ -254,7 +254,8 @@ class Conversation:
                 self.phase, self._has_logged_in = Phase.COMMANDS, True
                 yield Admitted(err=err)
             case Phase.COMMANDS if self._asked is not None:
-                err = None if err is not None and err.code == PROGRESS_CODE else err
+                if err is not None and err.code == PROGRESS_CODE:
+                    return
                 if err is not None or self._answer.takes(payload):
                     answered, self._asked = self._asked, None
                     yield Answered(command=answered, err=err)

@@ -19,10 +19,12 @@ from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.server.sending import Sender
 from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.source import BlockSource
+from ibbmaster.streaming.source import BlockSource, written
 from ibbmaster.streaming.stage import Stage
 
 PUMPS_MAX = (os.cpu_count() or 1) + 2  # threads that send: what more of them do is wait for each other
+
+BLOCKS_TAKEN = 4  # from where the log grows, of one dump before the next: of a paced log there is one
 
 SENDING = "Sending binlog event to slave"  # states as SHOW PROCESSLIST has them
 WAITING = "Master has sent all binlog to slave; waiting for more updates"
@@ -38,9 +40,26 @@ async def run_dump(
     stage: Stage | None = None,
 ) -> None:
     """Move blocks for one dump until the session says it is finished; every decision is the session's."""
+    try:
+        await _move_blocks(source, session, follower, connection, sender, pumps, stage)
+    finally:
+        if source.end_probe():  # that was begun where the log has grown
+            follower.announce()
+
+
+async def _move_blocks(
+    source: BlockSource,
+    session: DumpSession,
+    follower: Follower,
+    connection: Session,
+    sender: Sender,
+    pumps: trio.CapacityLimiter,
+    stage: Stage | None,
+) -> None:
     session.start()
     source.is_pumpable = sender.descriptor is not None
     socket = sender.descriptor
+    growth = None if socket is None else _Growth(source, session, follower, connection, socket, stage)
     while True:
         generation = follower.generation
         if stage is not None and not session.is_inside_group:
@@ -56,7 +75,7 @@ async def run_dump(
                 await _send(block, sender, stage)
                 session.sent()
             continue
-        found = source.next_block(generation, may_wait=False)
+        found = None if growth is not None and growth.take_asked() else source.next_block(generation, may_wait=False)
         if found is None:
             try:
                 found = await trio.to_thread.run_sync(partial(source.next_block, generation, may_wait=True))
@@ -70,7 +89,11 @@ async def run_dump(
         elif session.is_finished:
             return
         elif source.is_at_end:
-            await _wait_at_end(session, follower, generation, connection)
+            await _wait_at_end(session, follower, generation, connection, growth)
+            if growth is not None and growth.rest is not None:
+                rest, growth.rest = growth.rest, None
+                await _send(rest, sender, stage)
+                session.sent()
         else:
             session.sent_nothing(now=trio.current_time())
             session.advance_clock(now=trio.current_time())
@@ -84,7 +107,9 @@ async def _send(block: Block, sender: Sender, stage: Stage | None) -> None:
         await stage.pass_on(block, sender.send)
 
 
-async def _wait_at_end(session: DumpSession, follower: Follower, generation: int, connection: Session) -> None:
+async def _wait_at_end(
+    session: DumpSession, follower: Follower, generation: int, connection: Session, growth: _Growth | None
+) -> None:
     """Wait for growth, the next heartbeat, or a request to end the dump."""
     if follower.is_over():
         session.end_of_service()
@@ -95,9 +120,86 @@ async def _wait_at_end(session: DumpSession, follower: Follower, generation: int
     connection.state = WAITING
     with trio.CancelScope(deadline=session.heartbeat_due) as connection.waiting:
         if connection.end_reason is None:
-            await follower.wait_for_growth(generation)
+            await follower.wait_for_growth(generation, None if growth is None else growth.take)
     connection.waiting = None
+    if growth is not None:
+        growth.check()
     session.advance_clock(now=trio.current_time())
+
+
+class _Growth:
+    """What is new at the end of a log, sent from where the log grows: to wake a dump for it takes longer than that.
+
+    It does what `run_dump` does where nothing waits; the heartbeat then is due later than the wait for it ends.
+    """
+
+    def __init__(
+        self,
+        source: BlockSource,
+        session: DumpSession,
+        follower: Follower,
+        connection: Session,
+        socket: int,
+        stage: Stage | None,
+    ) -> None:
+        self._source = source
+        self._session = session
+        self._follower = follower
+        self._connection = connection
+        self._socket = socket
+        self._stage = stage
+        self._failure: Exception | None = None
+        self._has_asked = False
+        self.rest: Block | None = None  # of a block that is begun: it comes next
+
+    def take(self) -> bool:
+        """Send what is new; False where the dump has to continue by itself."""
+        try:
+            return self._take()
+        except Exception as error:  # of this dump alone: it meets it when it is awake
+            self._failure = error
+            return False
+
+    def check(self) -> None:
+        """Raise what `take` has met."""
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def take_asked(self) -> bool:
+        """Whether what comes next has been asked for already, and has to be waited for: others rely on the answer."""
+        has_asked, self._has_asked = self._has_asked, False
+        return has_asked
+
+    def _take(self) -> bool:
+        source, session, stage = self._source, self._session, self._stage
+        if self._connection.end_reason is not None or self._follower.is_over():
+            return False
+        if stage is not None:
+            stage.note_border()
+            if not stage.only_counts:
+                return False
+        for _ in range(BLOCKS_TAKEN):
+            block = source.next_block(self._follower.generation, may_wait=False)
+            if block is None:
+                self._has_asked = True
+                return False
+            if block:
+                rest = written(block, self._socket)
+                if stage is not None:
+                    stage.note_sent(len(block) - len(rest))
+                session.sent()
+                if rest:
+                    self.rest = rest
+                    return False
+            elif session.is_finished:
+                return False
+            elif source.is_at_end:
+                session.reached_end(now=trio.current_time())
+                return not session.is_finished
+            else:
+                session.sent_nothing(now=trio.current_time())
+        return False
 
 
 def _say_last_word(session: DumpSession, reason: EndReason) -> None:

@@ -43,22 +43,29 @@ class Follower:
         self._waiting = 0
         self._somebody_waits = trio.Event()
         self._growth = trio.Event()
+        self._takers: dict[trio.Event, Callable[[], bool]] = {}
         self._limiter = trio.CapacityLimiter(1)  # its own: what others do in threads is no reason to be late
         self.generation = 0
 
-    async def wait_for_growth(self, generation: int) -> None:
+    async def wait_for_growth(self, generation: int, take: Callable[[], bool] | None = None) -> None:
         """Return once the log has grown since `generation` was read from `self.generation`.
 
         Read the generation before you look for the next group, so that growth between
-        that look and this call is not missed.
+        that look and this call is not missed. With `take` only once that, called where the log grows, gives False:
+        what takes little is done there, as to wake a thousand takes longer. It raises nothing.
         """
         while self.generation == generation:
             self._waiting += 1
             self._somebody_waits.set()
+            growth = self._growth
+            if take is not None:
+                growth = trio.Event()
+                self._takers[growth] = take
             try:
-                await self._growth.wait()
+                await growth.wait()
             finally:
                 self._waiting -= 1
+                self._takers.pop(growth, None)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
@@ -123,3 +130,7 @@ class Follower:
         self.generation += 1
         self._growth.set()
         self._growth = trio.Event()
+        for growth, take in list(self._takers.items()):
+            if not take():
+                del self._takers[growth]
+                growth.set()

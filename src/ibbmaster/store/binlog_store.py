@@ -340,7 +340,7 @@ class BinlogStore(WritableLogEngine):
             needed = [self._writer.appender.file_no, *self._writer.open_groups.values()]
             if self._writer.xa.oldest_file_no is not None:
                 needed.append(self._writer.xa.oldest_file_no)
-        needed += [min(reader.file_no, self._oob_file_no(reader.file_no)) for reader in list(self._readers)]
+        needed += [reader.file_no for reader in list(self._readers)]
         return min(needed)
 
     def _oob_file_no(self, file_no: int) -> int:

@@ -15,8 +15,8 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.changing import AS_STORED, BORDERS, EVERY, ChangeOf
 from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, Status
+from ibbmaster.kernel.packet_fields import AS_STORED, BORDERS, EVERY, ChangeOf
 from ibbmaster.position import NOWHERE
 from ibbmaster.stages.stage import GtidTransform
 from ibbmaster.streaming.block import Block

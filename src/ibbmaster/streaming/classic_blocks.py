@@ -18,8 +18,8 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.classic_framing import ClassicField
 from ibbmaster.kernel.fields import Field, Progress
+from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.block_cache import BlockCache

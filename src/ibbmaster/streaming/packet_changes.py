@@ -15,16 +15,21 @@ from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.changing import COMMIT_BITS, LATER, OLD_DOMAIN, OLD_SERVER, STEP, ChangeOf
 from ibbmaster.kernel.fields import PACKET_MAX, Status
-from ibbmaster.kernel.leaving_out import (
+from ibbmaster.kernel.packet_fields import (
     CHOSEN_DOMAIN,
     CHOSEN_SERVER,
+    COMMIT_BITS,
     DOUBTFUL,
     EMPTIED_MAX,
     KEPT,
+    LATER,
     LEFT_OUT,
+    OLD_DOMAIN,
+    OLD_SERVER,
     OPEN_MAX,
+    STEP,
+    ChangeOf,
     FilterField,
     FilterStatus,
     TableRow,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.parts import KernelPart
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_paged, changes_of, files_end_of, files_of
 from ibbmaster.player.repeated_log import RepeatedFiles
 from ibbmaster.position import LogPosition
@@ -44,8 +45,11 @@ class SharedBlocks:
 
     def maker(self, groups: EventGroups, session: DumpSession) -> tuple[BlockMaker, BlockCache] | None:
         """Who makes blocks from the files of these groups, and where they are kept; None where that cannot be done."""
-        ready, files = kernels(), files_of(groups)
-        if ready is None or files is None:
+        files = files_of(groups)
+        if files is None:
+            return None
+        ready = kernels(*_parts_for(groups, files, session))
+        if ready is None:
             return None
         from ibbmaster.streaming.block_cache import BlockCache
 
@@ -60,6 +64,16 @@ class SharedBlocks:
 
             maker = RepeatedBlocks(files.groups, maker, make)
         return maker, self._cache
+
+
+def _parts_for(groups: EventGroups, files: FramedEventGroups, session: DumpSession) -> Iterator[KernelPart]:
+    """The kernels that make blocks of these groups."""
+    yield KernelPart.PAGES
+    stored = files.groups.recorded_files if isinstance(files, RepeatedFiles) else files
+    if stored is None or not are_paged(stored):
+        yield KernelPart.FILES
+    if session.makes_events or changes_of(groups):
+        yield KernelPart.CHANGES
 
 
 def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_events: bool) -> BlockMaker | None:

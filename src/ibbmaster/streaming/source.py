@@ -132,7 +132,7 @@ class BlockSource:
                 if block is not None:
                     rest = block
                 elif (block := self._block_to_pump(maker)) is not None:
-                    rest = _written(block, socket)
+                    rest = written(block, socket)
                 else:
                     break
                 framed_bytes += block.framed_bytes
@@ -481,7 +481,7 @@ def _behind_begins(block: Block) -> LogPosition:
     return block.begin._replace(offset=block.begin.offset + 1) if block.ends_inside_group else block.end
 
 
-def _written(block: Block, socket: int) -> Block:
+def written(block: Block, socket: int) -> Block:
     """Write a block to a socket; returns what it does not take."""
     data = memoryview(block.data())
     taken = 0

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS
 from ibbmaster.lake.continuing import changes_of_table
+from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.rows import Replaced, place_of
 from ibbmaster.lake.maintain.source import LogSource, just_before
 from ibbmaster.lake.pasts import START, Doubt
 from ibbmaster.schema.identity import TableName, parse_table_name
-from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.model import SchemaPlace, TableVersion
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,6 +26,7 @@ class FreshChanges:
     """Changes that come after those that are there."""
 
     rows: pa.Table
+    reshape: Reshape
 
 
 def doubts_of(given: Mapping[str, str], tables: Iterable[str]) -> dict[str, str]:
@@ -48,23 +50,31 @@ class TableChanges:
     def doubt(self, name: TableName) -> Doubt | None:
         """The first change of rows that no event shows."""
         past = self._source.past(name)
-        return min([*past.past_doubts, *past.doubts], default=None)
+        parents = sorted(past.ancestors & self._source.written_since("")) if past.ancestors else []
+        cascades = (
+            Doubt(START, "", f"its foreign key to {'.'.join(one)} may change rows without an event") for one in parents
+        )
+        return min([*past.past_doubts, *past.doubts, *cascades], default=None)
 
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | FreshChanges | None:
         """What becomes of a table that has the changes up to a position; None if there are no more."""
         source = self._source
         then = place_of(source, rows_at)
-        before = None if then is None else source.version_at(name, then)
         fields = source.fields(table, FIRST)
-        if then is not None and before is not None and not self._are_others(name, before, table, rows_at or ""):
+        reshape = None if then is None else self._reshape(name, then, table, rows_at or "")
+        if then is not None and reshape is not None:
             found = source.changes(name, fields, just_before(then), rows_at or "")
-            return FreshChanges(found) if len(found) else None
+            return FreshChanges(found, reshape) if len(found) or reshape else None
         return Replaced(source.changes(name, fields, START).to_reader())
 
-    def _are_others(self, name: TableName, before: TableVersion, table: TableVersion, rows_at: str) -> bool:
-        """Whether changes up to a position look otherwise now, or are of another table."""
+    def _reshape(self, name: TableName, then: SchemaPlace, table: TableVersion, rows_at: str) -> Reshape | None:
+        """How changes up to a position look now; None if they are others, or are of another table."""
         source = self._source
-        if source.fields(before) != source.fields(table):
-            return True
-        then = source.place_of(rows_at)
-        return any(changes_of_table(source.options, source.history, ".".join(name), then, source.end_place))
+        reshape = source.reshape(name, then, rows_at, table)
+        if reshape and not (reshape.renamed or reshape.dropped):  # these may be named by what images leave out
+            return reshape
+        before = source.version_at(name, then)
+        if before is None or source.fields(before) != source.fields(table):
+            return None
+        others = any(changes_of_table(source.options, source.history, ".".join(name), then, source.end_place))
+        return None if others else Reshape()

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.errors import StoreError
 from ibbmaster.lake.delta import innermost
 from ibbmaster.lake.maintain.last_changes import DELETED, WHOLE, LastChanges
+from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.state import TableState
-from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
+from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError
 from ibbmaster.lake.maintain.versions import END as ENDS
 from ibbmaster.lake.maintain.versions import NewVersions
+from ibbmaster.lake.table_directory import directory_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +32,10 @@ HARMLESS = frozenset(  # what others may do to a table that keeps its rows
 )
 LOG = "_delta_log"
 EXPECTED = "ibbmaster-expected"  # rows that a MERGE shall change, and add
-CLOSES = "closes"  # whether an entry ends a version
+# Columns beside those of a table, with names that are too long for one of these.
+OUTCOME = "outcome".ljust(65, "_")
+KNOWN = "known:".rjust(65, "_")  # and the column of which it is said
+CLOSES = "closes".ljust(65, "_")  # whether an entry ends a version
 
 
 class DeltaLake:
@@ -112,8 +117,16 @@ class DeltaTarget:
                 str(self._directory), rows, mode="overwrite", schema_mode="overwrite", commit_properties=_said(state)
             )
 
-    def append(self, rows: pa.Table, state: TableState) -> None:
-        """Have these rows, too.
+    def can_reshape(self, reshape: Reshape) -> bool:
+        """Whether rows can become rows with other columns without being written.
+
+        delta-rs adds columns. It does not map columns to names, and so can neither rename nor drop them, nor does it
+        widen types.
+        """
+        return not (reshape.renamed or reshape.dropped or reshape.widened)
+
+    def append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
+        """Have these rows, too, once those that are there are reshaped.
 
         Raises:
             StoreError: the table cannot be written.
@@ -121,10 +134,16 @@ class DeltaTarget:
         from deltalake import write_deltalake
 
         with self._plain_errors():
-            write_deltalake(str(self._directory), rows, mode="append", commit_properties=_said(state))
+            write_deltalake(
+                str(self._directory),
+                rows,
+                mode="append",
+                schema_mode="merge" if reshape else None,
+                commit_properties=_said(state),
+            )
 
-    def patch(self, keys: Sequence[str], changes: LastChanges, state: TableState) -> bool:
-        """Let the rows with these keys become what changes say; returns whether they were there as changes say.
+    def patch(self, keys: Sequence[str], changes: LastChanges, reshape: Reshape, state: TableState) -> bool:
+        """Let the reshaped rows with these keys become what changes say; returns whether they were as these say.
 
         Raises:
             StoreError: the table cannot be written.
@@ -134,30 +153,32 @@ class DeltaTarget:
         with self._plain_errors():
             table = self._table()
             assert table is not None
-            on = " AND ".join(f"target.{_quoted(key)} = source.{_value(changes, key)}" for key in keys)
             names = changes.rows.column_names
-            values = {name: f"source.{_value(changes, name)}" for name in names}
+            values = {name: f"source.{_quoted(name)}" for name in names}
             kept = {
-                name: f"CASE WHEN source.{_flag(changes, name)} THEN {values[name]} ELSE target.{_quoted(name)} END"
+                name: f"CASE WHEN source.{_quoted(_flag(name))} THEN {values[name]} ELSE target.{_quoted(name)} END"
                 for name in changes.known
+                if name not in reshape.added  # which are NULL where nothing is known
             }
             merge = table.merge(
                 _source(changes),
-                on,
+                " AND ".join(f"target.{_quoted(key)} = {values[key]}" for key in keys),
                 source_alias="source",
                 target_alias="target",
+                merge_schema=bool(reshape),
                 commit_properties=_said(state, expected=(there, come)),
             )
+            outcome = f"source.{_quoted(OUTCOME)}"
             (
-                merge.when_matched_delete(f"source.outcome = {DELETED}")
+                merge.when_matched_delete(f"{outcome} = {DELETED}")
                 .when_matched_update({_quoted(name): (values | kept)[name] for name in names if name not in keys})
-                .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"source.outcome = {WHOLE}")
+                .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"{outcome} = {WHOLE}")
                 .execute()
             )
         return self.committed() == state
 
-    def extend(self, keys: Sequence[str], versions: NewVersions, state: TableState) -> bool:
-        """Add versions of rows, and end those that they replace; returns whether all of these were there.
+    def extend(self, keys: Sequence[str], versions: NewVersions, reshape: Reshape, state: TableState) -> bool:
+        """Add versions of rows, and end the reshaped ones that they replace; returns whether all these were there.
 
         Raises:
             StoreError: the table cannot be written.
@@ -167,23 +188,23 @@ class DeltaTarget:
         names = versions.rows.column_names
         added = versions.rows.append_column(CLOSES, pa.array([False] * len(versions.rows)))
         ended = versions.ended.append_column(CLOSES, pa.array([True] * len(versions.ended)))
-        source = pa.concat_tables([added, ended], promote_options="default").select([*names, CLOSES])
-        source = source.rename_columns([*(f"v{number}" for number in range(len(names))), CLOSES])
-        values = {name: f"source.v{number}" for number, name in enumerate(names)}
+        source = pa.concat_tables([added, ended], promote_options="default")
+        values, closes = {name: f"source.{_quoted(name)}" for name in names}, f"source.{_quoted(CLOSES)}"
         on = " AND ".join(f"target.{_quoted(key)} = {values[key]}" for key in keys)
         with self._plain_errors():
             table = self._table()
             assert table is not None
             merge = table.merge(
                 source,
-                f"source.{CLOSES} AND target._is_current AND {on}",
+                f"{closes} AND target._is_current AND {on}",
                 source_alias="source",
                 target_alias="target",
+                merge_schema=bool(reshape),
                 commit_properties=_said(state, expected=(len(versions.ended), len(versions.rows))),
             )
             (
                 merge.when_matched_update({**{name: values[name] for name in ENDS}, "_is_current": "false"})
-                .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"NOT source.{CLOSES}")
+                .when_not_matched_insert({_quoted(name): values[name] for name in names}, f"NOT {closes}")
                 .execute()
             )
         return self.committed() == state
@@ -241,20 +262,16 @@ def _is_as_expected(commit: Mapping[str, Any]) -> bool:
 
 
 def _source(changes: LastChanges) -> pa.Table:
-    """Changes as a table whose columns have names that need no quotes."""
+    """Changes as a table, with what becomes of each row and what is known of it."""
     import pyarrow as pa
 
-    columns = {_value(changes, name): changes.rows[name] for name in changes.rows.column_names}
-    flags = {_flag(changes, name): pa.array(known) for name, known in changes.known.items()}
-    return pa.table({**columns, **flags, "outcome": pa.array(changes.outcomes)})
+    columns = {name: changes.rows[name] for name in changes.rows.column_names}
+    flags = {_flag(name): pa.array(known) for name, known in changes.known.items()}
+    return pa.table({**columns, **flags, OUTCOME: pa.array(changes.outcomes)})
 
 
-def _value(changes: LastChanges, name: str) -> str:
-    return f"v{changes.rows.column_names.index(name)}"
-
-
-def _flag(changes: LastChanges, name: str) -> str:
-    return f"is_known{changes.rows.column_names.index(name)}"
+def _flag(name: str) -> str:
+    return KNOWN + name
 
 
 def _quoted(name: str) -> str:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ibbmaster.arrow.shape import ABSENT_FIELD
 from ibbmaster.errors import EventError
 from ibbmaster.lake.maintain.last_changes import PartialChangeError
-from ibbmaster.lake.maintain.rows import Replaced, looks_like, names_of_key, nulls_of, place_of
+from ibbmaster.lake.maintain.reshaping import Reshape
+from ibbmaster.lake.maintain.rows import Replaced, names_of_key, nulls_of, place_of
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError, just_before
 from ibbmaster.lake.maintain.versions import NewVersions, new_versions
 from ibbmaster.lake.pasts import START, Past, Place, Truncation
@@ -24,6 +25,7 @@ class FreshVersions:
 
     keys: tuple[str, ...]
     versions: NewVersions
+    reshape: Reshape
 
 
 class RowHistory:
@@ -47,15 +49,15 @@ class RowHistory:
         source = self._source
         past = source.past(name)
         then = place_of(source, rows_at)
-        before = None if then is None else source.version_at(name, then)
         start = START if then is None else just_before(then)
-        if then is not None and before is not None and looks_like(before, table) and past.begin <= start:
+        reshape = None if then is None else source.reshape(name, then, rows_at or "", table)
+        if reshape is not None and past.begin <= start:
             _expect_all(table, past, start)
-            if name not in source.written_since(rows_at or ""):
+            if name not in source.written_since(rows_at or "") and not reshape:
                 return None
             found = self._versions(name, table, start, (), rows_at or "")
             if found is not None:
-                return FreshVersions(names_of_key(source.fields(table), table), found)
+                return FreshVersions(names_of_key(source.fields(table), table), found, reshape)
         _expect_all(table, past, START)
         if not past.cuts:
             raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")

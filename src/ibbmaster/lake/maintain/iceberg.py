@@ -8,7 +8,7 @@ anew.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,11 @@ from uuid import uuid4
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges
 from ibbmaster.lake.maintain.matching import NONE, as_changed, as_ended, numbers_of
+from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.state import TableState
-from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
+from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError
 from ibbmaster.lake.maintain.versions import NewVersions
+from ibbmaster.lake.table_directory import directory_name
 from ibbmaster.schema.identity import parse_table_name
 
 if TYPE_CHECKING:
@@ -135,18 +137,22 @@ class IcebergTarget:
                 files = [task.file for task in table.scan().plan_files()]
             _commit(change, state, files, _written(change, rows))
 
-    def append(self, rows: pa.Table, state: TableState) -> None:
-        """Have these rows, too.
+    def can_reshape(self, reshape: Reshape) -> bool:
+        """Whether rows can become rows with other columns without being written."""
+        return True
+
+    def append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
+        """Have these rows, too, once those that are there are reshaped.
 
         Raises:
             StoreError: the table cannot be written.
         """
         with self._plain_errors():
-            change = self._known_table(rows.schema).transaction()
+            change = self._reshaped(reshape, rows.schema)
             _commit(change, state, [], _written(change, rows.to_reader()))
 
-    def patch(self, keys: Sequence[str], changes: LastChanges, state: TableState) -> bool:
-        """Let the rows with these keys become what changes say; returns whether they were there as changes say.
+    def patch(self, keys: Sequence[str], changes: LastChanges, reshape: Reshape, state: TableState) -> bool:
+        """Let the reshaped rows with these keys become what changes say; returns whether they were as these say.
 
         Raises:
             StoreError: the table cannot be written.
@@ -160,10 +166,10 @@ class IcebergTarget:
             return numbers, as_changed(rows, numbers, changes)
 
         is_named = _range_of(changes.rows, keys)
-        return self._rewrite(is_named, changed, changes.were_there, added, state)
+        return self._rewrite(reshape, is_named, changed, changes.were_there, added, state)
 
-    def extend(self, keys: Sequence[str], versions: NewVersions, state: TableState) -> bool:
-        """Add versions of rows, and end those that they replace; returns whether all of these were there.
+    def extend(self, keys: Sequence[str], versions: NewVersions, reshape: Reshape, state: TableState) -> bool:
+        """Add versions of rows, and end the reshaped ones that they replace; returns whether all these were there.
 
         Raises:
             StoreError: the table cannot be written.
@@ -177,7 +183,7 @@ class IcebergTarget:
 
         is_named = _range_of(versions.ended, keys)
         are_there = np.ones(len(versions.ended), dtype=bool)
-        return self._rewrite(is_named, changed, are_there, versions.rows, state)
+        return self._rewrite(reshape, is_named, changed, are_there, versions.rows, state)
 
     def files(self) -> set[str]:
         """The names of all files in its directory; none where a catalog of others says where they are."""
@@ -200,6 +206,7 @@ class IcebergTarget:
 
     def _rewrite(
         self,
+        reshape: Reshape,
         is_named: BooleanExpression,
         changed: Callable[[pa.Table], tuple[Any, pa.Table]],
         are_there: Any,
@@ -214,14 +221,13 @@ class IcebergTarget:
         import pyarrow as pa
 
         with self._plain_errors():
-            table = self._known_table(added.schema)
-            change = table.transaction()
+            change = self._reshaped(reshape, added.schema)
             counts = np.zeros(len(are_there), dtype=np.int64)
             old: list[DataFile] = []
             new: list[DataFile] = []
             waiting = added.slice(0, 0)
-            for task in table.scan(is_named).plan_files() if len(are_there) else ():
-                rows = _rows_of(table, task).select(added.column_names).cast(added.schema)
+            for task in _files_with(change, is_named) if len(are_there) else ():
+                rows = _rows_of(change, task).select(added.column_names).cast(added.schema)
                 numbers, rows = changed(rows)
                 if (numbers >= 0).any():
                     counts += np.bincount(numbers[numbers >= 0], minlength=len(counts))
@@ -230,7 +236,7 @@ class IcebergTarget:
                     waiting = rows
             if (counts != are_there).any():
                 for file in new:
-                    table.io.delete(file.file_path)
+                    change._table.io.delete(file.file_path)
                 return False
             new += _written(change, pa.concat_tables([waiting, added]).to_reader())
             _commit(change, state, old, new)
@@ -258,17 +264,31 @@ class IcebergTarget:
             catalog.drop_table(self._name)  # its directory has been removed
             return None
 
-    def _known_table(self, schema: pa.Schema) -> Table:
-        """The table, which has these columns.
+    def _reshaped(self, reshape: Reshape, schema: pa.Schema) -> Transaction:
+        """A change of the table, which gives it the columns of a schema.
 
         Raises:
             ForeignChangeError: it has others.
         """
+        import pyarrow as pa
+
         table = self._table()
         assert table is not None
-        if {field.name for field in table.schema().fields} != set(schema.names):
+        change = table.transaction()
+        known = {field.name for field in table.schema().fields}
+        if not known >= {*reshape.renamed, *reshape.dropped}:
             raise _foreign("it has other columns")
-        return table
+        if reshape.dropped:
+            with change.update_schema(allow_incompatible_changes=True) as update:
+                for name in reshape.dropped:
+                    update.delete_column((name,))
+        _rename(change, reshape.renamed)
+        if reshape.added or reshape.widened:
+            with change.update_schema() as update:
+                update.union_by_name(pa.schema([schema.field(name) for name in (*reshape.added, *reshape.widened)]))
+        if {field.name for field in change.table_metadata.schema().fields} != set(schema.names):
+            raise _foreign("it has other columns")
+        return change
 
     def _creating(self, schema: pa.Schema) -> Transaction:
         catalog = self._lake.catalog(creates=True)
@@ -332,6 +352,17 @@ def _have_columns(change: Transaction, schema: pa.Schema) -> None:
                 update.move_first((name,)) if before is None else update.move_after((name,), (before,))
 
 
+def _rename(change: Transaction, renamed: Mapping[str, str]) -> None:
+    """Give columns other names, also those that others of them have."""
+    waiting = {name: f"_ibbmaster-{number}" for number, name in enumerate(renamed)}
+    is_taken = bool(set(renamed) & set(renamed.values()))
+    steps = [waiting, {waiting[name]: new for name, new in renamed.items()}] if is_taken else [renamed]
+    for step in steps if renamed else ():
+        with change.update_schema() as update:
+            for name, new in step.items():
+                update.rename_column((name,), new)
+
+
 def _commit(change: Transaction, state: TableState, old: Iterable[DataFile], new: Iterable[DataFile]) -> None:
     """Put files in the place of others, with a state, in one snapshot."""
     said = json.dumps(state.as_json())
@@ -370,12 +401,21 @@ def _small_batches(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         yield from (batch.slice(start, size) for start in range(0, len(batch), size or 1))
 
 
-def _rows_of(table: Table, task: FileScanTask) -> pa.Table:
-    """All rows of a file, with the columns that the table has now."""
+def _files_with(change: Transaction, is_named: BooleanExpression) -> Iterator[FileScanTask]:
+    """Those that may have rows of which something is so."""
+    from pyiceberg.table import DataScan
+
+    scan = DataScan(table_metadata=change.table_metadata, io=change._table.io, row_filter=is_named)
+    yield from scan.plan_files()
+
+
+def _rows_of(change: Transaction, task: FileScanTask) -> pa.Table:
+    """All rows of a file, with the columns that the table will have."""
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan
 
-    return ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table([task])
+    metadata = change.table_metadata
+    return ArrowScan(metadata, change._table.io, metadata.schema(), AlwaysTrue()).to_table([task])
 
 
 def _range_of(rows: pa.Table, keys: Sequence[str]) -> BooleanExpression:

@@ -186,13 +186,15 @@ class _Run:
         table = self._source.known_table(name)
         end = self._source.end
         found = rows.find(name, table, state.rows_at)
+        if not (found is None or isinstance(found, Replaced) or target.can_reshape(found.reshape)):
+            found = rows.find(name, table, None)
         doubt = rows.doubt(name)
         since, because = ("", "") if doubt is None else (doubt.gtid, doubt.reason)
         if found is None:
             return TableState(commit=state.commit, rows_at=end, seen=end, since=since, because=because)
         state = replace(self._begin(full_name, target, state), since=since, because=because)
         if isinstance(found, FreshChanges):
-            target.append(found.rows, state)
+            target.append(found.rows, found.reshape, state)
             return state
         if not isinstance(found, Replaced):
             if self._are_merged(found, target, state):
@@ -206,8 +208,8 @@ class _Run:
     def _are_merged(self, found: Patched | FreshVersions, target: TargetTable, state: TableState) -> bool:
         """Merge what is new; whether it went on from what was there."""
         if isinstance(found, Patched):
-            return target.patch(found.keys, found.changes, state)
-        return target.extend(found.keys, found.versions, state)
+            return target.patch(found.keys, found.changes, found.reshape, state)
+        return target.extend(found.keys, found.versions, found.reshape, state)
 
     def _begin(self, full_name: str, target: TargetTable, state: TableState) -> TableState:
         """Put on the list that a table is about to be written; returns its state afterwards."""

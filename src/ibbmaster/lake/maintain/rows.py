@@ -12,6 +12,7 @@ from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import EventError, PositionError
 from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
+from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError, just_before
 from ibbmaster.lake.pasts import Past, Place
 from ibbmaster.schema.identity import TableName
@@ -39,6 +40,7 @@ class Patched:
 
     keys: tuple[str, ...]
     changes: LastChanges
+    reshape: Reshape
 
 
 class CurrentRows:
@@ -64,19 +66,18 @@ class CurrentRows:
         """
         source = self._source
         then = place_of(source, rows_at)
-        before = None if then is None else source.version_at(name, then)
         past = source.past(name)
-        keeps = before is not None and looks_like(before, table)
-        if keeps and then is not None:
+        reshape = None if then is None else source.reshape(name, then, rows_at or "", table)
+        if then is not None and reshape is not None:
             start = just_before(then)
             news = self._written_since(rows_at or "") & {name, *past.ancestors}
-            doubts = [doubt for doubt in past.doubts if doubt.place > start]
-            if past.begin <= start and not doubts and not news:
+            is_known = past.begin <= start and not any(doubt.place > start for doubt in past.doubts)
+            if is_known and not news and not reshape:
                 return None
-            if past.begin <= start and not doubts and news == {name} and not _is_special(table):
-                found = self._patched(name, table, start, rows_at or "")
+            if is_known and news <= {name} and not _is_special(table):
+                found = self._folded_changes(name, table, start, rows_at or "")
                 if found is not None:
-                    return found
+                    return Patched(*found, reshape)
         return Replaced(self._whole(name, table, past))
 
     def _written_since(self, gtids: str) -> set[TableName]:
@@ -84,11 +85,6 @@ class CurrentRows:
         if found is None:
             found = self._written[gtids] = self._source.written_since(gtids)
         return found
-
-    def _patched(self, name: TableName, table: TableVersion, start: Place, gtids: str) -> Patched | None:
-        """By the changes since a place; None if these alone are not enough."""
-        found = self._folded_changes(name, table, start, gtids)
-        return None if found is None else Patched(*found)
 
     def _whole(self, name: TableName, table: TableVersion, past: Past) -> pa.RecordBatchReader:
         """All rows: from the changes alone if that is enough, or row by row."""
@@ -152,16 +148,6 @@ def nulls_of(table: TableVersion) -> set[str]:
         for one in table.columns
         if one.default == "NULL" and one.expression is None and not one.is_auto_increment and one.period is None
     }
-
-
-def looks_like(one: TableVersion, other: TableVersion) -> bool:
-    """Whether rows of one version are rows of the other, column by column."""
-    return one.generation == other.generation and _columns(one) == _columns(other)
-
-
-def _columns(table: TableVersion) -> set[tuple[object, ...]]:
-    keys = {table.columns[number].id for number in key_numbers(table)}
-    return {(one.id, one.name, one.type, one.expression, one.id in keys) for one in table.columns}
 
 
 def _is_special(table: TableVersion) -> bool:

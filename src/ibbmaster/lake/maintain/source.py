@@ -13,12 +13,13 @@ from ibbmaster.arrow.plan import end_of, find_fields, history_of, open_log, plan
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import ShapeField, TableFields, arrow_schema, field_name, table_fields
-from ibbmaster.errors import PositionError
+from ibbmaster.errors import ConfigurationError, EventError, PositionError
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.lake.arrow_changes import effective
+from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, completions, statements_of
 from ibbmaster.log.locating import resume
@@ -155,9 +156,12 @@ class LogSource:
         return known if isinstance(known, TableVersion) else None
 
     def written_since(self, gtids: str) -> set[TableName]:
-        """The tables, as events name them, of which rows have changed in groups that took effect since a position."""
+        """The tables, as events name them, of which rows have changed in groups that took effect since a position.
+
+        Since the log begins if it is empty.
+        """
         found: set[str] = set()
-        start = just_before(self.place_of(gtids))
+        start = just_before(self.place_of(gtids)) if gtids else START
         for group in self._groups_since(gtids).select(["_file_no", "_offset", "tables"]).to_pylist():
             if self._effective((group["_file_no"], group["_offset"])) > start:
                 found.update(group["tables"] or ())
@@ -210,6 +214,22 @@ class LogSource:
         own = [field_name(column.name) for column in shape.columns]
         table_fields(shape, self.options.zero_dates)
         return table_fields(shape, self.options.zero_dates, [*more, *own])
+
+    def reshape(self, name: TableName, place: SchemaPlace, gtids: str, now: TableVersion) -> Reshape | None:
+        """What becomes of the columns of rows of a position; None if these, or changes since, are no rows of now.
+
+        Changes in a log that was purged are read as its events have them, which know no columns of before an ALTER.
+        """
+        then = self.version_at(name, place)
+        if then is None:
+            return None
+        columns = ({(one.id, one.name, one.type) for one in version.columns} for version in (then, now))
+        if self._is_continued and name in self.written_since(gtids) and len({frozenset(one) for one in columns}) > 1:
+            return None
+        try:
+            return reshape_of(then, now, self.fields)
+        except (ConfigurationError, EventError):  # there were columns that could not be written
+            return None
 
     def changes(self, name: TableName, fields: TableFields, start: Place, gtids: str = "") -> pa.Table:
         """The changes of a table that have taken effect in groups after a place, in that order.

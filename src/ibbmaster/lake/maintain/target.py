@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,18 +9,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ibbmaster.lake.maintain.last_changes import LastChanges
+    from ibbmaster.lake.maintain.reshaping import Reshape
     from ibbmaster.lake.maintain.state import TableState
     from ibbmaster.lake.maintain.versions import NewVersions
 
 APPLICATION = "ibbmaster-maintain"
-_PLAIN = re.compile(r"[\w.-]")  # what a name of a directory has as it is
-
-
-def directory_name(table: str) -> str:
-    """What the directory of a table is called: delta-rs takes no per cent signs, so letters are replaced by tildes."""
-    return "".join(
-        letter if _PLAIN.match(letter) else "".join(f"~{byte:02X}" for byte in letter.encode()) for letter in table
-    )
 
 
 class ForeignChangeError(Exception):
@@ -54,14 +46,17 @@ class TargetTable(Protocol):
     def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
         """Have these rows in the place of all others, and their columns."""
 
-    def append(self, rows: pa.Table, state: TableState) -> None:
-        """Have these rows, too."""
+    def can_reshape(self, reshape: Reshape) -> bool:
+        """Whether rows can become rows with other columns without being written."""
 
-    def patch(self, keys: Sequence[str], changes: LastChanges, state: TableState) -> bool:
-        """Let the rows with these keys become what changes say; returns whether they were there as changes say."""
+    def append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
+        """Have these rows, too, once those that are there are reshaped."""
 
-    def extend(self, keys: Sequence[str], versions: NewVersions, state: TableState) -> bool:
-        """Add versions of rows, and end those that they replace; returns whether all of these were there."""
+    def patch(self, keys: Sequence[str], changes: LastChanges, reshape: Reshape, state: TableState) -> bool:
+        """Let the reshaped rows with these keys become what changes say; returns whether they were as these say."""
+
+    def extend(self, keys: Sequence[str], versions: NewVersions, reshape: Reshape, state: TableState) -> bool:
+        """Add versions of rows, and end the reshaped ones that they replace; returns whether all these were there."""
 
     def files(self) -> set[str]:
         """The names of all files that a run may leave without a commit."""

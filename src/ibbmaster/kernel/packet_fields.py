@@ -1,0 +1,83 @@
+"""What the kernels that make packets of traditional files, change packets and leave some out share with callers.
+
+As `ibbmaster.kernel.fields`.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from ibbmaster.kernel.fields import Field
+
+AS_STORED, EVERY, BORDERS = range(3)  # events that get a place in a file
+OLD_SERVER, OLD_DOMAIN, STEP, LATER, COMMIT_BITS = range(5)  # what a row of numbers of a change is about
+EMPTIED_MAX = 256  # bytes of the packets of an emptied group, and what may be written after them
+OPEN_MAX = 64  # tables of a group
+CHOSEN_DOMAIN, CHOSEN_SERVER = range(2)  # what a row of numbers of leaving out is about
+UNKNOWN, KEPT, LEFT_OUT, DOUBTFUL = range(4)  # what becomes of events of a table
+
+
+class ClassicField(IntEnum):
+    """Places in the state of a framing of traditional files, after those of `Field`."""
+
+    READ_AT = Field.SIZE  # in the source: where the next group begins, or the next event if they come in parts; moved
+    SOURCE_OFFSET = Field.SIZE + 1  # of the source's first byte in its file
+    CHECKSUM_BYTES = Field.SIZE + 2  # of each event in the file
+    IS_STORED = Field.SIZE + 3  # events go out as they are, checksums too; else as an engine's stream has them
+    POSITION = Field.SIZE + 4  # of the next event, as the replica counts
+    LAST_POSITION = Field.SIZE + 5  # of the event before
+    PASSES_OVER = Field.SIZE + 6  # nothing goes out, and no position is counted
+    IN_PARTS = Field.SIZE + 7  # one group, as far as it is here; else whole groups
+    KIND = Field.SIZE + 8  # of the current group, 0 for none
+    IS_LARGE = Field.SIZE + 9  # an event is framed in pieces
+    IS_LAST = Field.SIZE + 10  # and ends its group
+    PAYLOAD_LEFT = Field.SIZE + 11  # bytes of it that are still to go out
+    CHECKSUM = Field.SIZE + 12  # of its bytes that were read
+    MAY_BE_IN_PARTS = Field.SIZE + 13  # a pump may go IN_PARTS
+    GROUP_OFFSET = Field.SIZE + 14  # of the current group, in its file
+    FILE_SIZE = Field.SIZE + 15  # bytes; no event goes out in parts that ends after it
+    SIZE = Field.SIZE + 16
+
+
+class ChangeOf(IntEnum):
+    """Places in the state that a change is given and leaves."""
+
+    SEQUENCE = 0  # of the next packet
+    PREFIX_SIZE = 1  # in front of each event
+    FILTERS = 2
+    LOG_POS = 3  # AS_STORED, EVERY or BORDERS
+    CHECKSUM_BYTES = 4  # that each event gets
+    POSITION = 5  # of the next event in the file that is made
+    LAST_POSITION = 6  # of the event before
+    SIZE = 7
+
+
+class FilterField(IntEnum):
+    """Places in the state that leaving out is given and leaves."""
+
+    SEQUENCE = 0  # of the next packet
+    PREFIX_SIZE = 1  # in front of each event
+    READ_AT = 2  # in the source: a group begins there
+    OUT = 3  # bytes of packets
+    BY_TABLE = 4  # tables decide; else groups are left as they are, or emptied
+    TABLE_AT = 5  # the TABLE_MAP event of a table that is not known
+    SIZE = 6
+
+
+class TableRow(IntEnum):
+    """Columns of the table of known tables: open addressing by the CRC-32 of a name."""
+
+    HASH = 0
+    OFFSET = 1  # of database and table among the names, as a TABLE_MAP has them
+    BYTES = 2  # 0: nothing is here
+    VERDICT = 3
+    COLUMNS = 4
+
+
+class FilterStatus(IntEnum):
+    """Why it stopped."""
+
+    DONE = 0
+    GROUP = 1  # at READ_AT a group begins that the caller has to decide
+    TABLE = 2  # of a table it is not known what becomes of its events
+    WRONG = 3  # something is not as it should be, or there is no room

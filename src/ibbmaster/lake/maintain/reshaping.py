@@ -1,0 +1,88 @@
+"""What ALTERs of a table come to for rows that were written before: other names, wider types, columns of NULLs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from ibbmaster.arrow.shape import ShapeField, field_name
+from ibbmaster.rows.keeps import keeps_values
+from ibbmaster.schema.model import TableColumn, TableVersion
+from ibbmaster.schema.names import key_numbers
+
+WIDER = {("int", "bigint"), ("float", "double")}  # types of columns of which every value is one of the other
+ALIKE = (  # words of types whose values look the same, whatever their length is
+    {"tinyint", "smallint", "mediumint", "int", "bigint"},
+    {"float", "double"},
+    {"enum"},
+    {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"},
+    {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"},
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """How the columns of rows then become those of now; false if they are the same.
+
+    Attributes:
+        renamed: by its name then what a column is called now.
+        widened: columns of now with a type that has all values of the one then.
+        dropped: columns of then that are no more.
+        added: columns of now that are NULL in all rows of then.
+    """
+
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    widened: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.renamed or self.widened or self.dropped or self.added)
+
+
+def reshape_of(
+    then: TableVersion, now: TableVersion, fields_of: Callable[[TableVersion], tuple[ShapeField, ...]]
+) -> Reshape | None:
+    """That between two versions of one table; None if rows of then have to be written anew to be rows of now.
+
+    `fields_of` says the columns of a version as they are written.
+    """
+    if then.generation != now.generation or _key_of(then) != _key_of(now):
+        return None
+    before, after = ({column.id: column for column in one.columns} for one in (then, now))
+    names = {column.name: field_name(column.name) for column in (*then.columns, *now.columns)}
+    types = [{one.name: one.type for one in fields_of(version)} for version in (then, now)]
+    widened, renamed = [], {}
+    for number in before.keys() & after.keys():
+        old, new = before[number], after[number]
+        types_of = types[0][names[old.name]], types[1][names[new.name]]
+        if not _stays(old, new, *types_of):
+            return None
+        if old.name != new.name:
+            renamed[names[old.name]] = names[new.name]
+        if types_of[0] != types_of[1]:
+            widened.append(names[new.name])
+    added = [column for column in now.columns if column.id not in before]
+    if any(column.first_value != "NULL" or column.is_computed for column in added):
+        return None
+    dropped = (names[column.name] for column in then.columns if column.id not in after)
+    return Reshape(renamed, tuple(widened), tuple(dropped), tuple(names[column.name] for column in added))
+
+
+def _key_of(table: TableVersion) -> set[int]:
+    return {table.columns[number].id for number in key_numbers(table)}
+
+
+def _stays(old: TableColumn, new: TableColumn, type_then: str, type_now: str) -> bool:
+    """Whether each value of a column looks as it did."""
+    if old.is_computed or new.is_computed:
+        return (old.name, old.type, old.expression) == (new.name, new.type, new.expression)
+    if old.type == new.type:
+        return type_then == type_now
+    if {old.type.word, new.type.word} == {"decimal"}:  # the longest ones are texts
+        is_alike = (old.type.scale or 0) == (new.type.scale or 0)
+        is_alike &= (type_then == "string") == (type_now == "string")
+    else:
+        is_alike = any({old.type.word, new.type.word} <= words for words in ALIKE)
+        is_alike &= type_then == type_now or (type_then, type_now) in WIDER
+    return is_alike and keeps_values(old.type, new.type)

@@ -1,0 +1,89 @@
+"""Loaded kernels are called with words: what is not what they take never gets there."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.entries import Entries, KernelError
+from ibbmaster.kernel.fields import Checking, ChunkColumn, Field, Status
+from ibbmaster.kernel.parts import KERNELS, KernelPart
+
+
+@pytest.fixture(scope="module")
+def checks(filled):
+    entries = Entries()
+    entries.add(filled.read(KernelPart.CHECK), KERNELS[KernelPart.CHECK])
+    return entries
+
+
+def zeros(kind, *sizes):
+    return np.zeros(sizes, dtype=kind)
+
+
+def make_checking(**changed):
+    state = zeros(np.int64, Field.SIZE)
+    state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
+    found = Checking(
+        state,
+        zeros(np.int32, 16, ChunkColumn.COLUMNS),
+        zeros(np.int64, 4, 8),
+        zeros(np.int64, 1, 8),
+        zeros(np.uint8, 64),
+    )
+    return found._replace(**changed)
+
+
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_arrays_are_taken_whether_they_can_be_written_or_not(checks, is_read_only):
+    pages = zeros(np.uint8, PAGE_SIZE)
+    pages.flags.writeable = not is_read_only
+    assert checks.check_table(pages, 1, make_checking()) == (0, Status.FALLBACK)  # blank: no data is there
+
+
+def test_arrays_without_items_are_taken(checks):
+    assert checks.check_table(zeros(np.uint8, 0), 0, make_checking()) == (0, Status.FALLBACK)
+
+
+WRONG = {
+    "another type": lambda: (zeros(np.int8, PAGE_SIZE), 1, make_checking()),
+    "other dimensions": lambda: (zeros(np.uint8, 1, PAGE_SIZE), 1, make_checking()),
+    "holes": lambda: (zeros(np.uint8, 2 * PAGE_SIZE)[::2], 1, make_checking()),
+    "another type in a tuple": lambda: (zeros(np.uint8, PAGE_SIZE), 1, make_checking(state=zeros(np.int32, 22))),
+}
+
+
+@pytest.mark.parametrize("make", WRONG.values(), ids=WRONG)
+def test_an_array_of_another_kind_is_refused(checks, make):
+    with pytest.raises(TypeError, match=r"expected [12] of (uint8|int64), in one piece"):
+        checks.check_table(*make())
+
+
+def test_other_arguments_are_refused(checks):
+    with pytest.raises(ValueError, match="argument"):
+        checks.check_table(zeros(np.uint8, PAGE_SIZE), 1)
+    with pytest.raises(ValueError, match="argument"):
+        checks.check_table(zeros(np.uint8, PAGE_SIZE), 1, make_checking()[:-1])
+
+
+def test_arrays_in_a_tuple_are_not_kept_and_new_ones_in_their_place_are_seen(checks):
+    pages, checking = zeros(np.uint8, PAGE_SIZE), make_checking()
+    for _ in range(3):
+        checks.check_table(pages, 1, checking)
+    other = make_checking(scratch=checking.scratch)
+    pages[:] = 1  # not blank, and no page
+    other.state[Field.PAGE] = checking.state[Field.PAGE] = 0
+    checks.check_table(pages, 1, other)
+    gone = weakref.ref(checking.state)
+    del checking
+    gc.collect()
+    assert gone() is None
+
+
+def test_code_without_a_kernel_is_refused(filled):
+    with pytest.raises(KernelError, match="index_chunks is not in the object file"):
+        Entries().add(filled.read(KernelPart.CHECK), KERNELS[KernelPart.PAGES])
