@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--maintain-kills",
         type=int,
-        default=4,
+        default=2,
         help="kills of runs of `lake maintain` (default: %(default)s)",
     )
     group.addoption(

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
-import subprocess
-import sysconfig
 from contextlib import closing
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import ibbmaster
-from ibbmaster.errors import ConfigurationError
+from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.event.rows.encoding import WrittenTable
 from ibbmaster.lake.maintain import iceberg
 from ibbmaster.lake.maintain.job import Maintained, maintain
@@ -39,23 +38,17 @@ def run(tmp_path: Path, kept):
     return go
 
 
-def test_a_catalog_of_the_configuration_gets_the_tables(kept, tmp_path) -> None:
-    from pyiceberg.catalog.sql import SqlCatalog
+def test_a_catalog_of_the_configuration_gets_the_tables(run, kept, tmp_path, monkeypatch) -> None:
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.utils.config import Config
 
-    ours = f"sqlite:///{tmp_path}/ours.db"
-    settings = {"TYPE": "sql", "URI": ours, "WAREHOUSE": f"file://{tmp_path}/warehouse"}
-    environment = os.environ | {f"PYICEBERG_CATALOG__OURS__{name}": value for name, value in settings.items()}
-
-    def run(*items: Item) -> str:
-        shutil.rmtree(tmp_path / "log", ignore_errors=True)
-        write_log(tmp_path / "log", *items)
-        program = [Path(sysconfig.get_path("scripts")) / "ibbmaster", "lake", "maintain", tmp_path / "log"]
-        options = ["--to", kept.target, "--catalog", "ours"]
-        done = subprocess.run([*program, *options], env=environment, capture_output=True, text=True, check=False)
-        return done.stdout + done.stderr
-
-    assert run(*LOG) == f"d.t: exact at 0-1-{len(LOG)}\n"
-    with closing(SqlCatalog("ours", uri=ours)) as catalog:
+    settings = {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/ours.db", "WAREHOUSE": f"file://{tmp_path}/warehouse"}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__OURS__{name}", value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())  # which it reads once
+    for end in (2, len(LOG)):
+        assert verdicts(run(*LOG[:end], catalog="ours")) == {"d.t": f"exact at 0-1-{end}"}
+    with closing(load_catalog("ours")) as catalog:
         rows = catalog.load_table(("d", "t")).scan().to_arrow().to_pylist()
         assert {row["id"]: row["a"] for row in rows} == ROWS
         catalog.create_table(("d", "u"), catalog.load_table(("d", "t")).schema(), f"file://{tmp_path}/u")
@@ -63,10 +56,10 @@ def test_a_catalog_of_the_configuration_gets_the_tables(kept, tmp_path) -> None:
         "_ibbmaster-maintain.json",
         "_ibbmaster-schema.cache",
     ]
-    refused = run(*LOG, "CREATE TABLE u LIKE t")
-    assert refused == "ibbmaster: d.u: this Iceberg table was not made by `lake maintain`\n"
+    with pytest.raises(StoreError, match=r"^d\.u: this Iceberg table was not made by `lake maintain`$"):
+        run(*LOG, "CREATE TABLE u LIKE t", catalog="ours")
     with pytest.raises(ConfigurationError, match="made with --to iceberg in catalog ours, not iceberg"):
-        maintain(str(tmp_path / "log"), kept.target)
+        run(*LOG)
 
 
 def test_a_catalog_that_is_not_configured_and_a_target_of_another_kind_are_refused(run, kept, tmp_path) -> None:
@@ -121,6 +114,69 @@ def test_a_table_of_a_log_that_was_purged_is_altered_rightly_or_not_at_all(
     found = sorted(tuple(value for name, value in row.items() if name[0] != "_") for row in rows)
     assert done.tables["d.t"].is_exact == (expected is not None)
     assert found == (expected or sorted(ROWS.items()))
+
+
+WIDENED = {
+    "decimal(10,2)": ("decimal(12,2)", Decimal("12345678.25")),
+    "float": ("double", 0.1),
+    "int": ("bigint", 7),
+    "varchar(9)": ("text", "ü"),
+}
+
+
+@pytest.mark.parametrize("then", WIDENED)
+def test_columns_whose_names_have_points_are_widened_renamed_and_dropped(run, kept, then) -> None:
+    now, value = WIDENED[then]
+    narrow, wide = named(**{"id": "int", "a.b": then, "c.d": "int"}), named(**{"id": "int", "a.b": now, "e.f": "int"})
+    steps: list[Item] = [
+        f"CREATE TABLE t (id INT PRIMARY KEY, `a.b` {then}, `c.d` INT)",
+        [inserted(narrow, [1, value, 1])],
+    ]
+    run(*steps)
+    steps += [f"ALTER TABLE t MODIFY `a.b` {now}, RENAME COLUMN `c.d` TO `e.f`", [inserted(wide, [2, value, 2])]]
+    files = kept.data_files()
+    assert verdicts(run(*steps)) == {"d.t": "exact at 0-1-4"}
+    assert files < kept.data_files()
+    was = float(np.float32(value)) if then == "float" else value
+    assert kept.rows() == [(1, was, 1), (2, value, 2)]
+    assert verdicts(run(*steps, "ALTER TABLE t DROP `a.b`, DROP `e.f`, ADD `e.f` DATE")) == {"d.t": "exact at 0-1-5"}
+    assert kept.rows() == [(1, None), (2, None)]
+    assert files < kept.data_files()
+
+
+class KilledError(BaseException):
+    """As a kill, nothing catches it."""
+
+
+@pytest.mark.parametrize("step", ["write_file", "write_manifest_list", "_write_metadata", "commit_table"])
+@pytest.mark.parametrize("end", [2, 4])
+def test_a_run_that_is_killed_inside_a_commit_leaves_no_file_behind(run, kept, monkeypatch, step, end) -> None:
+    import pyiceberg.io.pyarrow
+    import pyiceberg.table.update.snapshot
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    owners = {"write_file": pyiceberg.io.pyarrow, "write_manifest_list": pyiceberg.table.update.snapshot}
+    owner = owners.get(step, SqlCatalog)
+    was = getattr(owner, step)
+
+    def killed(*args, **options):
+        found = was(*args, **options)
+        if step == "write_file":
+            list(found)
+        raise KilledError
+
+    steps = LOG[: end - 1] if end > 2 else ["CREATE DATABASE other"]
+    run(*steps)
+    monkeypatch.setattr(owner, step, staticmethod(killed) if step == "_write_metadata" else killed)
+    with pytest.raises(KilledError):
+        run(*LOG[:end])
+    monkeypatch.undo()
+    done = run(*LOG[:end])
+    assert verdicts(done) == {"d.t": f"exact at 0-1-{end}"}
+    assert bool(done.removed) == (step != "commit_table")
+    with kept.iceberg() as table:
+        wanted = set(iceberg._files_of(table, [path.name for path in kept.directory().rglob("*.avro")]))
+    assert {path.name for path in kept.directory().rglob("*") if path.is_file()} == {Path(one).name for one in wanted}
 
 
 @pytest.mark.parametrize("kind", ["current", "history"])
