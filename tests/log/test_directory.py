@@ -165,3 +165,19 @@ def test_names_are_read_again_when_a_file_is_made_or_removed(tmp_path):
     (tmp_path / "binlog-000002.ibb").unlink()
     with pytest.raises(StoreError, match=r"binlog-000002\.ibb is missing"):
         log.file_numbers()
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_at_most_two_empty_files_at_the_end_are_taken_for_ready_ones(new_log, event, count):
+    log = new_log()
+    for seq_no in range(1, 7):
+        log.commit(f"0-1-{seq_no}", event(50))
+        log.flush()
+    for name in sorted(log.disk.files)[-count:]:
+        log.disk.files[name] = bytearray(len(log.disk.files[name]))
+    directory = BinlogDirectory(log.disk)
+    if count == 2:
+        assert directory.active_file_no() == directory.file_numbers()[-3]
+        return
+    with pytest.raises(StoreError, match="and those after it are empty: at most 2"):
+        directory.state()

@@ -277,6 +277,21 @@ def test_a_log_begins_where_the_first_dump_did_though_another_began_before_its_f
         assert [group.gtid for group in log.groups()] == [gtid]
 
 
+def test_a_group_that_is_left_out_holds_no_room_in_the_log(tmp_path):
+    rng, recording = random.Random(1), Recording(tmp_path / "r", "nowhere")
+    dump = RecordedDump(recording, BinlogDump(position=4, flags=0, server_id=9, file_name=""), GtidState())
+    dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
+    head = encode_gtid_event(GtidEvent(gtid=Gtid.parse("0-1-1"), flags=GtidFlag.TRANSACTIONAL))
+    events = [head, *[make_event(160, 3, bytes(1900))] * 400, make_event(16, 3, bytes(8))]
+    for number, event in enumerate(events):
+        dump.take(*pieces_of(rng, event, is_spoilt=number == 1))
+    store = recording._log._store
+    assert store.status().open_groups == 1
+    dump.drop()
+    assert store.status().open_groups == 0
+    recording.close()
+
+
 def test_what_broke_off_seconds_before_a_primary_ends_is_a_fault_of_its_own(tmp_path, monkeypatch):
     moments = [0.0]
     monkeypatch.setattr(Recording, "now", lambda _: moments[-1])

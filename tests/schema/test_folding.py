@@ -163,6 +163,13 @@ def test_character_sets_come_from_the_table_the_database_or_the_server(folded):
     assert folded.columns("u", "m") == ["a char(1) utf8mb4_uca1400_ai_ci default NULL"]
 
 
+def test_a_partition_that_becomes_a_table_has_none(folded):
+    folded.run("CREATE TABLE t (a INT) PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (9))")
+    assert folded.known("t").partitioning is not None
+    assert folded.run("ALTER TABLE t CONVERT PARTITION p TO TABLE u").known("u").partitioning is None
+    assert folded.columns("u") == folded.columns("t")
+
+
 def test_names_move_in_order_and_foreign_keys_follow(folded):
     folded.run("CREATE TABLE t (a INT PRIMARY KEY)", "CREATE TABLE u (b INT, FOREIGN KEY (b) REFERENCES t (a))")
     folded.run("RENAME TABLE t TO tmp, u TO t, tmp TO u", "ALTER TABLE u CHANGE a x INT")

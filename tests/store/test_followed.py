@@ -394,16 +394,19 @@ def test_a_purge_ends_the_readers_whose_files_are_gone_and_no_others(tmp_path):
 def test_a_purge_of_the_one_file_that_a_reader_is_inside_of_ends_it(tmp_path):
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         engine = FollowedDirectory(RealDisk(tmp_path))
-        feed(store, range(1, 10))
-        store.flush()
-        grow_to(engine, "0-1-9")
-        reader = reader_of(engine)
-        assert reader.next_group().gtid.seq_no == 1
-        feed(store, range(10, 20))
-        assert store.purge(PurgeRequest(to_file_no=1)).file_nos == (0,)
-        engine.look(is_urgent=True)
-        with pytest.raises(PositionPurgedError, match=r"binlog-000000\.ibb was removed while it was read"):
-            reader.next_group()
+        for file_no in range(2):  # the first purge, and a later one
+            first = 10 * file_no + 1
+            feed(store, range(first, first + 9))
+            store.flush()
+            feed(store, [first + 9])
+            store.checkpoint()
+            grow_to(engine, f"0-1-{first + 9}")
+            reader = engine.groups(engine.start_of_file(file_no))
+            assert reader.next_group() is not None
+            assert store.purge(PurgeRequest(to_file_no=file_no + 1)).file_nos == (file_no,)
+            engine.look(is_urgent=True)
+            with pytest.raises(PositionPurgedError, match=rf"binlog-00000{file_no}\.ibb was removed while it was read"):
+                reader.next_group()
 
 
 def test_a_reader_at_the_very_end_of_a_file_that_is_flushed_and_purged_goes_on(tmp_path):

@@ -21,6 +21,9 @@ OPTIONS = StoreOptions(
 )
 
 
+FIRST = "binlog-000000.ibb"
+
+
 def feed(store, seq_no, size):
     gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
     store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes([seq_no % 256]) * size)])
@@ -243,3 +246,31 @@ def test_a_redo_log_is_not_applied_to_the_files_of_another_log(crashed):
     redo = {name: crashed[name] for name in SEGMENT_NAMES}
     with pytest.raises(DamageError, match="it belongs to other files"):
         start({**files, **redo})
+
+
+class BeginningDisk(SimulatedDisk):
+    """A disk that remembers what was there when the first binlog file was made."""
+
+    begun = None
+
+    def create(self, name):
+        if name == FIRST and self.begun is None:
+            self.begun = self.files()
+        super().create(name)
+
+
+@pytest.mark.parametrize("found", ["nothing", "zeros", "a log", "no header"])
+def test_a_redo_log_of_a_log_that_was_never_begun_goes_with_no_file_that_has_data(found):
+    disk = BeginningDisk()
+    with BinlogStore(disk, OPTIONS) as store:
+        store.sync()
+    whole = disk.files()[FIRST]
+    data = {"nothing": None, "zeros": bytes(len(whole)), "a log": whole, "no header": b"U" * len(whole)}[found]
+    left = SimulatedDisk({**disk.begun, **({} if data is None else {FIRST: data})})
+    if found in ("nothing", "zeros"):
+        with BinlogStore(left, OPTIONS) as store:
+            assert not len(store.state())
+        return
+    with pytest.raises(DamageError, match=r"binlog-000000\.ibb has data, but the redo log is that of a log"):
+        BinlogStore(left, OPTIONS)
+    assert left.files()[FIRST] == data
