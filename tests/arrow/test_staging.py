@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from contextlib import closing
 from dataclasses import replace
@@ -128,7 +129,7 @@ def test_random_stages_give_the_same_rows_in_every_way(name, tmp_path, pytestcon
             except ConfigurationError:
                 continue  # a number that is gone after the first of the two
             expected = outcome(changes_of_groups, part)
-            options = part.read_options(stages=part.stages)
+            options = part.read_options(stages=part.stages, spans=part.spans)
             for way in (
                 options,
                 replace(options, partition_bytes=SMALL),
@@ -155,7 +156,7 @@ def test_events_and_groups_are_those_of_the_log_after_its_stages(granularity, dr
     with ibbmaster.open(FIXTURES / "ibb/domains") as log:
         part = log.through(domain="1,2", map_domain="2=9").through(until="9-4294967295-20,1-77-4611686023427388920")
         part = part.through(server="77", drop_empty=drops)
-        options = part.read_options(stages=part.stages, granularity=granularity)
+        options = part.read_options(stages=part.stages, spans=part.spans, granularity=granularity)
         ways = [options, replace(options, uses_kernels=False), replace(options, partition_bytes=SMALL)]
         found = [rows_read(way, *columns[granularity]) for way in ways]
         groups = [(str(group.gtid), [event.data for event in group.events()]) for group in part.groups()]
@@ -191,15 +192,15 @@ def test_a_range_of_a_log_stays_one_after_which_the_log_has_grown(tmp_path):
         part = log.through(after="", until="0-1-1")
         log.append("0-1-2", ["CREATE TABLE s.u (id INT)"])
         part.bring_to_files()
-        options = part.read_options(stages=part.stages, granularity=Granularity.GROUPS)
+        options = part.read_options(stages=part.stages, spans=part.spans, granularity=Granularity.GROUPS)
         assert rows_read(options, "_gtid")["_gtid"] == ["0-1-1"]
 
 
 def test_a_time_stays_the_place_that_it_was_when_the_query_was_planned():
     path = str(FIXTURES / "ibb/types")
     options = parse_options({"path": path, "until": "2040-01-01 00:00:00", "granularity": "groups"})
-    (given,) = plan_tasks(options, find_fields(options))[0].options.stages
-    assert given == {"until": "0-1-151"}
+    task = pickle.loads(pickle.dumps(plan_tasks(options, find_fields(options))[0]))
+    assert [str(span.until) for span in task.options.spans] == ["0-1-151"]
 
 
 def test_tables_are_known_by_the_names_that_stages_give_them():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import struct
 import subprocess
 import time
@@ -14,6 +15,8 @@ from lanes.capture import Capture
 from lanes.primary import Primary
 from lanes.printed import parse_printed
 from lanes.raw_events import EVENT_HEADER, GTID, read_events
+
+import ibbmaster
 
 RunTool = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -159,7 +162,7 @@ def test_without_a_gtid_the_tool_is_told_to_give_one(
     assert "GTID" in done.stderr
 
 
-def connection_options(primary: Primary) -> list[str]:
+def connection_options(primary: Primary | ibbmaster.RunningPrimary) -> list[str]:
     """How the tool is told where to read from."""
     return [
         "--read-from-remote-server",
@@ -191,3 +194,22 @@ def first_gtid(path: Path) -> str:
     event = next(event for event in read_events(path) if event.event_type == GTID)
     sequence_no, domain_id = GTID_FIELDS.unpack_from(event.body)
     return f"{domain_id}-{event.server_id}-{sequence_no}"
+
+
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+def test_the_tool_prints_each_round_of_a_recording(version: str, run_tool: RunTool, fixtures: Path) -> None:
+    rounds = 3
+    with ibbmaster.open(fixtures / "ibb/large-groups") as log, contextlib.ExitStack() as stack:
+        part = log.through(until=str(log.position))
+        played = part.played("max", rounds=rounds)
+        count = len(list(part))
+        server = stack.enter_context(ibbmaster.serve(played, password="secret", tls="off", at_end="close"))
+        done = run_tool(
+            version,
+            "mariadb-binlog",
+            *connection_options(server),
+            "--start-position=0-1-1",
+            "binlog-000000.ibb",
+        )
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"\bGTID (\S+)", done.stdout) == [f"0-1-{number}" for number in range(2, rounds * count + 1)]

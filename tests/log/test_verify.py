@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -14,6 +15,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.chunk import RecordType, encode_chunk
 from ibbmaster.ibb.commit import CommitHeader, OobStream, encode_commit_header
+from ibbmaster.ibb.file_header import decode_file_header, encode_file_header
 from ibbmaster.ibb.gtid_state import encode_gtid_state
 from ibbmaster.ibb.oob import OobForest
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
@@ -121,6 +123,19 @@ def test_swapped_files_are_named(long_log):
     files = long_log.disk.files
     files["binlog-000001.ibb"], files["binlog-000002.ibb"] = files["binlog-000002.ibb"], files["binlog-000001.ibb"]
     assert any("file number is 2, but the name says 1" in fault for fault in faults(long_log.disk))
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_a_file_of_another_server_with_the_same_groups_is_named_by_its_lsn(long_log, jobs):
+    """Servers of one chain may log the same groups in files of the same sizes: nothing else in a file differs."""
+    name = "binlog-000001.ibb"
+    header = decode_file_header(long_log.disk.files[name][:PAGE_SIZE], file_no=1)
+    long_log.disk.files[name][:PAGE_SIZE] = encode_file_header(replace(header, start_lsn=77))
+    found = [str(fault) for fault in verify(long_log.disk, Totals(), others=[long_log.disk] * (jobs - 1))]
+    assert found == [
+        "binlog-000002.ibb page 0 offset 0: the file was begun at LSN 1, and the one before it at LSN 77: "
+        "one of the two is of another server, or of an earlier log"
+    ]
 
 
 def test_a_file_that_is_no_whole_number_of_pages_is_named(long_log):

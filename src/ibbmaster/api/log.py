@@ -46,8 +46,8 @@ from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
 from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.options import StageOptions, at_gtids, renamed_table, staged
-from ibbmaster.stages.span import span_so_far
+from ibbmaster.stages.options import StageOptions, renamed_table, staged
+from ibbmaster.stages.span import LogSpan, span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
 from ibbmaster.store.redo_check import RedoReport
 
@@ -147,6 +147,7 @@ class Log:
 
     is_written = False
     stages: tuple[StageOptions, ...] = ()  # that it has gone through, if it is a part of the log of its files
+    spans: tuple[LogSpan | None, ...] = ()  # which part, by each of them
 
     def __init__(
         self,
@@ -332,8 +333,7 @@ class Log:
             GtidError: a text is no position.
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
-        log = staged(self._engine, options, self.find_name_case)
-        return StagedView(self, log, at_gtids(options, log))
+        return StagedView(self, staged(self._engine, options, self.find_name_case), options)
 
     def played(self, pace: str = "original", *, rounds: int | None = 1, starts_when_read: bool = False) -> PlayedView:
         """This log as a recording that is played: a log that grows, to be served.
@@ -444,6 +444,7 @@ class Log:
         self._expect_files("to_arrow")
         options = self.read_options(
             stages=self.stages,
+            spans=self.spans,
             table=table,
             tables=() if table is None else (table,),
             starting_gtid=None if after is None else str(as_position(after)),
@@ -547,6 +548,7 @@ class Log:
         self._expect_files(reader)
         return self.read_options(
             stages=self.stages,
+            spans=self.spans,
             table=table,
             tables=(table,),
             ending_gtid=None if at is None else str(as_position(at)),
@@ -663,7 +665,7 @@ class StagedView(LogView):
         super().__init__(log, engine)
         self.staged = engine
         if options:
-            self.stages = (*log.stages, options)
+            self.stages, self.spans = (*log.stages, options), (*log.spans, engine.span)
             case = log.name_case or NameCase.EXACT
             self._schema = {renamed_table(name, options, lambda: case): one for name, one in log._schema.items()}
 

@@ -14,7 +14,7 @@ from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
 from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, versions_between, versions_of
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
-from ibbmaster.arrow.staging import history_cache_of, options_at_gtids, staged_log
+from ibbmaster.arrow.staging import history_cache_of, staged_log, with_spans
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import TYPE_OFFSET
@@ -42,6 +42,7 @@ from ibbmaster.stages.engine import StagedLog
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
+STAGED_BYTES = 1 << 20  # of a log whose groups go through stages one by one, to look for the last of a table
 BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
 
 
@@ -159,7 +160,7 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     key = (options.path, options.uses_kernels, files, begin, str(log.end()), str(log.state()), told)
     found = _HISTORIES.get(key)
     if found is None:
-        found = logged_schema(options, log).history()
+        found = logged_schema(options, log, is_once=bool(options.stages)).history()
         _HISTORIES.clear()
         _HISTORIES[key] = found
     return found
@@ -174,11 +175,11 @@ def _modified_at(path: str, name: str) -> int:
         return 0
 
 
-def logged_schema(options: ReadOptions, log: LogEngine) -> LoggedSchema:
-    """The schema history of the log of options."""
+def logged_schema(options: ReadOptions, log: LogEngine, *, is_once: bool = False) -> LoggedSchema:
+    """The schema history of the log of options; `is_once` as in `LoggedSchema`."""
     can_scan = options.uses_kernels and not (isinstance(log, StagedLog) and log.choice is None)
     scan, cache = scan_ddl if can_scan else None, history_cache_of(options)
-    return schema_of_log(log, options.declarations, cache, scan=scan, case=options.name_case)
+    return schema_of_log(log, options.declarations, cache, scan=scan, case=options.name_case, is_once=is_once)
 
 
 def end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:
@@ -273,7 +274,8 @@ def _all_ranges(options: ReadOptions) -> list[LogRange]:
 
         return [whole_range(options)]
     with closing(open_log(options)) as log:
-        return log.ranges(LOG_START, log.end(), size=options.partition_bytes)
+        size = min(options.partition_bytes, STAGED_BYTES) if options.stages else options.partition_bytes
+        return log.ranges(LOG_START, log.end(), size=size)
 
 
 def _last_decoder(
@@ -352,7 +354,7 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
         options = _ended(options)
         return tasks_between(options, fields, selection_of(options), _all_ranges(options), find_versions(options))
     with closing(open_log(options)) as log:
-        options = options_at_gtids(options, log)
+        options = with_spans(options, log)
         start, selection = find_selection(options, log)
         end = log.end()
         if selection.ends is not None:

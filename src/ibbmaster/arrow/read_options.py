@@ -10,6 +10,7 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.stages.options import StageOptions
+from ibbmaster.stages.span import LogSpan
 
 SERVER_ID = 4_000_000_001  # as a replica of a primary
 PARTITION_BYTES = 256 << 20  # smaller ones waste the machine: each task costs 0.1 s of a core
@@ -77,6 +78,7 @@ class ReadOptions:
     name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: what the log says
     row_event_max: int | None = None  # bytes of one, put together and unpacked; None: what a log can have
     stages: tuple[StageOptions, ...] = ()  # which the log goes through first; names and GTIDs are those after them
+    spans: tuple[LogSpan | None, ...] = ()  # the part of the log that each of these takes, once they are found
 
 
 def with_keys(options: ReadOptions) -> ReadOptions:

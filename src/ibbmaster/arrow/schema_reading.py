@@ -29,16 +29,17 @@ def schema_of_log(
     *,
     scan: Scan | None = None,
     case: NameCase | None = None,
+    is_once: bool = False,
 ) -> LoggedSchema:
     """The schema history of a log; `declarations` are what its tables were when it began.
 
     It is taken from its cache, and kept there; one that begins with declarations is not. `scan` is a faster way to
-    begin, `case` how the log's server compares names.
+    begin, `case` how the log's server compares names; with `is_once` a second history is folded anew.
     """
     base = declared_schema(declarations)
     if base.tables:
-        return LoggedSchema(log, base=base, scan=scan, case=case)
-    return LoggedSchema(log, cache=cache, scan=scan, case=case)
+        return LoggedSchema(log, base=base, scan=scan, case=case, is_once=is_once)
+    return LoggedSchema(log, cache=cache, scan=scan, case=case, is_once=is_once)
 
 
 def readable_history(

@@ -16,7 +16,8 @@ from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.options import StageOptions, at_gtids, stage_options, staged, stages_of
+from ibbmaster.stages.options import StageOptions, stage_options, staged, staged_with, stages_of
+from ibbmaster.stages.span import LogSpan
 from ibbmaster.stages.stage import GroupTransform
 
 _SHOWS_EMPTY = (Granularity.EVENTS, Granularity.GROUPS)  # of which an empty group has rows, too
@@ -31,9 +32,15 @@ def staged_log(options: ReadOptions, log: LogEngine) -> LogEngine:
         ConfigurationError, GtidError: an option cannot be used with this log.
         PositionError, FormatError, ClassicFormatError, StoreError: as `stages.options.staged`.
     """
-    for given in options.stages:
+    for number, given in enumerate(options.stages):
+        find_case = _case_finder(options, log)
+        given = _as_read(given, options)
         try:
-            log = staged(log, _as_read(given, options), _case_finder(options, log))
+            log = (
+                staged_with(log, given, find_case, options.spans[number])
+                if options.spans
+                else staged(log, given, find_case)
+            )
         except ConfigurationError as error:
             raise named_as_options(error) from None
     return log
@@ -56,14 +63,14 @@ def live_stages(options: ReadOptions) -> list[GroupTransform]:
     ]
 
 
-def options_at_gtids(options: ReadOptions, log: LogEngine) -> ReadOptions:
-    """Options whose stages begin and end at GTIDs, as those of `log` do: so each reader has the same part."""
-    found = []
-    for given in reversed(options.stages):
+def with_spans(options: ReadOptions, log: LogEngine) -> ReadOptions:
+    """Options whose stages take those parts of the log that `log` has: each reader has the same, and looks for none."""
+    spans: list[LogSpan | None] = []
+    for _ in options.stages:
         assert isinstance(log, StagedLog)
-        found.append(at_gtids(given, log))
+        spans.insert(0, log.span)
         log = log.inner
-    return replace(options, stages=tuple(reversed(found)))
+    return replace(options, spans=tuple(spans))
 
 
 def history_cache_of(options: ReadOptions) -> HistoryCache:

@@ -97,7 +97,8 @@ class LoggedSchema:
     `base` is the schema before the log, `behind` the position up to which it holds already: what
     was logged up to there is skipped. The history is taken from `cache`, and kept there. `scan` is
     a faster way to begin. `case` says how the server of the log compares names; without it that is found
-    out, as far as the log says it.
+    out, as far as the log says it. With `is_once` nothing is noted by which a history could be continued, which
+    costs a reader of groups that cannot begin anywhere: the next one begins anew.
     """
 
     def __init__(
@@ -109,7 +110,9 @@ class LoggedSchema:
         behind: GtidPosition | None = None,
         scan: Scan | None = None,
         case: NameCase | None = None,
+        is_once: bool = False,
     ) -> None:
+        self._is_once = is_once
         self._case = self._given_case = case
         self._log = log
         self._cache = cache
@@ -205,6 +208,9 @@ class LoggedSchema:
         if up_to is None:
             return False
         history.end, self._state = up_to.end, up_to.state
+        if self._is_once:
+            self._history = history
+            return True
         last = LastFolded(up_to.start, str(up_to.gtid), "", str(up_to.state), self._rules)
         self._history, self._last = history, self._identified(last)
         self._save(history)
@@ -303,7 +309,7 @@ class LoggedSchema:
 
     def _end_with(self, last: EventGroup | None) -> None:
         """Note which group was folded last, None if there was no new one."""
-        if last is not None and last.gtid is not None:
+        if last is not None and last.gtid is not None and not self._is_once:
             self._last = self._identified(LastFolded(last.start, str(last.gtid), "", str(self._state), self._rules))
 
     def _version_of(self, place: SchemaPlace) -> int | None:

@@ -15,7 +15,7 @@ from ibbmaster.codec.buffer import is_zero
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, StoreError
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, RecordType, next_chunk
-from ibbmaster.ibb.file_header import decode_file_header
+from ibbmaster.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.kernel.loading import kernels
@@ -96,6 +96,19 @@ def joined_faults(found: Iterable[tuple[list[Fault], Totals]], totals: Totals) -
         totals.add(part_totals)
 
 
+def _check_lsns(before: FileHeader, header: FileHeader) -> Iterator[Fault]:
+    """Whether a file may have been begun after the one before it, which is all that a header says of its server.
+
+    Source: MariaDB 12.3, fsp_binlog.cc: a header has the LSN of InnoDB, which goes on over restarts.
+    """
+    if header.start_lsn < before.start_lsn:
+        yield Fault(
+            location=Location(file_no=header.file_no, page_no=0),
+            problem=f"the file was begun at LSN {header.start_lsn}, and the one before it at LSN {before.start_lsn}: "
+            "one of the two is of another server, or of an earlier log",
+        )
+
+
 class _Verifier:
     """The files and pages of a log, or of a part of it."""
 
@@ -107,6 +120,7 @@ class _Verifier:
         self._records = RecordChecks(disk, totals, self._order)
         self._checksums: dict[int, dict[int, bytes]] = {}  # of the pages of the current file, and of the one before
         self._checks: PageChecks | None = None  # once the kernels are ready
+        self._header: FileHeader | None = None  # of the file before the current one
         self._is_joint = False  # the current file is another verifier's, except its beginning
         self._is_blank_file = False  # it is pre-allocated and was never used
         self._ended_at: Location | None = None  # where its data ends
@@ -147,6 +161,9 @@ class _Verifier:
         was_blank, self._is_blank_file = self._is_blank_file, header is None and is_blank(header_page)
         if was_blank and not self._is_blank_file:
             yield Fault(problem=f"{name}: the file before it was never used")
+        before, self._header = self._header, header
+        if before is not None and header is not None and before.file_no == file_no - 1:
+            yield from _check_lsns(before, header)
         if header is not None and size > header.size_pages * PAGE_SIZE:
             problem = f"{name}: {size // PAGE_SIZE} pages, but its header says {header.size_pages}"
             is_closed = format_file_name(file_no + 1) in self._disk.list()

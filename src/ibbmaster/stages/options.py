@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ibbmaster.log.interface import LogEngine
     from ibbmaster.stages.engine import StagedLog
     from ibbmaster.stages.name_map import NameMap
+    from ibbmaster.stages.span import LogSpan
     from ibbmaster.stages.stage import GroupTransform
     from ibbmaster.stages.table_pattern import TableChoice, TablePattern
 
@@ -134,6 +135,20 @@ def check_stages(options: StageOptions) -> None:
     _names(options, lambda: NameCase.EXACT)
 
 
+def staged_with(
+    log: LogEngine, options: StageOptions, find_case: Callable[[], NameCase], span: LogSpan | None
+) -> StagedLog:
+    """As `staged`, of which the part of the log is known.
+
+    Raises:
+        ConfigurationError: an option cannot be used with this log.
+    """
+    from ibbmaster.stages.engine import StagedLog
+
+    check_stages(options)
+    return StagedLog(log, list(stages_of(log.state(), options, find_case)), span)
+
+
 def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCase]) -> StagedLog:
     """A log as it is after these options. `find_case` says how its server compares names.
 
@@ -160,16 +175,6 @@ def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCa
         notes += _judged(until, span.state.position())
     stages = list(stages_of(log.state(), options, find_case))
     return StagedLog(log, stages, span, notes=notes)
-
-
-def at_gtids(options: StageOptions, log: StagedLog) -> StageOptions:
-    """The options of a log with GTIDs in place of times: those that it has found."""
-    span, found = log.span, options.copy()
-    if span is not None and "after" in found:
-        found["after"] = str(span.after)
-    if span is not None and "until" in found:
-        found["until"] = None if span.until is None else str(span.until)
-    return found
 
 
 def renamed_table(name: str, options: StageOptions, find_case: Callable[[], NameCase]) -> str:
