@@ -8,28 +8,43 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
+import google_crc32c
 from lanes.primary import IbbPrimary, ibbmaster
 
-from benchmarks.figures import Bench, Figure, rows, spread, timed
+from benchmarks.figures import Bench, Figure, Target, rows, spread, timed
 from benchmarks.replica import Account, first_event_s
 from benchmarks.workloads import WORKLOADS, prepare
 from ibbmaster.kernel.cache import ENVIRONMENT
 from ibbmaster.kernel.loading import READY, SWITCH
+from ibbmaster.kernel.parts import KernelPart
 
 MIB = 1 << 20
 REST_S = 3.0  # a virtual machine gives freed memory back to its host after 2 s: a writer shall not profit from it
 SMALL_FILE = Path(__file__).parents[1] / "fixtures" / "classic" / "10.11" / "domains"
 KINDS = ("warm", "cold", "off")
+CRC_BLOCK = 1 << 18
+SMALL_SCALE = 0.06  # of W1: 10 MB
+VERIFY_SPEED = Target(value=0.7, of="limit")
+IMPORT_SPEED = Target(value=0.5, of="limit")
+LOAD = """
+from ibbmaster.kernel import loading
+from ibbmaster.kernel.parts import KernelSet
+assert loading.load(KernelSet.SERVE) is not None
+"""
 
 
 @contextlib.contextmanager
@@ -37,7 +52,8 @@ def kernels(kind: str, base: Path) -> Iterator[None]:
     """What processes that are started meanwhile find compiled."""
     with tempfile.TemporaryDirectory(dir=base) as empty:
         changed = {"warm": {}, "cold": {ENVIRONMENT: empty}, "off": {SWITCH: "off"}}[kind]
-        with patch.dict(os.environ, changed):
+        with patch.dict(os.environ, {**changed, "PYTHONPYCACHEPREFIX": str(base / "bytecode")}):
+            os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users' machines compile Python once, too
             yield
 
 
@@ -55,14 +71,6 @@ def afresh(work: Callable[[Path], object], target: Path) -> float:
     return timed(lambda: work(target))
 
 
-def read_file(path: Path) -> None:
-    """Read everything into one buffer."""
-    buffer = bytearray(MIB)
-    with path.open("rb", buffering=0) as file:
-        while file.readinto(buffer):
-            pass
-
-
 def copy_durably(source: Path, directory: Path) -> None:
     """A copy that survives a crash."""
     shutil.copyfile(source, directory / "copied")
@@ -70,40 +78,164 @@ def copy_durably(source: Path, directory: Path) -> None:
         os.fsync(file.fileno())
 
 
-@rows("verify", "W1", is_further=True)
-def verification(bench: Bench, name: str) -> Iterator[Figure]:
-    """All of an archive; the peer is `mariadb-binlog`, which prints no rows of the traditional file."""
-    workload = WORKLOADS[name]
-    primary, directory = prepare(workload, bench.peer, bench.base, bench.pick(*workload.scales))
+def crc_of(path: Path, size: int, crc: Callable[[int, bytes], int]) -> None:
+    """Read so many bytes of a file and give them a checksum, the least that verifying does."""
+    value = 0
+    with path.open("rb", buffering=0) as file:
+        while size > 0:
+            data = file.read(min(size, CRC_BLOCK))
+            value = crc(value, data)
+            size -= len(data)
+
+
+def crc32(value: int, data: bytes) -> int:
+    """That of traditional files."""
+    return zlib.crc32(data, value)
+
+
+def cpu_seconds(*command: str) -> float:
+    """Of a whole process and those it waits for; busy machines change it less than the time on a clock."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def cpu_of(kind: str, base: Path, *arguments: str) -> float:
+    """Seconds of the CPU that one command takes, with what it starts."""
+    with kernels(kind, base):
+        return cpu_seconds(*ibbmaster(*arguments))
+
+
+def wanted(bench: Bench, name: str, target: Target) -> Target | None:
+    """A speed that is asked of 1 GB: with less the start of the process counts."""
+    return target if name == "W3" and not bench.is_quick else None
+
+
+@rows("verify", is_further=True)
+def verification(bench: Bench) -> Iterator[Figure]:
+    """All of a log, of either kind; the peer is `mariadb-binlog`, which prints no rows of the traditional file."""
+    for name in ("W1", "W3"):
+        workload = WORKLOADS[name]
+        primary, directory = prepare(workload, bench.peer, bench.base, bench.pick(1, workload.scales[1]))
+        classic = primary.binlogs[0]
+        tool = [*primary.programs.command("mariadb-binlog"), "--base64-output=NEVER", "-s", str(classic)]
+        size = classic.stat().st_size
+        logs = {
+            ".ibb": (directory, directory / "binlog-000000.ibb", google_crc32c.extend, "CRC-32C"),
+            "traditional": (classic, classic, crc32, "CRC-32"),
+        }
+        for what, (log, file, crc, limit_name) in logs.items():
+            work = {kind: functools.partial(cpu_of, kind, bench.base, "verify", str(log)) for kind in KINDS}
+            work["peer"] = functools.partial(cpu_seconds, *tool)
+            work["limit"] = functools.partial(cpu_here, functools.partial(crc_of, file, size, crc))
+            yield from rates(
+                f"verify {name}, {what}", classic, bench.rounds(work), limit_name, wanted(bench, name, VERIFY_SPEED)
+            )
+
+
+@rows("import", is_further=True)
+def importing(bench: Bench) -> Iterator[Figure]:
+    """A traditional file into .ibb."""
+    for name in ("W1", "W3"):
+        workload = WORKLOADS[name]
+        primary, _ = prepare(workload, bench.peer, bench.base, bench.pick(1, workload.scales[1]))
+        classic = primary.binlogs[0]
+        with tempfile.TemporaryDirectory(dir=bench.base) as scratch:
+            target = Path(scratch) / "target"
+
+            def bring_in(kind: str, to: Path, file: Path = classic) -> None:
+                run(kind, bench.base, "import", str(file), "--to", str(to))
+
+            work = {kind: functools.partial(afresh, functools.partial(bring_in, kind), target) for kind in KINDS}
+            work["limit"] = functools.partial(afresh, functools.partial(copy_durably, classic), target)
+            found = bench.rounds(work)
+        yield from rates(f"import {name}", classic, found, "copy + fsync", wanted(bench, name, IMPORT_SPEED))
+
+
+@rows("small", is_further=True)
+def small_logs(bench: Bench) -> Iterator[Figure]:
+    """Commands on logs of 10 MB, whole processes, in seconds of a CPU; the limit is a command that does nothing."""
+    primary, directory = prepare(WORKLOADS["W1"], bench.peer, bench.base, SMALL_SCALE)
     classic = primary.binlogs[0]
     tool = [*primary.programs.command("mariadb-binlog"), "--base64-output=NEVER", "-s", str(classic)]
-    work: dict[str, Callable[[], float]] = {
-        kind: functools.partial(run, kind, bench.base, "verify", str(directory)) for kind in KINDS
-    }
-    work["peer"] = lambda: timed(lambda: subprocess.run(tool, stdout=subprocess.DEVNULL, check=True))
-    work["limit"] = lambda: timed(lambda: read_file(classic))
-    yield from rates(f"verify {name}", classic, bench.rounds(work), "read")
+    with tempfile.TemporaryDirectory(dir=bench.base) as name:
+        target = Path(name) / "target"
 
+        def bring_in(kind: str) -> float:
+            shutil.rmtree(target, ignore_errors=True)
+            return cpu_of(kind, bench.base, "import", str(classic), "--to", str(target))
 
-@rows("import", "W1", is_further=True)
-def importing(bench: Bench, name: str) -> Iterator[Figure]:
-    """A traditional file into .ibb."""
-    workload = WORKLOADS[name]
-    primary, _ = prepare(workload, bench.peer, bench.base, bench.pick(*workload.scales))
-    classic = primary.binlogs[0]
-    with tempfile.TemporaryDirectory(dir=bench.base) as scratch:
-        target = Path(scratch) / "target"
-
-        def bring_in(kind: str, to: Path) -> None:
-            run(kind, bench.base, "import", str(classic), "--to", str(to))
-
-        work = {kind: functools.partial(afresh, functools.partial(bring_in, kind), target) for kind in KINDS}
-        work["limit"] = functools.partial(afresh, functools.partial(copy_durably, classic), target)
+        work: dict[str, Callable[[], float]] = {
+            "version": lambda: cpu_of("off", bench.base, "--version"),
+            "peer": functools.partial(cpu_seconds, *tool),
+        }
+        for kind in KINDS:
+            for what, log in (("verify of 10 MB, .ibb", directory), ("verify of 10 MB, traditional", classic)):
+                work[f"{what}, kernels {kind}"] = functools.partial(cpu_of, kind, bench.base, "verify", str(log))
+            work[f"import of 10 MB, kernels {kind}"] = functools.partial(bring_in, kind)
         found = bench.rounds(work)
-    yield from rates(f"import {name}", classic, found, "copy + fsync")
+    version, peer = (statistics.median(found.pop(name)) for name in ("version", "peer"))
+    for what, values in found.items():
+        target_s = Target(value=0.5 if what.endswith("warm") else 1.0, is_ceiling=True)
+        yield Figure(
+            name=what,
+            unit="CPU s",
+            ours=statistics.median(values),
+            spread=spread(values),
+            peer=peer,
+            limit=version,
+            limit_name="--version",
+            target=None if what.endswith("off") else target_s,
+        )
 
 
-def rates(what: str, classic: Path, found: dict[str, list[float]], limit_name: str) -> Iterator[Figure]:
+@rows("cold", is_further=True)
+def cold_start(bench: Bench) -> Iterator[Figure]:
+    """Kernels that are not compiled yet, and those that are, in seconds of a CPU."""
+    cpu_of("warm", bench.base, "warm-up")
+    costs = [compile_costs(bench.base) for _ in range(1 if bench.is_quick else 3)]
+    idle = cpu_seconds(sys.executable, "-c", "import numpy")
+    with kernels("warm", bench.base):
+        loads = [cpu_seconds(sys.executable, "-c", LOAD) for _ in range(5)]
+    figures = {
+        "cold: pages go out at full speed": ([start + pages for start, pages, _ in costs], 6.0),
+        "cold: all kernels of serve": ([start + all_of for start, _, all_of in costs], 10.0),
+        "warm: kernels of serve are loaded": ([one - idle for one in loads], 0.3),
+    }
+    for name, (values, most) in figures.items():
+        yield Figure(
+            name=name,
+            unit="CPU s",
+            ours=statistics.median(values),
+            spread=spread(values),
+            limit=idle,
+            limit_name="import numpy",
+            target=Target(value=most, is_ceiling=True),
+        )
+
+
+def compile_costs(base: Path) -> tuple[float, float, float]:
+    """Of an empty cache: what is done before any kernel is compiled, those for pages, and all of `serve`."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with kernels("cold", base):
+        command = ibbmaster("warm-up", "serve", "--timings", "--json")
+        answer = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = answer["cpu_seconds"]
+    pages = sum(seconds for name, seconds in took.items() if name.startswith(f"{KernelPart.PAGES}, "))
+    whole = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return whole - sum(took.values()), pages, sum(took.values())
+
+
+def cpu_here(work: Callable[[], object]) -> float:
+    """Seconds of the CPU that something takes in this process."""
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+def rates(what: str, classic: Path, found: dict[str, list[float]], limit_name: str, target: Target) -> Iterator[Figure]:
     """One row for each kind of cache, in MB of events."""
     size = classic.stat().st_size / 1e6
     median = {name: size / statistics.median(values) for name, values in found.items()}
@@ -116,6 +248,7 @@ def rates(what: str, classic: Path, found: dict[str, list[float]], limit_name: s
             peer=median.get("peer"),
             limit=median["limit"],
             limit_name=limit_name,
+            target=target if kind == "warm" else None,
         )
 
 

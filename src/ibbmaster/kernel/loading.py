@@ -40,8 +40,8 @@ log = logging.getLogger(__name__)
 
 SWITCH = "IBBMASTER_KERNELS"  # environment variable: "off" always takes the reference path
 READY = "fast kernels are ready"
-WORK_TO_LOAD = 8 << 20  # bytes: what the reference path does while kernels are loaded
-WORK_TO_COMPILE = 64 << 20  # bytes: what it does while they are compiled
+WORK_TO_LOAD = 4 << 20  # bytes: what the reference path does while kernels are loaded
+WORK_TO_COMPILE = 32 << 20  # bytes: what it does while they are compiled
 WAIT_S = 10.0  # for another process that compiles them, perhaps at low priority: longer than it takes to do so here
 
 _OTHERS_COMPILE = "another process compiles the fast kernels"
