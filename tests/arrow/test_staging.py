@@ -8,6 +8,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute
 import pytest
 
 import ibbmaster
@@ -229,18 +231,26 @@ def test_a_snapshot_is_that_of_a_server_that_has_what_is_left():
             log.through(kinds="rows").history("shop.child")
 
 
-def test_a_recording_that_is_played_and_one_file_have_no_files_to_read(tmp_path):
+@pytest.mark.parametrize("number", range(3))
+def test_one_file_has_the_rows_of_its_groups_by_the_names_of_the_files_before_it(number):
+    columns = ("_gtid", "_change_no", "_table", "before", "after")
+    with ibbmaster.open(FIXTURES / "ibb/types") as log:
+        whole = log.to_arrow(columns=(*columns, "_file_no"))
+    expected = whole.filter(pa.compute.equal(whole["_file_no"], number)).select(columns)
+    with ibbmaster.open(FIXTURES / f"ibb/types/binlog-{number:06d}.ibb") as one:
+        assert one.to_arrow(columns=columns) == expected
+        assert one.through(rename="types=t").to_arrow(columns=["_gtid"]) == expected.select(["_gtid"])
+        with pytest.raises(ConfigurationError, match="reads whole logs"):
+            one.verify()
+
+
+def test_a_recording_that_is_played_has_no_files_to_read():
     with ibbmaster.open(FIXTURES / "ibb/types") as log:
         played = log.played("max")
         for part in (played, played.through(kinds="rows")):
             for read in (part.to_arrow, lambda part=part: part.snapshot("types.ints")):
                 with pytest.raises(ConfigurationError, match="and a recording that is played has none: read that"):
                     read()
-    with (
-        ibbmaster.open(FIXTURES / "ibb/types/binlog-000001.ibb") as one,
-        pytest.raises(ConfigurationError, match="reads whole logs"),
-    ):
-        one.through(kinds="rows").to_arrow()
 
 
 def test_names_of_stages_in_errors_are_those_of_options():

@@ -675,14 +675,12 @@ class FileView(StagedView):
 
     def __init__(self, log: Log, engine: StagedLog, name: str) -> None:
         super().__init__(log, engine)
+        self.stages, self.spans = (StageOptions(),), (engine.span,)
         self._name = name
 
     @property
     def files(self) -> list[LogFile]:
         return [file for file in super().files if file.name == self._name]
-
-    def _expect_files(self, what: str) -> None:
-        raise self._refused(what)
 
     def _refused(self, what: str) -> ConfigurationError:
         return ConfigurationError(

@@ -138,7 +138,9 @@ def span_of_file(log: LogEngine, file_no: int) -> LogSpan:
     assert so_far.state is not None  # it has an end
     later = [file.file_no for file in log.files() if file.file_no > file_no]
     following = log.start_of_file(min(later)) if later else None
-    end, state = (so_far.end, so_far.state) if following is None else (following.position, following.state)
+    end, state = so_far.end, so_far.state
+    if following is not None and following.position < end:  # else it is ready and not used yet
+        end, state = following.position, following.state
     domain_ids = so_far.state.domain_ids
     return LogSpan(
         after=begin.state.position(),
