@@ -40,6 +40,7 @@ snapshot, count, find and stats read logs of up to 512 MB by themselves (--engin
 `pip install 'ibbmaster[arrow]'`. Whatever Spark reads needs Java 17 and `pip install 'ibbmaster[spark]'`; its first
 seconds start Spark, whose log `--conf spark.log.level=INFO` shows.
 """
+REWRITTEN = "; all of its rows were written anew"  # after the verdict on a table
 ARROW_BYTES_MAX = 512 << 20  # of a log that is read without Spark unless that is asked for
 
 
@@ -434,11 +435,11 @@ def run_maintain(args: argparse.Namespace) -> int:
     )
     if args.json:
         tables = {name: state.as_json() | {"verdict": state.verdict} for name, state in found.tables.items()}
-        lists = {"written": found.written, "removed": found.removed}
+        lists = {"written": found.written, "rewritten": found.rewritten, "removed": found.removed}
         print(json.dumps({"from": found.start, "to": found.end, "tables": tables, **lists}))
     else:
         for name, state in found.tables.items():
-            print(f"{name}: {state.verdict}")
+            print(f"{name}: {state.verdict}{REWRITTEN if name in found.rewritten else ''}")
         for name in found.removed:
             print(f"removed {name}, which a killed run has left")
     return 0 if all(state.is_exact or state.is_gone for state in found.tables.values()) else 1

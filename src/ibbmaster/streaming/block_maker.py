@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 from ibbmaster.dump.rewriting import Selection
@@ -65,13 +65,19 @@ class BlockMaker(Protocol):
         """
 
     def large_group(self, group: EventGroup) -> Mark | None:
-        """Where a group begins that the reference way has read, if it can be framed in parts; None if it need not."""
+        """Where a group begins that the reference way has read, if it can be framed in parts; None if it need not.
+
+        None here: who does not say more leaves large groups to the reference way.
+        """
+        return None
 
     def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
-        """The group that begins at a mark, if another dump has read it and is in it, and where it begins."""
+        """The group that begins at a mark, if another dump has read it and is in it, and where it begins; here none."""
+        return None
 
     def pump(self, socket: int) -> AbstractContextManager[BlockPump]:
-        """What sends to a socket for one visit of a worker thread."""
+        """What sends to a socket for one visit of a worker thread; here nothing goes from a file to it unseen."""
+        return nullcontext(AbsentPump())
 
 
 class BrokenGroupError(Exception):

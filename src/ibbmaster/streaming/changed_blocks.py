@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.dump.profile import LogPosRule
 from ibbmaster.dump.rewriting import LogPositions, Selection
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, Status
@@ -21,7 +19,7 @@ from ibbmaster.position import NOWHERE
 from ibbmaster.stages.stage import GtidTransform
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump
+from ibbmaster.streaming.block_maker import BlockMaker
 from ibbmaster.streaming.buffers import OUT_BYTES
 from ibbmaster.streaming.framing_state import Mark
 from ibbmaster.streaming.packet_changes import PacketChange, Packets
@@ -32,7 +30,7 @@ CHECKSUM_BYTES = 4
 ROOM = 1024  # bytes of packets that may be more than half as many again
 
 
-class ChangedBlocks:
+class ChangedBlocks(BlockMaker):
     """A `BlockMaker` whose blocks are those of another one with their events changed.
 
     Groups that come in parts, and blocks that the kernel does not understand, are left to the reference way.
@@ -56,12 +54,6 @@ class ChangedBlocks:
 
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         return self._maker.identity(at, only_cached=only_cached)
-
-    def large_group(self, group: EventGroup) -> Mark | None:
-        return None
-
-    def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
-        return None
 
     def frame(
         self,
@@ -94,9 +86,6 @@ class ChangedBlocks:
         there = [self._original(gtid) for gtid in limits]
         block = self._maker.skip(at, there, only_cached=only_cached)
         return None if block is None else self._with(block, Packets(b"", 0, 0))
-
-    def pump(self, socket: int) -> AbstractContextManager[BlockPump]:
-        return nullcontext(AbsentPump())
 
     def _changed(self, block: Block, selection: Selection, sequence: int) -> Block | None:
         """A block after all changes; None where the reference has to make it, or to say what is wrong."""

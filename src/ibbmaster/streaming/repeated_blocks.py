@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from contextlib import AbstractContextManager, nullcontext
 
 from ibbmaster.dump.rewriting import Selection
-from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.player.repeated_log import RepeatedGroups
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump
+from ibbmaster.streaming.block_maker import BlockMaker
 from ibbmaster.streaming.framing_state import FramingState, Mark
 
 
-class RepeatedBlocks:
+class RepeatedBlocks(BlockMaker):
     """A `BlockMaker` that has another one in each round, which knows of that round alone.
 
     Large groups, and where a round begins and ends, are left to the reference way.
@@ -35,12 +33,6 @@ class RepeatedBlocks:
         if self._groups.recorded_files is None:
             return None
         return self._current().identity(self._there(at), only_cached=only_cached)
-
-    def large_group(self, group: EventGroup) -> Mark | None:
-        return None
-
-    def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
-        return None
 
     def frame(
         self,
@@ -62,9 +54,6 @@ class RepeatedBlocks:
 
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         return self._as_here(self._current().skip(self._there(at), limits, only_cached=only_cached))
-
-    def pump(self, socket: int) -> AbstractContextManager[BlockPump]:
-        return nullcontext(AbsentPump())
 
     def _current(self) -> BlockMaker:
         if self._round_no != self._groups.round_no:

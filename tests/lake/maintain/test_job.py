@@ -79,6 +79,7 @@ def verdicts(done: Maintained) -> dict[str, str]:
 def test_each_run_brings_what_is_new_and_no_more(run, kept) -> None:
     for end in range(1, len(LOG) + 1):
         done = run(*LOG[:end])
+        assert done.rewritten == []
         assert verdicts(done) == {"d.t": f"exact at 0-1-{end}"}
     assert kept.rows() == sorted(ROWS.items())
     kept.expect_commits(["written", "patched", "patched", "patched"])
@@ -114,6 +115,7 @@ def test_a_table_that_is_altered_has_one_shape_and_its_own_values(run, kept, ste
     run(*LOG)
     done = run(*LOG, *steps)
     assert done.tables["d.t"].is_exact
+    assert done.rewritten == ["d.t"]
     assert kept.rows() == expected
     kept.expect_commits(["written", "written"])
 
@@ -154,9 +156,12 @@ def test_columns_of_rows_that_are_there_become_those_of_now(
     run(*LOG, kind=kind)
     before = kept.data_files()
     steps = [*LOG, f"ALTER TABLE t {altered}"]
-    assert verdicts(run(*steps, kind=kind)) == {"d.t": "exact at 0-1-5"}
+    done = run(*steps, kind=kind)
+    assert verdicts(done) == {"d.t": "exact at 0-1-5"}
     assert read() == expected[:2]
-    if kept.kind in kinds and not (kind == "changes" and {"RENAME", "DROP"} & set(altered.split())):
+    stays = kept.kind in kinds and not (kind == "changes" and {"RENAME", "DROP"} & set(altered.split()))
+    assert done.rewritten == ([] if stays else ["d.t"])
+    if stays:
         assert kept.data_files() == before
     for _ in range(2):
         assert verdicts(run(*steps, [inserted(table, row)], kind=kind)) == {"d.t": "exact at 0-1-6"}

@@ -41,6 +41,7 @@ class Maintained:
         start, end: the GTID positions between which it has read the log.
         tables: by name, what is known of each now.
         written: those that it has written.
+        rewritten: of these those that were there, and of which it has written all rows anew.
         removed: files that killed runs had left.
     """
 
@@ -48,6 +49,7 @@ class Maintained:
     end: str
     tables: dict[str, TableState] = field(default_factory=dict)
     written: list[str] = field(default_factory=list)
+    rewritten: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
 
 
@@ -202,6 +204,8 @@ class _Run:
             found = rows.find(name, table, None)  # the rows there were not those that the log says
             state = self._begin(full_name, target, state)
         assert isinstance(found, Replaced)
+        if state.commit > 1:
+            self._done.rewritten.append(full_name)
         target.replace(found.rows, state)
         return state
 
