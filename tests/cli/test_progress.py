@@ -76,7 +76,7 @@ def test_an_interrupt_while_kernels_are_compiled_ends_both_processes(tmp_path):
         text=True,
         start_new_session=True,  # a group of its own, as of a command in a terminal
     )
-    while not list(tmp_path.glob("*/*.nbi")):
+    while not list(tmp_path.glob("*/*.o")):
         assert process.poll() is None
     os.killpg(process.pid, signal.SIGINT)
     output, _ = process.communicate(timeout=600)

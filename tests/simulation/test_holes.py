@@ -174,8 +174,8 @@ def test_every_reader_of_a_damaged_log_gives_all_or_an_error(written, dumped, mo
         if not is_sound:
             assert faults, what
         for kernels in (ready, None):
-            monkeypatch.setattr(verifying, "kernels", lambda kernels=kernels: kernels)
-            monkeypatch.setattr(shared, "kernels", lambda kernels=kernels: kernels)
+            monkeypatch.setattr(verifying, "kernels", lambda *_, kernels=kernels: kernels)
+            monkeypatch.setattr(shared, "kernels", lambda *_, kernels=kernels: kernels)
 
             def opened(broken=broken):
                 return BinlogDirectory(MemoryDisk(broken))
