@@ -316,11 +316,12 @@ def test_a_dump_of_tables_names_the_place_that_the_primary_names(
     if name == "mydumper" and shutil.which(name) is None:
         pytest.skip("mydumper is not installed")
 
+    places = pair.real.sql("SHOW MASTER STATUS")
     mine, theirs = of_both(pair, lambda primary: dumped_tables(name, primary, tmp_path / "dump", run_tool))
+    places += pair.real.sql("SHOW MASTER STATUS")  # a server adds a BINLOG_CHECKPOINT when it comes to it
 
     assert mine == theirs
-    file, position = pair.real.sql("SHOW MASTER STATUS")[0][:2]
-    assert re.search(rf"\b{file}\b.*\b{position}\b", mine, re.DOTALL)
+    assert any(re.search(rf"\b{file}\b.*\b{position}\b", mine, re.DOTALL) for file, position, *_ in places)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
