@@ -38,9 +38,9 @@ from ibbmaster.event.rows.encoding import (
 from ibbmaster.event.rows.kinds.kind import StoredText
 from ibbmaster.event.rows.written_column import written_column
 from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
 

@@ -16,8 +16,8 @@ import ibbmaster
 from benchmarks.replica import Account
 from ibbmaster.api.log import Log
 from ibbmaster.api.serving import check_options, serve_checked
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.stage import Counter

@@ -15,8 +15,8 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.format_description import ChecksumAlgorithm
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load
+from ibbmaster.kernel.parts import KernelSet
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSIC = FIXTURES / "classic"

@@ -10,7 +10,8 @@ import pytest
 
 from ibbmaster.cli.main import main
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.cache import ENVIRONMENT, KernelSet
+from ibbmaster.kernel.cache import ENVIRONMENT
+from ibbmaster.kernel.parts import KernelSet
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 BINLOGS = str(FIXTURES / "classic" / "11.8" / "domains")

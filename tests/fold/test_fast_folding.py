@@ -14,7 +14,7 @@ from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written
 from ibbmaster.fold import fast_folding, fast_kept_rows
 from ibbmaster.fold.fast_folding import FastRowFold
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.sql.select import ALONE_MAX, TableReader
 from tests.fold.test_folding import CAPTURES, unpacked
 from tests.sql.test_select import everything, places_in

@@ -25,8 +25,8 @@ import ibbmaster
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.gtid import GtidState
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.position import LOG_START
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary

@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from ibbmaster.kernel.cache import KernelCache, KernelSet, cache_key
+from ibbmaster.kernel.cache import KernelCache, cache_key
 from ibbmaster.kernel.compiling import compile_elsewhere
+from ibbmaster.kernel.parts import KernelSet
 
 
 @pytest.fixture(scope="session")

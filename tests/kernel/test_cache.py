@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.kernel import cache as caching
-from ibbmaster.kernel.cache import ENVIRONMENT, READY_FILE, KernelCache, KernelSet, find_directory, source_files
+from ibbmaster.kernel.cache import ENVIRONMENT, READY_FILE, KernelCache, find_directory, source_files
 from ibbmaster.kernel.compiling import compile_elsewhere
-from ibbmaster.kernel.parts import KernelPart
+from ibbmaster.kernel.parts import KernelPart, KernelSet
 
 PACKAGE = Path(caching.__file__).parents[1]
 KEY = "from ibbmaster.kernel.cache import cache_key; print(cache_key())"

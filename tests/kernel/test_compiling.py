@@ -9,8 +9,9 @@ import sys
 import pytest
 
 from ibbmaster.kernel import compiling
-from ibbmaster.kernel.cache import LOCK_FILE, KernelCache, KernelSet, cache_key
+from ibbmaster.kernel.cache import LOCK_FILE, KernelCache, cache_key
 from ibbmaster.kernel.compiling import DONE, CompilationError, compile_elsewhere
+from ibbmaster.kernel.parts import KernelSet
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_an_interpreter_that_cannot_be_run_is_named(empty, monkeypatch):
 EXIT = """
 import sys, threading, time
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.parts import KernelSet
 loading.load_in_background(KernelSet.SERVE)
 time.sleep(float(sys.argv[1]))
 """

@@ -65,7 +65,7 @@ def test_a_cpu_without_the_instruction_gets_the_same(tmp_path, said_by):
     program = (
         "import random, numpy as np\n"
         "from ibbmaster.kernel import loading\n"
-        "from ibbmaster.kernel.cache import KernelSet\n"
+        "from ibbmaster.kernel.parts import KernelSet\n"
         "assert loading.load(KernelSet.VERIFY) is not None\n"
         "from ibbmaster.kernel.crc32c import HAS_INSTRUCTION, page_crc\n"
         "data = np.frombuffer(bytearray(random.Random(1).randbytes(16384)), dtype=np.uint8)\n"

@@ -11,15 +11,15 @@ import threading
 import pytest
 
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, KernelSet, cache_key
+from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, cache_key
 from ibbmaster.kernel.compiling import CompilationError, EndingError
-from ibbmaster.kernel.parts import PARTS, KernelPart
+from ibbmaster.kernel.parts import PARTS, KernelPart, KernelSet
 
 PROGRAM = """
 import logging
 logging.basicConfig(level=20)
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.parts import KernelSet
 print(loading.load(KernelSet.VERIFY))
 """
 
@@ -216,7 +216,7 @@ def look():
     print([thread.name for thread in threading.enumerate() if thread.name == "ibbmaster-kernels"])
 atexit.register(look)  # what is registered later is called before
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.parts import KernelSet
 loading.load_in_background(KernelSet.VERIFY)
 """
 

@@ -20,7 +20,7 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.printing import line_columns
 from ibbmaster.printing.debezium_format import DebeziumFormat
 from ibbmaster.printing.debezium_lines import DebeziumLines

@@ -18,7 +18,7 @@ from ibbmaster.fold.row_file import RowFile
 from ibbmaster.fold.stored import StoredColumn, StoredLayouts
 from ibbmaster.fold.value_texts import TextSettings
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.cache import KernelSet
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.sql.fast_rows import FastWriter
 from ibbmaster.sql.row_values import RowValues, ShownColumn

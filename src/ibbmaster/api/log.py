@@ -437,8 +437,8 @@ class Log:
         from ibbmaster.arrow.read_options import with_keys
         from ibbmaster.arrow.reading import read_task
         from ibbmaster.arrow.shape import arrow_schema
-        from ibbmaster.kernel.cache import KernelSet
         from ibbmaster.kernel.loading import do_pay
+        from ibbmaster.kernel.parts import KernelSet
 
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
         self._expect_files("to_arrow")
@@ -538,8 +538,8 @@ class Log:
             ConfigurationError: an argument is none that is known.
         """
         from ibbmaster.arrow.read_options import ZeroDates
-        from ibbmaster.kernel.cache import KernelSet
         from ibbmaster.kernel.loading import do_pay
+        from ibbmaster.kernel.parts import KernelSet
 
         if not all(table.partition(".")):
             raise ConfigurationError(f"table is {table[:60]!r}, expected database.table")

@@ -14,10 +14,10 @@ from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn, GroupColumn, last_gtids
 from ibbmaster.kernel.loading import load
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.interface import FramedEventGroups, LogEngine, PagedEventGroups
 from ibbmaster.log.schema_history import MAY_HOLD_DDL, QUERIES, LastScanned, TakeStatement

@@ -20,10 +20,10 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter, group_events
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.large_rows import large_rows

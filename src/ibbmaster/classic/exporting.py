@@ -16,9 +16,9 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.fields import GroupColumn, last_gtids
 from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.interface import LogEngine, ReadPlan, are_paged
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     """Copy, and print where the copy ends."""
     import ibbmaster
     from ibbmaster.cli.progress import load_kernels, progress
-    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.parts import KernelSet
 
     with ibbmaster.open(args.directory) as log:
         load_kernels(KernelSet.VERIFY, log.stored_bytes)

@@ -161,8 +161,8 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
     What is damaged is left to the reference, which says what it is.
     """
     from ibbmaster.errors import IbbMasterError
-    from ibbmaster.kernel.cache import KernelSet
     from ibbmaster.kernel.loading import do_pay, load
+    from ibbmaster.kernel.parts import KernelSet
     from ibbmaster.position import LOG_START
 
     part: StagedLog | None = getattr(log, "staged", None)

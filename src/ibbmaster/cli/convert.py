@@ -147,7 +147,7 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
     from ibbmaster.classic.exporting import export_pages, export_traditional
     from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.disk.local import RealDisk, left_unfinished, made_at_once
-    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.parts import KernelSet
 
     expect_log(args.source)
     expect_writable(args.target)

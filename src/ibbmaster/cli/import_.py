@@ -79,7 +79,7 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
     from ibbmaster.classic.series import find_series
     from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.disk.local import RealDisk
-    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.parts import KernelSet
 
     if directory.exists() and not directory.is_dir():
         raise StoreError(f"{directory} is not a directory")

@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from ibbmaster.info.log_info import log_info
     from ibbmaster.info.page import page
     from ibbmaster.info.text import text_lines
-    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.parts import KernelSet
     from ibbmaster.printing.output import opened_output
 
     path: Path = args.log

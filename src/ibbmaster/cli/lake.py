@@ -238,8 +238,8 @@ def arrow_options(args: argparse.Namespace, **given: str) -> ReadOptions:
     with needed_for("--engine arrow"):
         import pyarrow  # noqa: F401  # wanted by what is imported later
 
-    from ibbmaster.kernel.cache import KernelSet
     from ibbmaster.kernel.loading import do_pay
+    from ibbmaster.kernel.parts import KernelSet
     from ibbmaster.spark.options import parse_options, schema_options
 
     with ibbmaster.open(args.directory) as log:

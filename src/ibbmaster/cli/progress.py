@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.parts import KernelSet
 
 
 class ProgressBar:

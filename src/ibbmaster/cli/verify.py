@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     """Verify, and list what was found."""
     import ibbmaster
     from ibbmaster.cli.progress import interruptible, load_kernels, progress
-    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.parts import KernelSet
 
     faults: list[str] = []
     notes: list[str] = []

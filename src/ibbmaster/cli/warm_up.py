@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
-    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.parts import KernelSet
 
 EXAMPLES = """examples:
   ibbmaster warm-up                                             for this user, on this machine
@@ -24,7 +24,7 @@ that nobody but root and the user who loads it can write to.
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `warm-up` to the command line."""
-    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.parts import KernelSet
 
     parser = subparsers.add_parser(
         "warm-up",
@@ -48,7 +48,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def kernel_set(text: str) -> KernelSet:
     """Kernels by the name of their set."""
-    from ibbmaster.kernel.cache import KernelSet
+    from ibbmaster.kernel.parts import KernelSet
 
     try:
         return KernelSet(text)
@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
     """Compile what is missing, and say where it is."""
     from ibbmaster.cli.progress import progress
     from ibbmaster.kernel import loading
-    from ibbmaster.kernel.cache import KernelSet
     from ibbmaster.kernel.compiling import CompilationError
+    from ibbmaster.kernel.parts import KernelSet
 
     begun = time.monotonic()
     costs: dict[str, float] = {}

@@ -10,8 +10,8 @@ from ibbmaster.arrow.collecting import event_batches, kernel_source
 from ibbmaster.errors import StoreError
 from ibbmaster.info.counting import GroupCounter, take_start
 from ibbmaster.info.statistics import ChangeSum, DomainSum, GroupSum, LogStatistics, TableSum
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import do_pay, load
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LOG_START

@@ -27,8 +27,7 @@ from pathlib import Path
 from typing import TextIO
 
 from ibbmaster import user_cache
-from ibbmaster.kernel.parts import KernelPart, parts_of
-from ibbmaster.kernel.parts import KernelSet as KernelSet
+from ibbmaster.kernel.parts import KernelPart, KernelSet, parts_of
 
 ENVIRONMENT = "IBBMASTER_KERNEL_CACHE"  # the cache directory
 SOURCES = (  # all that kernels import; their values are compiled in

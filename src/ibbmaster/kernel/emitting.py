@@ -91,7 +91,7 @@ class KernelEmitter:
         library.add_linking_library(compiled.library)
 
     def _entry(self, kernel: str, described: Any) -> Any:
-        """The code that calls a kernel with what stands in words."""
+        """The code that calls a kernel with arguments that it reads from words."""
         context = self._context
         module = context.create_module(f"entry of {kernel}")
         kind = context.call_conv.get_function_type(described.restype, described.argtypes)

@@ -47,8 +47,8 @@ def verify_archive(session: SparkSession, path: str) -> Verification:
 
 def check_part(task: tuple[str, Part]) -> tuple[list[Fault], Totals]:
     """In a worker: check some files."""
-    from ibbmaster.kernel.cache import KernelSet
     from ibbmaster.kernel.loading import load
+    from ibbmaster.kernel.parts import KernelSet
 
     load(KernelSet.VERIFY)
     path, part = task

@@ -15,8 +15,8 @@ from dataclasses import replace
 import trio
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import load_in_background
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import FileEngine, LogEngine
 from ibbmaster.server.connection import PrimaryParts, refuse_connection, serve_connection

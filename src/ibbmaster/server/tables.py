@@ -11,8 +11,8 @@ from ibbmaster.dialogue.log_tables import AnyQuery, LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import ConfigurationError, IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import is_long, kernels_at_hand, load_in_background
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet

@@ -19,8 +19,8 @@ from ibbmaster.fold.literals import stored_value
 from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns, sort_key
 from ibbmaster.fold.value_texts import TextSettings
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import kernels
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows

@@ -18,9 +18,9 @@ from ibbmaster.fold.folding import ROW_BYTES_MAX, MissingTablesError, NotPlainEr
 from ibbmaster.fold.kept_rows import KeptRows, WrongChangeError
 from ibbmaster.fold.row_file import RowFile
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import kernels_at_hand
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import SchemaTimeline

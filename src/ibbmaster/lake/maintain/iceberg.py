@@ -310,9 +310,7 @@ class IcebergTarget:
                 raise
             if isinstance(error, OSError) and error.errno is not None and error.filename is not None:
                 raise  # it names the place
-            raise StoreError(
-                f"{self._full_name}: {next(iter(str(error).splitlines()), type(error).__name__)}"
-            ) from error
+            raise StoreError(f"{self._full_name}: {_first_line(error)}") from error
 
 
 def _named_catalog(name: str) -> Catalog:

@@ -16,8 +16,8 @@ from ibbmaster.arrow.shape import ShapeField, TableFields, arrow_schema, field_n
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.kernel.cache import KernelSet
 from ibbmaster.kernel.loading import do_pay
+from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.lake.arrow_changes import effective
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.pasts import START, Past, Place, past_of
