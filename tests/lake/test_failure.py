@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ibbmaster.errors import ChecksumError, Location, SparkJobError, UndecodableError
-from ibbmaster.lake.failure import HEAP, JAVA_GONE, NO_JAVA, SCRATCH, WORKER_GONE, Layer, cause_in, plain_errors
+from ibbmaster.lake.failure import HEAP, JAVA_GONE, NO_JAVA, NO_PYTHON, SCRATCH, WORKER_GONE, Layer, cause_in, plain_errors
 
 ABORTED = (  # how Spark's scheduler begins
     "Job aborted due to stage failure: Task 1 in stage 44.0 failed 1 times, most recent failure: "
@@ -138,6 +138,10 @@ RECORDED = {  # layers as Spark 4.3 gave them, and what is told
     "too little memory in a task": (
         [("org.apache.spark.SparkException", ABORTED + "java.lang.OutOfMemoryError: Java heap space\n\tat java")],
         HEAP,
+    ),
+    "no Python where the workers are": (
+        [("java.io.IOException", 'Cannot run program "/none/python": error=2, No such file or directory')],
+        NO_PYTHON.format(python="/none/python"),
     ),
     "no Java": ([("", "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")], NO_JAVA),
 }

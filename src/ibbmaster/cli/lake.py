@@ -9,7 +9,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ snapshot, count, find and stats read logs of up to 512 MB by themselves (--engin
 `pip install 'ibbmaster[arrow]'`. Whatever Spark reads needs Java 17 and `pip install 'ibbmaster[spark]'`; its first
 seconds start Spark, whose log `--conf spark.log.level=INFO` shows.
 """
+CLUSTERS = ("spark://", "yarn", "k8s://", "local-cluster")
 REWRITTEN = "; all of its rows were written anew"  # after the verdict on a table
 ARROW_BYTES_MAX = 512 << 20  # of a log that is read without Spark unless that is asked for
 
@@ -55,9 +56,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     jobs = parser.add_subparsers(title="jobs", metavar="JOB", required=True)
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--master", metavar="URL", help="Spark cluster (default: local[*], all cores of this machine)")
+    common.add_argument(
+        "--master",
+        metavar="URL",
+        help="Spark cluster, or a server of Spark Connect as sc://HOST:PORT (default: local[*], all cores of this machine)",
+    )
     common.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="setting of Spark; may be given several times"
+    )
+    common.add_argument(
+        "--archives",
+        metavar="WHEEL",
+        type=Path,
+        help="wheel of ibbmaster that the workers of a cluster unpack, if their Python lacks it",
     )
     common.add_argument("--json", action="store_true", help="print one JSON object")
     declared = argparse.ArgumentParser(add_help=False)
@@ -184,12 +195,27 @@ def session_of(args: argparse.Namespace, name: str) -> Iterator[SparkSession]:
     settings = dict(pair_of(text, "--conf") for text in args.conf)
     importlib.import_module("pyspark.sql")
     expect_log(Path(args.directory))  # Spark takes ten seconds to start
-    with plain_errors(), quiet_logging():
-        session = open_session(args.master, name=f"ibbmaster lake {name}", settings=settings)
+    with plain_errors(), quiet_logging(), code_of_workers(args) as shipping:
+        session = open_session(args.master, name=f"ibbmaster lake {name}", settings={**shipping, **settings})
         try:
             yield session
         finally:
             close_session(session)
+
+
+def code_of_workers(args: argparse.Namespace) -> AbstractContextManager[Mapping[str, str]]:
+    """The settings of Spark by which workers get the code of `--archives`.
+
+    Raises:
+        ConfigurationError: there is no cluster that could unpack it.
+    """
+    from ibbmaster.lake.worker_code import settings_for
+
+    if args.archives is None:
+        return nullcontext({})
+    if not (args.master or "").startswith(CLUSTERS):
+        raise ConfigurationError(f"--archives is for a --master of a cluster ({', '.join(CLUSTERS)})")
+    return settings_for(args.archives)
 
 
 def is_for_arrow(args: argparse.Namespace) -> bool:
@@ -200,9 +226,9 @@ def is_for_arrow(args: argparse.Namespace) -> bool:
         StoreError: there is no log.
     """
     expect_log(Path(args.directory))
-    has_settings = args.master is not None or bool(args.conf)
+    has_settings = args.master is not None or args.archives is not None or bool(args.conf)
     if args.engine == "arrow" and has_settings:
-        raise ConfigurationError("--engine arrow: --master and --conf are for Spark")
+        raise ConfigurationError("--engine arrow: --master, --archives and --conf are for Spark")
     if args.engine is not None:
         return bool(args.engine == "arrow")
     if has_settings:

@@ -41,7 +41,12 @@ NO_LOCALHOST = (
 )
 NO_PACKAGE = (
     "a worker of Spark has no {package}: install 'ibbmaster[spark]' in its Python, or name a Python of the workers "
-    "that has it in the variable PYSPARK_PYTHON"
+    "that has it in the variable PYSPARK_PYTHON; to a cluster `ibbmaster lake` takes it along with --archives WHEEL"
+)
+NO_PROGRAM = re.compile(r'Cannot run program "([^"\n]*)"')
+NO_PYTHON = (
+    "Spark finds no {python} where it wants to run Python: name one that driver and workers have in the variable "
+    "PYSPARK_PYTHON"
 )
 HEAP = "Java has not enough memory: --conf spark.driver.memory=4g gives it more"
 SCRATCH = "where Spark keeps its temporary files: --conf spark.local.dir=DIR puts them elsewhere"
@@ -110,6 +115,9 @@ def cause_in(layers: Sequence[Layer], target: Path | None = None) -> str:
         return WORKER_GONE
     if "[JAVA_GATEWAY_EXITED]" in text:
         return NO_JAVA
+    absent = NO_PROGRAM.search(text)
+    if absent is not None:
+        return NO_PYTHON.format(python=absent[1])
     names = text + " ".join(layer.class_name for layer in layers)
     if "java.lang.OutOfMemoryError" in names:
         return HEAP

@@ -1,0 +1,47 @@
+"""What a client of Spark Connect does with the format, as a program, without a Java of its own: prints it as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ibbmaster.lake.session import open_session
+from ibbmaster.lake.snapshots import snapshot
+from ibbmaster.lake.verifying import verify_archive
+
+
+def main(url: str, log: str, place: Path) -> None:
+    session = open_session(url, name="connected")
+    session.sql(f"CREATE TABLE made USING ibb OPTIONS (path '{log}', table 'shop.parent')")
+    changes = session.read.format("ibb").option("table", "shop.parent").load(log)
+    changes.write.format("ibb").mode("append").options(table="shop.parent", primaryKey="id").save(
+        str(place / "written")
+    )
+    query = (
+        session.readStream.format("ibb")
+        .option("table", "shop.parent")
+        .load(log)
+        .writeStream.format("parquet")
+        .options(path=str(place / "rows"), checkpointLocation=str(place / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination(120)
+    found = {
+        "is_connected": not isinstance(session, SparkSession),
+        "changes": changes.count(),
+        "table": session.sql("SELECT count(*) FROM made WHERE id = 3").first()[0],
+        "snapshot": snapshot(session, log, "shop.parent").count(),
+        "groups": verify_archive(session, log).totals.groups,
+        "written": len(list((place / "written").glob("*.ibb"))),
+        "stream": session.read.parquet(str(place / "rows")).count(),
+    }
+    session.stop()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

@@ -1,0 +1,120 @@
+"""A cluster: a master and two workers, processes of their own, one of which dies; their Python may lack the package."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import site
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tests.spark_server import LOOKS_AGAIN_SECONDS, SparkServer
+
+import ibbmaster
+
+pytestmark = pytest.mark.slow
+
+WORKS_WITHIN_SECONDS = 200
+
+
+class Cluster:
+    """A master and its workers by name."""
+
+    def __init__(self, place: Path, closing: ExitStack) -> None:
+        master = self._start(closing, place / "master", "master.Master", "--port", "0")
+        self.url = master.when_it_says(r"Starting Spark master at (\S+)")
+        self.workers = {
+            name: self._start(
+                closing, place / name, "worker.Worker", "--cores", "1", "--memory", "1g", self.url, WORKER_NAME=name
+            )
+            for name in ("first", "second")
+        }
+        for worker in self.workers.values():
+            worker.when_it_says(r"(Successfully registered)")
+
+    @staticmethod
+    def _start(closing: ExitStack, log: Path, name: str, *options: str, **environment: str) -> SparkServer:
+        command = ("spark-class", f"org.apache.spark.deploy.{name}", "--host", "127.0.0.1", "--webui-port", "0")
+        server = SparkServer(log, *command, *options, environment={**environment, "SPARK_WORKER_DIR": f"{log}.work"})
+        closing.callback(server.kill)
+        return server
+
+
+@pytest.fixture(scope="module")
+def cluster(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with ExitStack() as closing:
+        yield Cluster(tmp_path_factory.mktemp("cluster"), closing)
+
+
+@pytest.fixture
+def python_without_us(tmp_path: Path) -> Path:
+    """A Python that has the packages of this one, but for ibbmaster."""
+    place = tmp_path / "python"
+    venv.create(place, with_pip=False)
+    packages = next(place.glob("lib/python*/site-packages"))
+    for package in Path(site.getsitepackages()[0]).iterdir():
+        if "ibb" not in package.name and package.suffix != ".pth":
+            (packages / package.name).symlink_to(package)
+    return place / "bin" / "python"
+
+
+@pytest.fixture
+def wheel(tmp_path: Path, pytestconfig: pytest.Config) -> Path:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "wheel"]
+    subprocess.run(command, cwd=pytestconfig.rootpath, check=True, capture_output=True)
+    return next((tmp_path / "wheel").glob("*.whl"))
+
+
+def test_workers_that_come_and_go_unpack_a_wheel_where_their_python_lacks_the_package(
+    cluster, python_without_us, wheel, fixtures, tmp_path
+):
+    shutil.copytree(fixtures / "ibb/xa-and-ddl", tmp_path / "log")
+    given = ["dynamicAllocation.enabled=true", "dynamicAllocation.shuffleTracking.enabled=true"]
+    given.append("sql.shuffle.partitions=2")
+    settings = [word for one in given for word in ("--conf", f"spark.{one}")]
+    command = [sys.executable, "-m", "ibbmaster", "lake", "find", "log", "shop.parent", "id=3", "--json"]
+    done = subprocess.run(
+        [*command, "--master", cluster.url, *settings, "--archives", wheel],
+        cwd=tmp_path,
+        env={**os.environ, "PYSPARK_PYTHON": str(python_without_us)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WORKS_WITHIN_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    with ibbmaster.open(fixtures / "ibb/xa-and-ddl") as opened:
+        table = opened.to_arrow(table="shop.parent")
+    assert found_gtids(done.stdout) == table.filter(pc.field("id") == 3)["_gtid"].to_pylist()
+
+
+def test_a_worker_that_dies_takes_no_row_along(cluster, fixtures, tmp_path):
+    log = fixtures / "ibb/domains"
+    program = Path(__file__).with_name("on_a_cluster.py")
+    query = subprocess.Popen(
+        [sys.executable, program, cluster.url, log, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        is_seen = [tmp_path / f"{name} works" for name in cluster.workers]
+        while not all(path.exists() for path in is_seen) and query.poll() is None:
+            try:
+                query.wait(LOOKS_AGAIN_SECONDS)
+            except subprocess.TimeoutExpired:
+                continue
+        cluster.workers["first"].kill()
+        printed, errors = query.communicate(timeout=WORKS_WITHIN_SECONDS)
+    finally:
+        query.kill()
+    assert query.returncode == 0, errors[-3000:]
+    found = json.loads(printed.splitlines()[-1])
+    with ibbmaster.open(log) as opened:
+        table = opened.to_arrow()
+    expected = zip(table["_gtid"].to_pylist(), table["_change_no"].to_pylist(), strict=True)
+    assert sorted(map(tuple, found["rows"])) == sorted(expected)
+    assert found["tasks"] > 2

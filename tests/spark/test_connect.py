@@ -1,0 +1,68 @@
+"""Spark Connect: a server elsewhere runs the queries, and the client has neither Java nor a context."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.lake.session import open_session
+from tests.spark_server import SparkServer
+
+WORKS_WITHIN_SECONDS = 200
+
+
+@pytest.fixture
+def server(java: None, tmp_path: Path) -> Iterator[str]:
+    """Its URL."""
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
+        "spark.sql.warehouse.dir": str(tmp_path / "tables"),
+    }
+    words = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    named = ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", "local[2]"]
+    python = {"PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "1g"}
+    one = SparkServer(tmp_path / "connect", "spark-submit", *named, *words, "spark-internal", environment=python)
+    try:
+        yield "sc://" + one.when_it_says(r"Spark Connect server started at: (\S+)")
+    finally:
+        one.kill()
+
+
+@pytest.mark.slow
+def test_a_client_without_java_reads_writes_streams_and_has_every_job(server, fixtures, tmp_path):
+    program = Path(__file__).with_name("over_connect.py")
+    environment = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"}
+    done = subprocess.run(
+        [sys.executable, program, server, fixtures / "ibb/xa-and-ddl", tmp_path],
+        env={**environment, "PATH": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WORKS_WITHIN_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        "is_connected": True,
+        "changes": 57,
+        "table": 4,
+        "snapshot": 18,
+        "groups": 93,
+        "written": 2,
+        "stream": 57,
+    }
+
+
+@pytest.mark.parametrize("url", ["sc://127.0.0.1:1", "sc://", "sc://127.0.0.1:port"])
+def test_a_server_that_is_not_there_is_one_line_at_once(url):
+    with pytest.raises(ConfigurationError, match=rf"^--master {url}: .*; expected sc://HOST:PORT$"):
+        open_session(url, name="none")

@@ -1,0 +1,55 @@
+"""Servers of Spark itself, as processes: a master and workers of a standalone cluster, a server of Spark Connect."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyspark
+
+HOME = Path(pyspark.__file__).parent
+STARTS_WITHIN_SECONDS = 90
+LOOKS_AGAIN_SECONDS = 0.05
+
+
+class SparkServer:
+    """A Java process that runs a class of Spark; what it logs is in a file."""
+
+    def __init__(self, log: Path, *command: str, environment: Mapping[str, str] | None = None) -> None:
+        self._log = log
+        with log.open("wb") as file:
+            self._process = subprocess.Popen(
+                [HOME / "bin" / command[0], *command[1:]],
+                stdout=file,
+                stderr=file,
+                env={
+                    **os.environ,
+                    "SPARK_HOME": str(HOME),
+                    "SPARK_LOCAL_IP": "127.0.0.1",
+                    "SPARK_DAEMON_MEMORY": "256m",
+                    **(environment or {}),
+                },
+                cwd=log.parent,
+                start_new_session=True,
+            )
+
+    def when_it_says(self, pattern: str) -> str:
+        """What the first group of a pattern is in its log."""
+        end = time.monotonic() + STARTS_WITHIN_SECONDS
+        while time.monotonic() < end and self._process.poll() is None:
+            found = re.search(pattern, self._log.read_text())
+            if found is not None:
+                return found[1]
+            time.sleep(LOOKS_AGAIN_SECONDS)
+        raise AssertionError(f"nothing like {pattern} in {self._log.read_text()[-2000:]}")
+
+    def kill(self) -> None:
+        """End it and all that it has started, at once."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
