@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ibbmaster.api.file_states import FileFacts, paged_facts, traditional_facts
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.place import open_disk
 from ibbmaster.errors import DamageError
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
@@ -109,7 +109,7 @@ class PagedLogFiles(LogFiles):
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
         with ExitStack() as stack:
-            first, *others = [stack.enter_context(closing(RealDisk(self._path))) for _ in range(jobs)]
+            first, *others = [stack.enter_context(closing(open_disk(self._path))) for _ in range(jobs)]
             redo = verified.redo = check_redo(first, is_in_use=first.is_locked)
             yield from verify(first, verified.totals, others=others, on_pages=lambda count: on_bytes(count * PAGE_SIZE))
         if redo is not None and redo.problem is not None:
@@ -121,14 +121,14 @@ class PagedLogFiles(LogFiles):
         return paged_facts(self._path, self._engine.files())
 
     def redo(self) -> RedoReport | None:
-        with closing(RealDisk(self._path)) as disk:
+        with closing(open_disk(self._path)) as disk:
             return check_redo(disk, is_in_use=disk.is_locked)
 
     def expect_whole(self) -> None:
         if not any(file.size for file in self._engine.files()):
             return
         state = self._engine.state()
-        with closing(RealDisk(self._path)) as disk:
+        with closing(open_disk(self._path)) as disk:
             missing = set(state) - set(BinlogDirectory(disk).state())
             is_written = disk.is_locked()
         if missing and not is_written:

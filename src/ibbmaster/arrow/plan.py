@@ -6,7 +6,6 @@ import bisect
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.ddl_scan import scan_ddl
@@ -16,6 +15,7 @@ from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, vers
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.arrow.staging import history_cache_of, staged_log, with_spans
 from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.disk.place import place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import TYPE_OFFSET
 from ibbmaster.event.types import EventType
@@ -61,7 +61,7 @@ def open_log(options: ReadOptions) -> LogEngine:
     """The log at the path of options, after their stages."""
     log: LogEngine
     if options.is_classic:
-        log = ClassicBinlog([Path(options.path)])
+        log = ClassicBinlog([place(options.path)])
     else:
         log = open_directory(options.path, is_strict=options.is_strict)
     try:
@@ -168,9 +168,9 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
 
 def _modified_at(path: str, name: str) -> int:
     """When a file of a log was written last, in nanoseconds; 0 if that cannot be determined."""
-    place = Path(path)
+    where = place(path)
     try:
-        return (place / name if place.is_dir() else place).stat().st_mtime_ns
+        return (where / name if where.is_dir() else where).stat().st_mtime_ns
     except OSError:
         return 0
 
