@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from ibbmaster.api.group import Group, RowShapes
-from ibbmaster.api.log_files import LogCheck, LogFiles, OnBytes, PagedLogFiles
+from ibbmaster.api.log_files import LogFiles, OnBytes, PagedLogFiles
+from ibbmaster.api.verification import LogVerification
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
@@ -26,7 +27,6 @@ from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.directory import END_POLL_PERIOD_S
-from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.given_time import parse_time
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
@@ -49,7 +49,6 @@ from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.options import StageOptions, renamed_table, staged
 from ibbmaster.stages.span import LogSpan, span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
-from ibbmaster.store.redo_check import RedoReport
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,45 +96,6 @@ class Start:
             return str(self.plan)
         assert self.place is not None
         return f"position [{self.position}]\nstart at {self.file_name} offset {self.place.offset}, state [{self.state}]"
-
-
-class LogVerification:
-    """What is wrong with a log; iterate over it once."""
-
-    def __init__(self, log: Log, jobs: int, on_bytes: OnBytes) -> None:
-        self._log = log
-        self._jobs = jobs
-        self._on_bytes = on_bytes
-        self._verified = LogCheck()
-        self._found = {True: 0, False: 0}  # faults, and notes
-        self._progress = "not begun"
-
-    @property
-    def totals(self) -> Totals:
-        """What was read so far."""
-        return self._verified.totals
-
-    @property
-    def redo(self) -> RedoReport | None:
-        """What is in the redo log; None where there is none, or before the first fault was read."""
-        return self._verified.redo
-
-    def __repr__(self) -> str:
-        found = f"{self._found[True]} faults, {self._found[False]} notes"
-        return f"<{type(self).__name__} of {self._log.path}, {self._progress}: {self.totals}: {found}>"
-
-    def __iter__(self) -> Iterator[Fault]:
-        """The faults, in the order of the files.
-
-        Raises:
-            StoreError: there is no log, or it cannot be read.
-        """
-        self._progress = "under way"
-        self._log.bring_to_files()
-        for fault in self._log.stored.faults(self._verified, jobs=self._jobs, on_bytes=self._on_bytes):
-            self._found[fault.is_damage] += 1
-            yield fault
-        self._progress = "done"
 
 
 class Log:
@@ -641,7 +601,7 @@ class Log:
         `jobs` threads check `.ibb` files at the same time, each its own; `on_bytes` hears how
         many more bytes were read, from any of them.
         """
-        return LogVerification(self, jobs, on_bytes)
+        return LogVerification(self.path, self.stored, jobs=jobs, on_bytes=on_bytes, bring_to_files=self.bring_to_files)
 
     def back_up(self, to: Path | str, *, on_bytes: OnBytes = lambda count: None) -> BackupReport:
         """Copy the log to a new directory, as it is at one moment, also while it is written.

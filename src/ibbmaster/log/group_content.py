@@ -21,6 +21,7 @@ from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType
+from ibbmaster.log.event_groups import EVENT_SIZE_MAX
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.rows.walk import walk
@@ -28,7 +29,6 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.names import named, unknown_names
 from ibbmaster.schema.versions import TableState
 
-EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what is around it
 DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dropped first
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096  # characters of a statement
