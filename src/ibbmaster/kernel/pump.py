@@ -154,7 +154,7 @@ def _pump(file, socket, pages, framing, sending):
     skipped and verified is remembered: a large group that follows consists of it.
 
     Returns why it stopped: FULL also where the budget is used, or the socket takes no more,
-    or much was read; DONE where out-of-band records begin, and COMMIT is the place of the commit record behind them,
+    or much was read; DONE where out-of-band records begin, and COMMIT is the place of their commit record,
     as the heads of chunks say, of which nothing was verified.
     """
     state, progress = framing.state, sending.progress

@@ -28,7 +28,7 @@ from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES
 from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
 from ibbmaster.streaming.large_group import LargeGroup, PartState, first_packet, is_inside_event, resume
-from ibbmaster.streaming.unchecked_way import UncheckedWay
+from ibbmaster.streaming.passed_run import PassedRun
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 SHORT_PAGES = 4  # 64 KiB: are framed and sent in a third of the time of a whole block
@@ -66,7 +66,7 @@ class PageBlocks:
         self._kernels = kernels
         self._file_no = -1
         self._identity: Hashable = None  # of that file: one of the same name has another
-        self.way: UncheckedWay | None = None  # that a pump has found, and sends
+        self.way: PassedRun | None = None  # that a pump has found, and sends
 
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         if isinstance(at, PartState):
@@ -159,7 +159,7 @@ class PageBlocks:
         """Check what is left of the way to the group that a pump has begun to send: it goes out in another way now.
 
         Raises:
-            FormatError, StoreError: as `UncheckedWay.check`.
+            FormatError, StoreError: as `PassedRun.check`.
         """
         if self.way is not None:
             self.way.check()
@@ -167,7 +167,7 @@ class PageBlocks:
 
     def begin_way(self, begin: FramingState, commit: int) -> None:
         """A pump has found the commit record of a large group, at an offset of the file where its parts begin."""
-        self.way = UncheckedWay(self._disk, self._kernels, self._cache.buffers, begin, commit)
+        self.way = PassedRun(self._disk, self._kernels, self._cache.buffers, begin, commit)
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[PagePump]:
@@ -405,7 +405,7 @@ class PagePump:
             return self._result(progress, rest, before=at, after=FramingState(group.end))
         return self._result(progress, rest, before=at, after=after, is_inside_event=is_inside_event(after))
 
-    def _way_of(self, at: PartState) -> UncheckedWay | None:
+    def _way_of(self, at: PartState) -> PassedRun | None:
         """The way on which a group's parts lie, which are to be sent in that order; None where it was checked."""
         way, group = self._maker.way, at.group
         if way is None:

@@ -20,7 +20,7 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import page_blocks
-from ibbmaster.streaming.unchecked_way import UncheckedWay
+from ibbmaster.streaming.passed_run import PassedRun
 from ibbmaster.wire.packet import PacketReader
 from tests.machinery.events import make_event, make_gtid_event
 
@@ -82,12 +82,12 @@ def ways(monkeypatch):
     """Those that pumps have found."""
     found = []
 
-    class Noted(UncheckedWay):
+    class Noted(PassedRun):
         def __init__(self, *args):
             super().__init__(*args)
             found.append(self)
 
-    monkeypatch.setattr(page_blocks, "UncheckedWay", Noted)
+    monkeypatch.setattr(page_blocks, "PassedRun", Noted)
     return found
 
 
@@ -204,7 +204,7 @@ def test_what_a_head_leads_past_is_checked_before_the_group_ends(dump_of, log, t
     def set_commit(self, _):
         self._later = later
 
-    monkeypatch.setattr(UncheckedWay, "commit", property(lambda self: self._later, set_commit), raising=False)
+    monkeypatch.setattr(PassedRun, "commit", property(lambda self: self._later, set_commit), raising=False)
     pumped = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True)
     assert pumped.error is not None
     careful = sent_by(dump_of(BinlogDirectory(log), is_fast=False)).ended

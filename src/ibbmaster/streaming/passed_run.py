@@ -15,8 +15,8 @@ from ibbmaster.streaming.buffers import Buffers, Workspace, pages_to_border
 from ibbmaster.streaming.framing_state import FramingState, Mark
 
 
-class UncheckedWay:
-    """From where the out-of-band records begin to the commit record behind them, for one dump.
+class PassedRun:
+    """From where the out-of-band records begin to their commit record, for one dump.
 
     What lies there was passed without a look at its checksums: it is good only once all of it was checked, in order,
     by a pump that sends it or by `check`. No group may begin on it.
