@@ -49,7 +49,7 @@ def live_range(start: str, end: str, *, passed: int = 0) -> LiveRange:
 
 def with_landmarks(log_range: LiveRange, versions: TableVersions) -> LiveRange:
     """A range whose reader sees that every version of a table begins where it began for who has planned it."""
-    return replace(log_range, landmarks=tuple(versions.landmarks()))
+    return replace(log_range, landmarks=tuple(sorted({*log_range.landmarks, *versions.landmarks()})))
 
 
 def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:

@@ -238,6 +238,11 @@ class ClassicBinlog(FileEngine):
             if reader is not None:
                 reader.close()
 
+    def paths(self) -> list[Path]:
+        """Where the files are."""
+        self._series.look()
+        return [file.path for file in self._series.from_file(0)]
+
     def file_states(self) -> list[StoredFileState]:
         """The files as their heads and ends have them.
 

@@ -12,10 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.api.serving_options import serving_option
 from ibbmaster.errors import ConfigurationError, FormatError, StoreError
 from ibbmaster.option import NamedOption, flag_of
-from ibbmaster.stages.options import stage_options
 
 if TYPE_CHECKING:
     import ibbmaster
@@ -35,6 +33,8 @@ def add_log(parser: argparse.ArgumentParser, *, is_needed: bool = True) -> None:
 
 def add_name_case(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add how the server of a log compares names of tables."""
+    from ibbmaster.api.serving_options import serving_option
+
     add_option(parser, serving_option("lower_case_table_names"))
 
 
@@ -58,6 +58,8 @@ def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, named:
 
 def add_stages(parser: argparse.ArgumentParser) -> None:
     """Add the flags that choose a part of a log, and what its transactions go through."""
+    from ibbmaster.stages.options import stage_options
+
     groups: dict[str | None, argparse._ArgumentGroup] = {}
     for named in stage_options():
         heading = named.option.group
@@ -68,6 +70,8 @@ def add_stages(parser: argparse.ArgumentParser) -> None:
 
 def chosen_stages(args: argparse.Namespace) -> StageOptions:
     """What the flags of `add_stages` say, as `Log.through` takes it."""
+    from ibbmaster.stages.options import stage_options
+
     said: Any = {name: getattr(args, name) for name, *_ in stage_options()}
     return said  # type: ignore[no-any-return]
 
