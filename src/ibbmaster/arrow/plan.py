@@ -58,7 +58,9 @@ def open_log(options: ReadOptions) -> LogEngine:
     """The log at the path of options, after their stages."""
     log: LogEngine
     if options.is_classic:
-        log = ClassicBinlog([Path(options.path)])
+        log = classic = ClassicBinlog([Path(options.path)])
+        if options.is_strict:
+            classic.check_numbers()
     else:
         log = open_directory(options.path, is_strict=options.is_strict)
     try:
