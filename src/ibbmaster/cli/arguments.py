@@ -12,11 +12,9 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.api.serving_options import serving_option
 from ibbmaster.disk.place import ObjectPath, local_place, place
 from ibbmaster.errors import ConfigurationError, FormatError, StoreError
 from ibbmaster.option import NamedOption, flag_of
-from ibbmaster.stages.options import stage_options
 
 if TYPE_CHECKING:
     import ibbmaster
@@ -45,6 +43,8 @@ def written_directory(text: str) -> Path:
 
 def add_name_case(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add how the server of a log compares names of tables."""
+    from ibbmaster.api.serving_options import serving_option
+
     add_option(parser, serving_option("lower_case_table_names"))
 
 
@@ -68,6 +68,8 @@ def add_option(parser: argparse.ArgumentParser | argparse._ArgumentGroup, named:
 
 def add_stages(parser: argparse.ArgumentParser) -> None:
     """Add the flags that choose a part of a log, and what its transactions go through."""
+    from ibbmaster.stages.options import stage_options
+
     groups: dict[str | None, argparse._ArgumentGroup] = {}
     for named in stage_options():
         heading = named.option.group
@@ -78,6 +80,8 @@ def add_stages(parser: argparse.ArgumentParser) -> None:
 
 def chosen_stages(args: argparse.Namespace) -> StageOptions:
     """What the flags of `add_stages` say, as `Log.through` takes it."""
+    from ibbmaster.stages.options import stage_options
+
     said: Any = {name: getattr(args, name) for name, *_ in stage_options()}
     return said  # type: ignore[no-any-return]
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
-SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
-OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "adl": "az", "azure": "az"}  # what other programs call them
 STORES_MAX = 64  # clients that are kept, each of one directory
 RETRIES_MAX = 4
 RETRY_S = 30.0  # for all attempts of one request together

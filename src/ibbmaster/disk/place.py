@@ -13,15 +13,18 @@ import re
 import stat
 from collections.abc import Generator, Sequence
 from pathlib import Path, PosixPath
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.disk.interface import SharedDisk
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.disk.object_directory import ObjectDirectory
-from ibbmaster.disk.object_store import OTHER_NAMES, SCHEMES, StoredObject
 from ibbmaster.errors import ConfigurationError, MissingFileError
 
+if TYPE_CHECKING:
+    from ibbmaster.disk.interface import SharedDisk
+    from ibbmaster.disk.object_directory import ObjectDirectory
+    from ibbmaster.disk.object_store import StoredObject
+
+SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
+OTHER_NAMES = {"s3a": "s3", "s3n": "s3", "adl": "az", "azure": "az"}  # what other programs call them
 DIRECTORIES_MAX = 64  # of object stores, whose listings are kept
 DISK_BLOCK = 512  # bytes of `st_blocks`
 
@@ -60,7 +63,11 @@ def is_object_place(path: str | os.PathLike[str]) -> bool:
 def open_disk(path: str | os.PathLike[str]) -> SharedDisk:
     """The directory at a place, to read from it."""
     found = place(path)
-    return directory_at(str(found)) if isinstance(found, ObjectPath) else RealDisk(found)
+    if isinstance(found, ObjectPath):
+        return directory_at(str(found))
+    from ibbmaster.disk.local import RealDisk
+
+    return RealDisk(found)
 
 
 def local_place(path: str | os.PathLike[str], what: str) -> Path:
@@ -81,6 +88,8 @@ def local_place(path: str | os.PathLike[str], what: str) -> Path:
 @functools.lru_cache(maxsize=DIRECTORIES_MAX)
 def directory_at(url: str) -> ObjectDirectory:
     """The directory at a URL, with what is known of it."""
+    from ibbmaster.disk.object_directory import ObjectDirectory
+
     return ObjectDirectory(url)
 
 
