@@ -12,7 +12,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.kernel.loading import load
 from ibbmaster.lake.maintain import gathering
-from ibbmaster.lake.maintain.gathering import GatheredChanges, Wanted
+from ibbmaster.lake.maintain.gathering import SharedScan, TableRequest
 from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.spark.options import parse_options
 from tests.kept_tables import KeptTables
@@ -45,10 +45,10 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     return found
 
 
-def gathered(log: Path) -> tuple[GatheredChanges, list[Wanted]]:
+def gathered(log: Path) -> tuple[SharedScan, list[TableRequest]]:
     options = parse_options({"path": str(log)})
-    wanted = [Wanted(name, fields, None) for name, fields in find_tables(options).items()]
-    return GatheredChanges(options, wanted), wanted
+    wanted = [TableRequest(name, fields, None) for name, fields in find_tables(options).items()]
+    return SharedScan(options, wanted), wanted
 
 
 def test_all_come_from_one_scan(log, scans) -> None:
@@ -74,7 +74,7 @@ def test_a_table_that_is_larger_than_that_is_read_all_the_same(log, scans, monke
 def test_tables_that_are_not_read_after_the_same_position_share_no_scan(log, scans) -> None:
     _, wanted = gathered(log)
     later = [one._replace(starting_gtid="0-1-16") for one in wanted[:2]]
-    changes = GatheredChanges(parse_options({"path": str(log)}), [*wanted[2:4], *later])
+    changes = SharedScan(parse_options({"path": str(log)}), [*wanted[2:4], *later])
     assert [len(changes.take(one)) for one in (*later, *wanted[2:4], wanted[5])] == [10, 10, 20, 20, 20]
     assert scans == [NAMES[:2], NAMES[2:4], NAMES[5:]]
 

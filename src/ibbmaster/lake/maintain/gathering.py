@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BYTES_MAX = 256 << 20  # of tables that wait until they are asked for, and of the one that is
 
 
-class Wanted(NamedTuple):
+class TableRequest(NamedTuple):
     """The changes of a table, as `database.table`, that come after a GTID position, or all, into some columns."""
 
     table: str
@@ -25,15 +25,15 @@ class Wanted(NamedTuple):
     starting_gtid: str | None
 
 
-class GatheredChanges:
+class SharedScan:
     """Reads together what is wanted of a log, where it begins at the same position."""
 
-    def __init__(self, options: ReadOptions, wanted: Sequence[Wanted]) -> None:
+    def __init__(self, options: ReadOptions, wanted: Sequence[TableRequest]) -> None:
         self._options = options
         self._wanted = list(wanted)  # in the order in which it will be asked for
-        self._read: dict[Wanted, pa.Table] = {}
+        self._read: dict[TableRequest, pa.Table] = {}
 
-    def take(self, one: Wanted) -> pa.Table:
+    def take(self, one: TableRequest) -> pa.Table:
         """What is wanted, which is not kept; what was not known before is read by itself.
 
         Raises:
@@ -50,7 +50,7 @@ class GatheredChanges:
             self._wanted = [other for other in self._wanted if other not in self._read]
         return self._read.pop(one) if one in self._read else self._scanned([one])[one]
 
-    def _scanned(self, wanted: list[Wanted]) -> dict[Wanted, pa.Table]:
+    def _scanned(self, wanted: list[TableRequest]) -> dict[TableRequest, pa.Table]:
         """The first of these, and of the others as many as there is memory for, in one scan."""
         import pyarrow as pa
 

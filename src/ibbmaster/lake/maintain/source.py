@@ -19,7 +19,7 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.lake.arrow_changes import effective
-from ibbmaster.lake.maintain.gathering import GatheredChanges, Wanted
+from ibbmaster.lake.maintain.gathering import SharedScan, TableRequest
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, completions, statements_of
@@ -82,7 +82,7 @@ class LogSource:
         self._is_continued = False
         self.history = self._history(known)
         self._pasts: dict[TableName, Past] = {}
-        self._gathered = GatheredChanges(self.options, [])
+        self._gathered = SharedScan(self.options, [])
 
     def _history(self, known: bytes | None) -> SchemaHistory:
         """That of all of the log; of a log that was purged it goes on from what is known."""
@@ -252,15 +252,15 @@ class LogSource:
 
     def gather(self, reads: Iterable[Read]) -> None:
         """Say what will be asked for, in that order: tables then share scans of the log."""
-        self._gathered = GatheredChanges(self.options, [self._wanted(read) for read in reads])
+        self._gathered = SharedScan(self.options, [self._wanted(read) for read in reads])
 
     def changes(self, read: Read) -> pa.Table:
         """The changes of a table that have taken effect in groups after a place, in that order."""
         return self._after(self._gathered.take(self._wanted(read)), read.start)
 
-    def _wanted(self, read: Read) -> Wanted:
+    def _wanted(self, read: Read) -> TableRequest:
         is_all = not read.gtids or any(self._straddles(place, read.start) for place in self.prepared)
-        return Wanted(".".join(read.name), read.fields, None if is_all else read.gtids)
+        return TableRequest(".".join(read.name), read.fields, None if is_all else read.gtids)
 
     def _straddles(self, place: Place, start: Place) -> bool:
         return place <= start < self._effective(place)
