@@ -394,31 +394,81 @@ class Log:
             import pyarrow as pa
 
         from ibbmaster.arrow.plan import find_fields, plan_tasks
-        from ibbmaster.arrow.read_options import with_keys
         from ibbmaster.arrow.reading import read_task
         from ibbmaster.arrow.shape import arrow_schema
+
+        options = self._changes_options(
+            "to_arrow", () if table is None else (table,), after, until, columns, schema_mode, complete_keys
+        )
+        options = replace(options, table=next(iter(options.tables), None))
+        fields = find_fields(options)
+        batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
+        return pa.Table.from_batches(batches, schema=arrow_schema(fields))
+
+    def to_arrow_tables(
+        self,
+        tables: str | Sequence[str] = "*.*",
+        *,
+        after: Position | None = None,
+        until: Position | None = None,
+        schema_mode: str = "latest",
+        complete_keys: bool = False,
+    ) -> dict[str, pa.Table]:
+        """The changes of several tables, each as `to_arrow` gives them, by name: the log's rows are read once for all.
+
+        `tables` is a pattern, or several, as "shop.*". Every table that is there at the end, or was written to, is
+        among them, by its name there. Other arguments, and errors, are those of `to_arrow`.
+
+        Raises:
+            ConfigurationError: a pattern matches no table; the error names those that there are.
+        """
+        with needed_for("to_arrow_tables"):
+            import numpy  # noqa: F401  # wanted by what is imported later
+            import pyarrow as pa
+
+        from ibbmaster.arrow.many_tables import find_tables, plan_tables, read_tables
+        from ibbmaster.arrow.shape import arrow_schema
+
+        patterns = (tables,) if isinstance(tables, str) else tuple(tables)
+        options = self._changes_options("to_arrow_tables", patterns, after, until, (), schema_mode, complete_keys)
+        found = find_tables(options)
+        batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in found}
+        for task in plan_tables(options, found):
+            for name, batch in read_tables(task):
+                batches[name].append(batch)
+        return {name: pa.Table.from_batches(batches[name], arrow_schema(fields)) for name, fields in found.items()}
+
+    def _changes_options(
+        self,
+        reader: str,
+        tables: tuple[str, ...],
+        after: Position | None,
+        until: Position | None,
+        columns: Sequence[str],
+        schema_mode: str,
+        complete_keys: bool,
+    ) -> ReadOptions:
+        """The options for the changes of tables; errors as `to_arrow`."""
+        from ibbmaster.arrow.read_options import with_keys
         from ibbmaster.kernel.loading import do_pay
         from ibbmaster.kernel.parts import KernelSet
 
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
-        self._expect_files("to_arrow")
-        options = self.read_options(
-            stages=self.stages,
-            spans=self.spans,
-            table=table,
-            tables=() if table is None else (table,),
-            starting_gtid=None if after is None else str(as_position(after)),
-            ending_gtid=None if until is None else str(as_position(until)),
-            columns=tuple(columns),
-            schema_mode=mode,
-            schema_at=schema_at,
-            completes_keys=complete_keys,
-            uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
+        self._expect_files(reader)
+        return with_keys(
+            self.read_options(
+                stages=self.stages,
+                spans=self.spans,
+                tables=tables,
+                starting_gtid=None if after is None else str(as_position(after)),
+                ending_gtid=None if until is None else str(as_position(until)),
+                columns=tuple(columns),
+                schema_mode=mode,
+                schema_at=schema_at,
+                completes_keys=complete_keys,
+                uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
+            )
         )
-        options = with_keys(options)
-        fields = find_fields(options)
-        batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
-        return pa.Table.from_batches(batches, schema=arrow_schema(fields))
 
     def snapshot(
         self,

@@ -50,6 +50,9 @@ class Kernels(Protocol):
     def pump_nodes(
         self, file: int, socket: int, nodes: NumberRows, pages: Bytes, framing: Framing, sending: Sending
     ) -> int: ...
+    def pump_way(
+        self, file: int, socket: int, nodes: NumberRows, pages: Bytes, framing: Framing, sending: Sending
+    ) -> int: ...
     def frame_bytes(self, source: Bytes, start: int, end: int, framing: Framing) -> tuple[int, int]: ...
     def change_packets(
         self, source: Bytes, size: int, state: Numbers, numbers: NumberRows, roles: Roles, out: Bytes

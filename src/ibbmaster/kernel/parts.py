@@ -53,6 +53,7 @@ KERNELS: dict[KernelPart, dict[str, str]] = {  # the module of each
         "renumber": "ibbmaster.kernel.framing",
         "pump": "ibbmaster.kernel.pump",
         "pump_nodes": "ibbmaster.kernel.pump",
+        "pump_way": "ibbmaster.kernel.pump",
         "find_nodes": "ibbmaster.kernel.node_search",
     },
     KernelPart.FILES: {

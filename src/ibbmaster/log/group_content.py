@@ -66,7 +66,7 @@ def table_name(event: bytes) -> str:
     return f"{head.database.decode('utf-8', 'replace')}.{head.table.decode('utf-8', 'replace')}"
 
 
-def _own_name(event: bytes) -> tuple[str, str]:
+def own_name(event: bytes) -> tuple[str, str]:
     """Database and table of a TABLE_MAP event, each name its own."""
     head = decode_table_map(event)
     return head.database.decode("utf-8", "surrogateescape"), head.table.decode("utf-8", "surrogateescape")
@@ -248,12 +248,12 @@ class RowReader:
     def _takes(self, event: bytes, place: SchemaPlace) -> bool:
         if self._means is None:
             return self._tables.takes(table_name(event))
-        return self._means(*_own_name(event), place)
+        return self._means(*own_name(event), place)
 
     def _version_at(self, event: bytes, place: SchemaPlace) -> TableState | None:
         if self._find_version is None or place.position == NOWHERE or self._is_told_enough(event):
             return None
-        return self._find_version(*_own_name(event), place)
+        return self._find_version(*own_name(event), place)
 
     def _is_told_enough(self, event: bytes) -> bool:
         """Whether a TABLE_MAP has names, and its version need not be found."""
