@@ -191,7 +191,7 @@ class ClassicLogFiles(LogFiles):
         return self._engine.paths()
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
-        return self._engine.verify(verified.totals, on_bytes)
+        return self._engine.verify(verified.totals, on_bytes, jobs=jobs)
 
     format_name = "traditional"
 
