@@ -16,6 +16,7 @@ from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.arrow.staging import history_cache_of, staged_log, with_spans
 from ibbmaster.arrow.table_maps import SeenMap, last_decoder, seen_maps, seen_maps_by_reference
 from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.calls import Kernels
@@ -36,6 +37,7 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.stages.engine import StagedLog
+from ibbmaster.store.written import WrittenDirectory, has_redo_log
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
@@ -61,6 +63,8 @@ def open_log(options: ReadOptions) -> LogEngine:
         log = classic = ClassicBinlog([Path(options.path)])
         if options.is_strict:
             classic.check_numbers()
+    elif options.is_strict and has_redo_log(disk := RealDisk(options.path)):
+        log = WrittenDirectory(disk)
     else:
         log = open_directory(options.path, is_strict=options.is_strict)
     try:
