@@ -18,7 +18,7 @@ from _pytest.tmpdir import tmppath_result_key
 from ibbmaster.classic.convert import import_classic
 from ibbmaster.disk.local import RealDisk
 
-pytest_plugins = ["tests.built_logs"]  # logs in memory, for the folders that read them
+pytest_plugins = ["tests.built_logs", "tests.object_stores"]  # logs in memory, for the folders that read them
 
 DATA_MAX = 12 << 30  # bytes of private memory, mapped or not, in each process of tests
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ibbmaster.disk.cache_file import CacheFile
+from ibbmaster.disk.place import ObjectPath
 from ibbmaster.user_cache import cache_directory
 
 CACHE_FILE = "schema-history.cache"  # beside the files of the log
@@ -31,7 +32,8 @@ class HistoryCache:
         beside = CacheFile(log_path / CACHE_FILE, size_max=SIZE_MAX)
         own = None if is_written else _own_file(log_path)
         self._kept_in = beside if is_written else own
-        self._files = [file for file in (own, beside) if file is not None]
+        beside_files = [] if isinstance(log_path, ObjectPath) else [beside]
+        self._files = [*([own] if own is not None else []), *beside_files]
 
     def read(self) -> Iterator[bytes]:
         """What is there, the best first; it need not be of this log."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from ibbmaster.disk.interface import ReadDisk
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.interface import ReadDisk, SharedDisk
 from ibbmaster.event.group import EventGroup
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.interface import OnFault
@@ -23,7 +22,7 @@ PERIOD_S = 0.02  # between two looks
 class WrittenDirectory(FollowedDirectory):
     """As `FollowedDirectory`, with ranges of pages as `BinlogDirectory` has them."""
 
-    def __init__(self, disk: RealDisk) -> None:
+    def __init__(self, disk: SharedDisk) -> None:
         super().__init__(disk, make=StrictDirectory)
 
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
