@@ -2,6 +2,6 @@
 
 import sys
 
-from ibbmaster.cli.main import main
+from ibbmaster.cli.main import program
 
-sys.exit(main())
+sys.exit(program())

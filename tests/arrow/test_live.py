@@ -17,6 +17,7 @@ from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.offset import encode_offset
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.tracking import Limits
+from tests.machinery.events import make_gtid_event
 
 LOGGED = ("0-1-1", "5-1-7", "0-1-2")
 ADDRESS = {"host": "primary.example", "port": "3307", "user": "reader", "password": "x"}
@@ -31,7 +32,7 @@ def asked(monkeypatch):
     def groups_between(primary, start, end):
         found.append((str(primary), primary.user, str(start), str(end)))
         for gtid in map(Gtid.parse, LOGGED):
-            yield EventGroup(gtid=gtid, gtid_event=b"", body=iter(()), start=NOWHERE, end=NOWHERE)
+            yield EventGroup(gtid=gtid, gtid_event=make_gtid_event(gtid), body=iter(()), start=NOWHERE, end=NOWHERE)
         raise SourceError("the primary ended the stream")
 
     monkeypatch.setattr(live, "groups_between", groups_between)

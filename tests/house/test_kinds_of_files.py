@@ -16,7 +16,6 @@ MAKERS = {
     "server/dump_opening.py",  # a profile that sends files needs some
     "server/listing.py",
     "server/primary.py",  # checksums as the files have them
-    "spark/source.py",  # traditional files are not streamed
     "api/log.py",  # hands the kind to those who open it anew
 }
 

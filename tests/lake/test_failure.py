@@ -12,7 +12,17 @@ from typing import Any
 import pytest
 
 from ibbmaster.errors import ChecksumError, Location, SparkJobError, UndecodableError
-from ibbmaster.lake.failure import HEAP, JAVA_GONE, NO_JAVA, NO_PYTHON, SCRATCH, WORKER_GONE, Layer, cause_in, plain_errors
+from ibbmaster.lake.failure import (
+    HEAP,
+    JAVA_GONE,
+    NO_JAVA,
+    NO_PYTHON,
+    SCRATCH,
+    WORKER_GONE,
+    Layer,
+    cause_in,
+    plain_errors,
+)
 
 ABORTED = (  # how Spark's scheduler begins
     "Job aborted due to stage failure: Task 1 in stage 44.0 failed 1 times, most recent failure: "

@@ -174,7 +174,7 @@ READERS: dict[str, dict[str, str]] = {
     "lenient": {"failOnDataLoss": "false"},
     "bytes": {"onUndecodable": "binary"},
 }
-STREAMED = ("directory", "live")
+STREAMED = ("directory", "traditional", "live")
 
 
 def own(found: list[dict[str, object]]) -> list[dict[str, object]]:

@@ -17,7 +17,8 @@ OFFSET = {"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}
 
 def test_an_offset_is_the_position_and_a_hint_where_it_is():
     assert encode_offset(POSITION, LogPosition(12, 14303233)) == OFFSET
-    assert decode_offset(OFFSET) == POSITION
+    assert encode_offset(POSITION, LogPosition(0, 4), file_name="binlog.000007")["file"] == "binlog.000007"
+    assert decode_offset(OFFSET | {"lag": {"groups": 1}}) == decode_offset(OFFSET) == POSITION
     assert decode_offset({"v": 1, "gtid": ""}) == GtidPosition()
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import pickle
+import random
+import shutil
+from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from ibbmaster.arrow.plan import find_fields
-from ibbmaster.errors import SourceError
+import ibbmaster
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.reading import read_task
+from ibbmaster.errors import GapError, PositionError, PositionPurgedError, SourceError
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.stream import IbbStreamReader
 from ibbmaster.testkit.primary import FixturePrimary
+from tests.machinery.events import make_event
+from tests.machinery.streamed import StreamReading
 from tests.table_versions import inserts, write_log
 
 
@@ -132,3 +139,226 @@ def test_a_primary_that_has_less_than_the_stream_is_an_error_and_not_followed(po
 
         with pytest.raises(SourceError, match=f"the primary has logged {logged}: it lost its end, lags, or is another"):
             reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+
+
+CLASSIC = Path(__file__).parents[2] / "fixtures/classic/11.8/domains"
+IN_USE = 4 + 17  # where the flags of a FORMAT_DESCRIPTION are, in a file
+
+
+def of_groups(path, **options):
+    return StreamReading(path=str(path), granularity="groups", **options)
+
+
+def captured():
+    return sorted(path for path in CLASSIC.glob("binlog.0*") if path.suffix != ".idx")
+
+
+def test_traditional_files_that_grow_byte_by_byte_give_each_whole_group_once(tmp_path):
+    """As a server does it: a file says that it is in use until the next one is there."""
+    rng = random.Random(random.randrange(2**32))
+    wanted = of_groups(CLASSIC)
+    wanted.catch_up()
+    stream, cut = None, 0
+    for source in captured()[:4]:
+        data = bytearray(source.read_bytes())
+        place = tmp_path / source.name
+        head = 4 + int.from_bytes(data[13:17], "little")
+        head += int.from_bytes(data[head + 9 : head + 13], "little")  # GTID_LIST: a server writes both at once
+        data[IN_USE] |= 1
+        at = sorted({head, *(rng.randrange(head, len(data)) for _ in range(6)), len(data)})
+        for size in at:
+            place.write_bytes(data[:size])
+            stream = stream or of_groups(tmp_path, maxGroupsPerTrigger="7")
+            if rng.random() < 0.3:
+                stream.begin_anew()
+            before = len(stream.gtids)
+            stream.catch_up()
+            assert stream.gtids == wanted.gtids[: len(stream.gtids)]
+            cut += before == len(stream.gtids)
+        place.write_bytes(source.read_bytes())  # closed
+    assert len(stream.gtids) > 40
+    assert cut
+    stream.close()
+    wanted.close()
+
+
+def test_traditional_files_that_are_purged_while_they_are_streamed_lose_nothing_that_was_read(tmp_path):
+    """Numbers of files are those of who looked first: a worker that looks later finds the same file."""
+    files = captured()
+    for source in files[:5]:
+        shutil.copy(source, tmp_path)
+    stream, wanted = of_groups(tmp_path), of_groups(CLASSIC)
+    wanted.catch_up()
+    for source in files[:2]:
+        stream.all_at_once()
+        (tmp_path / source.name).unlink()
+    end_of_second = len(stream.gtids)
+    for source in files[5:]:
+        shutil.copy(source, tmp_path)
+        end, partitions = stream.plan()
+        if source == files[6]:
+            for read in files[2:4]:  # between plan and read
+                (tmp_path / read.name).unlink()
+        stream.rows += stream.read(partitions)
+        stream.offset = end
+    assert end_of_second < len(stream.gtids)
+    assert stream.gtids == wanted.gtids
+    assert stream.offset["file"] == files[-2].name  # the last one has no group yet
+    stream.close()
+    wanted.close()
+
+
+def test_a_purge_of_what_was_not_read_is_an_error_with_a_remedy_and_where_loss_is_allowed_the_stream_goes_on(tmp_path):
+    files = captured()
+    for source in files:
+        shutil.copy(source, tmp_path)
+    stream = of_groups(tmp_path, maxGroupsPerTrigger="10")
+    stream.step()
+    _, partitions = stream.plan()
+    for source in files[:3]:
+        (tmp_path / source.name).unlink()
+    with pytest.raises(PositionPurgedError, match=r"binlog\.000001 was purged"):
+        stream.read(partitions)
+    stream.begin_anew()
+    with pytest.raises(
+        PositionPurgedError, match="gone from here: let it go on with a log that has it, or with failOnD"
+    ):
+        stream.plan()
+    stream.begin_anew(failOnDataLoss="false")
+    stream.catch_up()
+    begun = of_groups(tmp_path)
+    begun.catch_up()
+    assert stream.gtids[10:] == begun.gtids
+    assert begun.gtids
+    stream.close()
+    begun.close()
+
+
+@pytest.mark.parametrize("limit", [{}, {"maxGroupsPerTrigger": "9"}, {"maxFilesPerTrigger": "1"}])
+def test_traditional_files_that_do_not_continue_each_other_are_an_error_and_no_shorter_log(tmp_path, limit):
+    for number, source in enumerate((source for source in captured() if not source.name.endswith("4")), start=1):
+        shutil.copy(source, tmp_path / f"binlog.{number:06}")
+    stream = of_groups(tmp_path, **limit)
+    with pytest.raises(PositionError, match=r"binlog\.000004 begins after .*: groups are missing between them"):
+        stream.catch_up()
+    assert all(row["_file_no"] < 3 for row in stream.rows)
+    stream.begin_anew(failOnDataLoss="false")
+    stream.catch_up()
+    assert stream.gtids == gtids_by(tmp_path)
+    stream.close()
+
+
+def test_a_traditional_file_that_is_missing_in_the_middle_is_an_error_of_stream_and_batch(tmp_path):
+    for source in captured():
+        if not source.name.endswith("4"):
+            shutil.copy(source, tmp_path)
+    stream = of_groups(tmp_path)
+    options = parse_options({"path": str(tmp_path)})
+    for read in (stream.plan, lambda: plan_tasks(options, find_fields(options))):
+        with pytest.raises(
+            GapError, match=r"binlog\.000005 .*files between binlog\.000003 and binlog\.000005 are missing"
+        ):
+            read()
+    stream.begin_anew(failOnDataLoss="false")
+    stream.catch_up()
+    assert stream.gtids == gtids_by(tmp_path)
+    stream.close()
+
+
+def gtids_by(path):
+    return [str(group.gtid) for source in sorted(path.iterdir()) for group in ibbmaster.open(source).groups()]
+
+
+def test_a_stream_of_a_log_that_was_purged_begins_with_the_oldest_file_and_says_so(tmp_path, caplog):
+    for source in captured()[3:]:
+        shutil.copy(source, tmp_path)
+    stream = of_groups(tmp_path)
+    stream.catch_up()
+    assert stream.gtids == gtids_by(tmp_path)
+    assert "the stream begins after GTID 0-" in caplog.text
+    assert "the oldest position that is there" in caplog.text
+    stream.close()
+
+
+def test_other_files_in_the_place_of_those_that_were_streamed_are_an_error(tmp_path):
+    """As after RESET MASTER: the same names, and another log."""
+    for source in captured()[:2]:
+        shutil.copy(source, tmp_path)
+    stream = of_groups(tmp_path)
+    stream.catch_up()
+    for source in captured()[:2]:
+        (tmp_path / source.name).unlink()
+    with FixturePrimary(server_id=3, profile="classic-11.8") as primary:
+        primary.ddl("CREATE DATABASE d")
+        primary.save_classic(tmp_path / "made")
+    for path in (tmp_path / "made").iterdir():
+        shutil.copy(path, tmp_path / path.name.replace("binlog.000000", "binlog.000001"))
+    shutil.rmtree(tmp_path / "made")
+    with pytest.raises(PositionError):
+        stream.plan()
+    stream.close()
+
+
+@pytest.mark.parametrize("kind", ["directory", "traditional"])
+def test_progress_says_the_lag_of_a_batch_in_groups_bytes_and_seconds(kind, grow, tmp_path):
+    path = grow(9) if kind == "directory" else CLASSIC
+    stream = of_groups(path, maxGroupsPerTrigger="50")
+    found = []
+    while stream.step():
+        found.append(stream.lag)
+    assert [one["groups"] for one in found] == sorted((one["groups"] for one in found), reverse=True)
+    assert found[0]["groups"] >= 105
+    assert found[0]["seconds"] > 86_400
+    assert found[0]["bytes"] > found[1]["bytes"] > 1000
+    assert found[-1] == {"groups": 0, "bytes": 0, "seconds": 0}
+    stream.close()
+
+
+def test_a_stream_that_ends_with_what_there_is_takes_no_group_that_comes_later(tmp_path):
+    with FixturePrimary(server_id=3, profile="classic-11.8") as primary:
+        primary.save_classic(tmp_path / "classic", is_live=True)
+        primary.ddl("CREATE DATABASE d")
+        primary.ddl("CREATE TABLE t (id INT)", database="d")
+        stream = of_groups(tmp_path / "classic", maxGroupsPerTrigger="1")
+        stream.reader.prepareForTriggerAvailableNow()
+        primary.ddl("DROP TABLE t", database="d")
+        stream.catch_up()
+        assert (stream.batches, len(stream.gtids)) == (2, 2)
+        stream.begin_anew()
+        stream.catch_up()
+        assert (stream.batches, len(stream.gtids)) == (3, 3)
+        stream.close()
+
+
+@pytest.mark.parametrize("limit", [{}, {"maxGroupsPerTrigger": "40"}])
+def test_groups_that_a_writer_has_not_brought_to_its_files_yet_are_streamed_too(tmp_path, limit):
+    """Also over files that it begins, a purge, and RESET, after which the position is no place in the log."""
+    with ibbmaster.create(tmp_path, redo_bytes="1M", max_file_bytes="256K", state_interval_bytes="32K") as log:
+        write(log, 1)
+        stream = of_groups(tmp_path, **limit)
+        for count in (1, 30, 300, 2):
+            write(log, count)
+            stream.catch_up()
+            assert stream.gtids == [str(group.gtid) for group in log.groups()]
+            assert stream.lag == {"groups": 0, "bytes": 0, "seconds": 0}
+            options = parse_options({"path": str(tmp_path), "granularity": "groups"})
+            tasks = plan_tasks(options, find_fields(options))
+            assert sum(batch.num_rows for task in tasks for batch in read_task(task)) == len(stream.rows)
+        read = len(stream.gtids)
+        log.purge(to=log.files[-2].name)
+        write(log, 3)
+        stream.begin_anew()
+        stream.catch_up()
+        assert len(stream.gtids) == read + 3
+        log.reset()
+        write(log, 5)
+        with pytest.raises(PositionError):
+            stream.catch_up()
+        stream.close()
+
+
+def write(log, count):
+    """Append groups of some kilobytes, numbered anew after a reset."""
+    for _ in range(count):
+        last = log.state.highest_seq_no(0) or 0
+        log.append(f"0-1-{last + 1}", [make_event(23, 1, bytes(3000)), make_event(16, 1, bytes(8))])

@@ -12,10 +12,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
 from ibbmaster.api.group import Group, RowShapes
-from ibbmaster.api.log_files import LogCheck, LogFiles, OnBytes, PagedLogFiles
+from ibbmaster.api.log_files import LogFiles, OnBytes, PagedLogFiles
+from ibbmaster.api.verification import LogVerification
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
+from ibbmaster.disk.place import local_place, open_disk
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.skipping import GroupFilter
@@ -26,7 +28,6 @@ from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.directory import END_POLL_PERIOD_S
-from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.given_time import parse_time
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
@@ -49,7 +50,6 @@ from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.options import StageOptions, renamed_table, staged
 from ibbmaster.stages.span import LogSpan, span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
-from ibbmaster.store.redo_check import RedoReport
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,45 +97,6 @@ class Start:
             return str(self.plan)
         assert self.place is not None
         return f"position [{self.position}]\nstart at {self.file_name} offset {self.place.offset}, state [{self.state}]"
-
-
-class LogVerification:
-    """What is wrong with a log; iterate over it once."""
-
-    def __init__(self, log: Log, jobs: int, on_bytes: OnBytes) -> None:
-        self._log = log
-        self._jobs = jobs
-        self._on_bytes = on_bytes
-        self._verified = LogCheck()
-        self._found = {True: 0, False: 0}  # faults, and notes
-        self._progress = "not begun"
-
-    @property
-    def totals(self) -> Totals:
-        """What was read so far."""
-        return self._verified.totals
-
-    @property
-    def redo(self) -> RedoReport | None:
-        """What is in the redo log; None where there is none, or before the first fault was read."""
-        return self._verified.redo
-
-    def __repr__(self) -> str:
-        found = f"{self._found[True]} faults, {self._found[False]} notes"
-        return f"<{type(self).__name__} of {self._log.path}, {self._progress}: {self.totals}: {found}>"
-
-    def __iter__(self) -> Iterator[Fault]:
-        """The faults, in the order of the files.
-
-        Raises:
-            StoreError: there is no log, or it cannot be read.
-        """
-        self._progress = "under way"
-        self._log.bring_to_files()
-        for fault in self._log.stored.faults(self._verified, jobs=self._jobs, on_bytes=self._on_bytes):
-            self._found[fault.is_damage] += 1
-            yield fault
-        self._progress = "done"
 
 
 class Log:
@@ -434,31 +395,81 @@ class Log:
             import pyarrow as pa
 
         from ibbmaster.arrow.plan import find_fields, plan_tasks
-        from ibbmaster.arrow.read_options import with_keys
         from ibbmaster.arrow.reading import read_task
         from ibbmaster.arrow.shape import arrow_schema
+
+        options = self._changes_options(
+            "to_arrow", () if table is None else (table,), after, until, columns, schema_mode, complete_keys
+        )
+        options = replace(options, table=next(iter(options.tables), None))
+        fields = find_fields(options)
+        batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
+        return pa.Table.from_batches(batches, schema=arrow_schema(fields))
+
+    def to_arrow_tables(
+        self,
+        tables: str | Sequence[str] = "*.*",
+        *,
+        after: Position | None = None,
+        until: Position | None = None,
+        schema_mode: str = "latest",
+        complete_keys: bool = False,
+    ) -> dict[str, pa.Table]:
+        """The changes of several tables, each as `to_arrow` gives them, by name: the log's rows are read once for all.
+
+        `tables` is a pattern, or several, as "shop.*". Every table that is there at the end, or was written to, is
+        among them, by its name there. Other arguments, and errors, are those of `to_arrow`.
+
+        Raises:
+            ConfigurationError: a pattern matches no table; the error names those that there are.
+        """
+        with needed_for("to_arrow_tables"):
+            import numpy  # noqa: F401  # wanted by what is imported later
+            import pyarrow as pa
+
+        from ibbmaster.arrow.many_tables import find_tables, plan_tables, read_tables
+        from ibbmaster.arrow.shape import arrow_schema
+
+        patterns = (tables,) if isinstance(tables, str) else tuple(tables)
+        options = self._changes_options("to_arrow_tables", patterns, after, until, (), schema_mode, complete_keys)
+        found = find_tables(options)
+        batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in found}
+        for task in plan_tables(options, found):
+            for name, batch in read_tables(task):
+                batches[name].append(batch)
+        return {name: pa.Table.from_batches(batches[name], arrow_schema(fields)) for name, fields in found.items()}
+
+    def _changes_options(
+        self,
+        reader: str,
+        tables: tuple[str, ...],
+        after: Position | None,
+        until: Position | None,
+        columns: Sequence[str],
+        schema_mode: str,
+        complete_keys: bool,
+    ) -> ReadOptions:
+        """The options for the changes of tables; errors as `to_arrow`."""
+        from ibbmaster.arrow.read_options import with_keys
         from ibbmaster.kernel.loading import do_pay
         from ibbmaster.kernel.parts import KernelSet
 
         mode, schema_at = parse_schema_mode("schema_mode", schema_mode)
-        self._expect_files("to_arrow")
-        options = self.read_options(
-            stages=self.stages,
-            spans=self.spans,
-            table=table,
-            tables=() if table is None else (table,),
-            starting_gtid=None if after is None else str(as_position(after)),
-            ending_gtid=None if until is None else str(as_position(until)),
-            columns=tuple(columns),
-            schema_mode=mode,
-            schema_at=schema_at,
-            completes_keys=complete_keys,
-            uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
+        self._expect_files(reader)
+        return with_keys(
+            self.read_options(
+                stages=self.stages,
+                spans=self.spans,
+                tables=tables,
+                starting_gtid=None if after is None else str(as_position(after)),
+                ending_gtid=None if until is None else str(as_position(until)),
+                columns=tuple(columns),
+                schema_mode=mode,
+                schema_at=schema_at,
+                completes_keys=complete_keys,
+                uses_kernels=do_pay(KernelSet.READ, self.stored_bytes),
+            )
         )
-        options = with_keys(options)
-        fields = find_fields(options)
-        batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
-        return pa.Table.from_batches(batches, schema=arrow_schema(fields))
 
     def snapshot(
         self,
@@ -591,7 +602,7 @@ class Log:
         `jobs` threads check `.ibb` files at the same time, each its own; `on_bytes` hears how
         many more bytes were read, from any of them.
         """
-        return LogVerification(self, jobs, on_bytes)
+        return LogVerification(self.path, self.stored, jobs=jobs, on_bytes=on_bytes, bring_to_files=self.bring_to_files)
 
     def back_up(self, to: Path | str, *, on_bytes: OnBytes = lambda count: None) -> BackupReport:
         """Copy the log to a new directory, as it is at one moment, also while it is written.
@@ -603,8 +614,8 @@ class Log:
             StoreError: there is something at `to`, or the log cannot be copied.
         """
         with (
-            made_at_once(Path(to)) as staging,
-            closing(RealDisk(self.path)) as source,
+            made_at_once(local_place(to, "a backup")) as staging,
+            closing(open_disk(self.path)) as source,
             closing(RealDisk(staging)) as target,
         ):
             return back_up(source, target, progress=on_bytes)

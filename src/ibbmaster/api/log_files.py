@@ -8,19 +8,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from ibbmaster.api.file_states import FileFacts, paged_facts, traditional_facts
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.place import open_disk
 from ibbmaster.errors import DamageError
+from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Fault, Totals
-from ibbmaster.log.interface import LogEngine, ReadPlan
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LogPosition, NamedPosition
-from ibbmaster.store.redo_check import RedoReport, check_redo
 
 if TYPE_CHECKING:
+    from ibbmaster.api.file_states import FileFacts
     from ibbmaster.classic.engine import ClassicBinlog
+    from ibbmaster.log.interface import LogEngine, ReadPlan
+    from ibbmaster.store.redo_check import RedoReport
 
 OnBytes = Callable[[int], object]
 
@@ -56,6 +56,13 @@ class LogFiles(Protocol):
 
     def named_by(self, engine: LogEngine) -> LogFiles:
         """The same of what is made of this log, which has other files, or more of them."""
+
+    def paths(self) -> list[Path]:
+        """Where each of them is.
+
+        Raises:
+            StoreError: the directory cannot be read.
+        """
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
         """What is wrong with the files, while they are read.
@@ -93,9 +100,21 @@ class PagedLogFiles(LogFiles):
     is_classic = False
     server_version = None
 
-    def __init__(self, path: Path, engine: LogEngine) -> None:
+    def __init__(self, path: Path, engine: LogEngine | None = None) -> None:
+        """Without an engine for those who read the files as such."""
         self._path = path
-        self._engine = engine
+        self._reading = engine
+
+    @property
+    def _engine(self) -> LogEngine:
+        if self._reading is None:
+            from ibbmaster.store.followed import FollowedDirectory
+
+            self._reading = FollowedDirectory(open_disk(self._path))
+        return self._reading
+
+    def paths(self) -> list[Path]:
+        return [self._path / name for name in open_disk(self._path).list() if parse_file_name(name) is not None]
 
     def plan_of_group(self, start: LogPosition) -> ReadPlan:
         plan = self._engine.start_of_file(start.file_no)
@@ -108,8 +127,10 @@ class PagedLogFiles(LogFiles):
         return PagedLogFiles(self._path, engine)
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
+        from ibbmaster.store.redo_check import check_redo
+
         with ExitStack() as stack:
-            first, *others = [stack.enter_context(closing(RealDisk(self._path))) for _ in range(jobs)]
+            first, *others = [stack.enter_context(closing(open_disk(self._path))) for _ in range(jobs)]
             redo = verified.redo = check_redo(first, is_in_use=first.is_locked)
             yield from verify(first, verified.totals, others=others, on_pages=lambda count: on_bytes(count * PAGE_SIZE))
         if redo is not None and redo.problem is not None:
@@ -118,17 +139,23 @@ class PagedLogFiles(LogFiles):
     format_name = "ibb"
 
     def facts(self) -> list[FileFacts]:
+        from ibbmaster.api.file_states import paged_facts
+
         return paged_facts(self._path, self._engine.files())
 
     def redo(self) -> RedoReport | None:
-        with closing(RealDisk(self._path)) as disk:
+        from ibbmaster.store.redo_check import check_redo
+
+        with closing(open_disk(self._path)) as disk:
             return check_redo(disk, is_in_use=disk.is_locked)
 
     def expect_whole(self) -> None:
+        from ibbmaster.log.directory import BinlogDirectory
+
         if not any(file.size for file in self._engine.files()):
             return
         state = self._engine.state()
-        with closing(RealDisk(self._path)) as disk:
+        with closing(open_disk(self._path)) as disk:
             missing = set(state) - set(BinlogDirectory(disk).state())
             is_written = disk.is_locked()
         if missing and not is_written:
@@ -160,12 +187,17 @@ class ClassicLogFiles(LogFiles):
     def named_by(self, engine: LogEngine) -> ClassicLogFiles:
         return ClassicLogFiles(self._engine, engine)
 
+    def paths(self) -> list[Path]:
+        return self._engine.paths()
+
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
-        return self._engine.verify(verified.totals, on_bytes)
+        return self._engine.verify(verified.totals, on_bytes, jobs=jobs)
 
     format_name = "traditional"
 
     def facts(self) -> list[FileFacts]:
+        from ibbmaster.api.file_states import traditional_facts
+
         return [traditional_facts(state) for state in self._engine.file_states()]
 
     def redo(self) -> RedoReport | None:

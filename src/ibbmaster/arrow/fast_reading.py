@@ -79,7 +79,7 @@ def fast_batches(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
         has_yielded = True
         yield found
     if not has_yielded:
-        yield _no_rows(task)
+        yield no_rows(task)
 
 
 def sound_batches(task: ReadTask, kernels: Kernels) -> Generator[pa.RecordBatch, None, LogPosition | None]:
@@ -110,11 +110,12 @@ def sound_batches(task: ReadTask, kernels: Kernels) -> Generator[pa.RecordBatch,
         return begin
     yield from held
     if not held and not has_yielded:
-        yield _no_rows(task)
+        yield no_rows(task)
     return None
 
 
-def _no_rows(task: ReadTask) -> pa.RecordBatch:
+def no_rows(task: ReadTask) -> pa.RecordBatch:
+    """The record batch of a range without any."""
     import pyarrow as pa
 
     schema = arrow_schema(task.fields)
@@ -135,15 +136,21 @@ def _maker(task: ReadTask, kernels: Kernels) -> Maker:
     tables = TableFilter(options.tables)
     match options.granularity:
         case Granularity.ROWS:
-            has_images = options.table is None and any(field.name in IMAGES for field in task.fields)
-            columns = ImageColumns if has_images else RowColumns
-            boundaries = task.versions.boundaries()
-            reader, completes = row_reader(task), options.completes_keys
-            return columns(task.fields, reader, options.zero_dates, kernels, boundaries, completes_keys=completes)
+            return columns_of(task, kernels)
         case Granularity.GROUPS:
             return GroupColumns(task.fields, tables, kernels)
         case _:
             return EventColumns(task, kernels)
+
+
+def columns_of(task: ReadTask, kernels: Kernels) -> RowColumns:
+    """What makes the rows of a task."""
+    options = task.options
+    has_images = options.table is None and any(field.name in IMAGES for field in task.fields)
+    columns = ImageColumns if has_images else RowColumns
+    boundaries = task.versions.boundaries()
+    reader, completes = row_reader(task), options.completes_keys
+    return columns(task.fields, reader, options.zero_dates, kernels, boundaries, completes_keys=completes)
 
 
 class EventColumns:

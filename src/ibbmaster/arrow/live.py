@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.schema_reading import declared_schema
 from ibbmaster.arrow.staging import live_stages
-from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_position
+from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_position, oldest_position
 from ibbmaster.errors import SourceError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition
@@ -49,7 +49,7 @@ def live_range(start: str, end: str, *, passed: int = 0) -> LiveRange:
 
 def with_landmarks(log_range: LiveRange, versions: TableVersions) -> LiveRange:
     """A range whose reader sees that every version of a table begins where it began for who has planned it."""
-    return replace(log_range, landmarks=tuple(versions.landmarks()))
+    return replace(log_range, landmarks=tuple(sorted({*log_range.landmarks, *versions.landmarks()})))
 
 
 def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
@@ -71,7 +71,9 @@ def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
 
 
 def ended(options: ReadOptions) -> ReadOptions:
-    """The same with an end: what is logged now, if they have none. So two calls ask about one range."""
+    """The same with both ends: of the oldest file and of what is logged now. So two calls ask about one range."""
+    if options.starting_gtid is None:
+        options = replace(options, starting_gtid=str(oldest_position(address(options))))
     if options.ending_gtid is not None:
         return options
     return replace(options, ending_gtid=str(logged_position(address(options))))
@@ -79,7 +81,8 @@ def ended(options: ReadOptions) -> ReadOptions:
 
 def whole_range(options: ReadOptions) -> LiveRange:
     """All that options select, up to what is logged now, as one range: a primary sends in order."""
-    return live_range(options.starting_gtid or "", ended(options).ending_gtid or "")
+    options = ended(options)
+    return live_range(options.starting_gtid or "", options.ending_gtid or "")
 
 
 def address(options: ReadOptions) -> PrimaryAddress:

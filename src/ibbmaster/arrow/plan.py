@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Protocol, TypeVar
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.ddl_scan import scan_ddl
-from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
 from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, versions_between, versions_of
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.arrow.staging import history_cache_of, staged_log, with_spans
+from ibbmaster.arrow.table_maps import SeenMap, last_decoder, seen_maps, seen_maps_by_reference
 from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.disk.place import open_disk, place
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.header import TYPE_OFFSET
-from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.kernel.loading import load
 from ibbmaster.kernel.parts import KernelSet
-from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter, group_events
+from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import ReadStart, locate, resume
@@ -37,8 +34,9 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import NameRange, named_ranges, parse_table_name, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
-from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
+from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.stages.engine import StagedLog
+from ibbmaster.store.written import WrittenDirectory, has_redo_log
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
@@ -61,7 +59,11 @@ def open_log(options: ReadOptions) -> LogEngine:
     """The log at the path of options, after their stages."""
     log: LogEngine
     if options.is_classic:
-        log = ClassicBinlog([Path(options.path)])
+        log = classic = ClassicBinlog([place(options.path)])
+        if options.is_strict:
+            classic.check_numbers()
+    elif options.is_strict and _has_redo_log(options.path):
+        log = WrittenDirectory(open_disk(options.path))
     else:
         log = open_directory(options.path, is_strict=options.is_strict)
     try:
@@ -69,6 +71,11 @@ def open_log(options: ReadOptions) -> LogEngine:
     except BaseException:
         log.close()
         raise
+
+
+def _has_redo_log(path: str) -> bool:
+    with closing(open_disk(path)) as disk:
+        return has_redo_log(disk)
 
 
 def open_source(options: ReadOptions) -> GroupSource:
@@ -135,13 +142,13 @@ def selected_versions(
     return versions_between(history, name, (*names, NameRange(name, end, None)) if goes_on else names)
 
 
-def _ended(options: ReadOptions) -> ReadOptions:
+def ended(options: ReadOptions) -> ReadOptions:
     """Options of a primary with an end that stays."""
     if options.host is None:
         return options
-    from ibbmaster.arrow.live import ended
+    from ibbmaster.arrow import live
 
-    return ended(options)
+    return live.ended(options)
 
 
 def history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
@@ -168,9 +175,9 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
 
 def _modified_at(path: str, name: str) -> int:
     """When a file of a log was written last, in nanoseconds; 0 if that cannot be determined."""
-    place = Path(path)
+    where = place(path)
     try:
-        return (place / name if place.is_dir() else place).stat().st_mtime_ns
+        return (where / name if where.is_dir() else where).stat().st_mtime_ns
     except OSError:
         return 0
 
@@ -219,16 +226,29 @@ def find_shape(options: ReadOptions, name: str) -> TableShape:
         ConfigurationError: no group changes rows of that table, or its columns are not known where the shape is taken.
         PositionError: that place is not in the log.
     """
-    options = _ended(replace(options, table=name, tables=(name,)))
+    options = ended(options)
+    return shape_of(options, name, lambda versions, since: maps_backwards(options, versions.boundaries(), since))
+
+
+FindMaps = Callable[[TableVersions, LogPosition | None], Generator[list[SeenMap], None, None]]
+"""Those of a log, part by part from its end on, at most to parts that end before a place."""
+
+
+def shape_of(options: ReadOptions, name: str, find_maps: FindMaps) -> TableShape:
+    """As `find_shape`; `find_maps` gives the tables that the log writes to."""
+    options = of_table(options, name)
     versions = find_versions(options, to_end=options.schema_mode is SchemaMode.AT)
     newest = versions.newest(_schema_place(options))
     if options.schema_mode is SchemaMode.AT and newest is None:
         raise ConfigurationError(f"{name}: its columns at GTID {options.schema_at} are not known")
-    written = _last_written(options, find_versions(options, to_end=True), newest)
+    to_end = find_versions(options, to_end=True)
+    since = newest.since if isinstance(newest, TableVersion) else None
+    with closing(find_maps(to_end, None if since is None else since.position)) as maps:
+        written = _last_written(options, to_end, maps)
     if not isinstance(newest, TableVersion) and options.schema_mode is not SchemaMode.AT:
         if written is None and newest is None:
             if options.host is None and options.ending_gtid is not None:  # it came later, and has no rows here
-                return find_shape(replace(options, ending_gtid=None), name)
+                return shape_of(replace(options, ending_gtid=None), name, find_maps)
             where = options.path or options.host
             raise ConfigurationError(f"no group in {where} changes rows of table {name}, and none creates it")
         if written is not None and (newest is None or written.schema.has_names):
@@ -246,25 +266,39 @@ def find_shape(options: ReadOptions, name: str) -> TableShape:
     return shape
 
 
-def _last_written(options: ReadOptions, versions: TableVersions, newest: TableState | None) -> TableDecoder | None:
-    """What reads the table as the log has it last: looks from the end, range by range.
+def of_table(options: ReadOptions, name: str) -> ReadOptions:
+    """Options for one table."""
+    return replace(options, table=name, tables=(name,))
 
-    Where a statement defines the newest version, nothing in front of that is looked at.
+
+def _last_written(
+    options: ReadOptions, versions: TableVersions, maps: Iterable[Sequence[SeenMap]]
+) -> TableDecoder | None:
+    """What reads the table as the log has it last; where a statement defines it nothing in front of that is needed."""
+    reader = RowReader(declarations=options.declarations, find_version=versions.at, means=versions.means)
+    found = (last_decoder(seen, reader) for seen in maps)
+    return next((one for one in found if one is not None), None)
+
+
+def maps_backwards(
+    options: ReadOptions, boundaries: Sequence[SchemaPlace], since: LogPosition | None = None
+) -> Generator[list[SeenMap], None, None]:
+    """The tables that each range of a log writes to, from the last range to the first one that ends after a place.
+
+    Raises:
+        FormatError, ClassicFormatError: a file is damaged, and shall not be.
+        EventError: a group does not consist of events.
     """
+    kernels = load_kernels(options) if options.is_strict else None
+    on_fault = damage_handler(is_strict=options.is_strict)
     with closing(open_source(options)) as source:
-        reader = RowReader(declarations=options.declarations, find_version=versions.at, means=versions.means)
-        kernels = load_kernels(options) if options.is_strict else None
         for log_range in reversed(_all_ranges(options)):
-            end = LogPosition(log_range.file_no, log_range.end_offset)
-            if isinstance(newest, TableVersion) and newest.since is not None and end <= newest.since.position:
-                return None
+            if since is not None and LogPosition(log_range.file_no, log_range.end_offset) <= since:
+                return
             if kernels is not None:
-                found = _last_decoder(event_batches(source, log_range, kernels), reader, versions.boundaries())
+                yield seen_maps(event_batches(source, log_range, kernels), boundaries, kernels)
             else:
-                found = _last_decoder_by_reference(options, source, log_range, reader)
-            if found is not None:
-                return found
-    return None
+                yield seen_maps_by_reference(source.groups_in(log_range, on_fault=on_fault), boundaries)
 
 
 def _all_ranges(options: ReadOptions) -> list[LogRange]:
@@ -276,40 +310,6 @@ def _all_ranges(options: ReadOptions) -> list[LogRange]:
     with closing(open_log(options)) as log:
         size = min(options.partition_bytes, STAGED_BYTES) if options.stages else options.partition_bytes
         return log.ranges(LOG_START, log.end(), size=size)
-
-
-def _last_decoder(
-    batches: Iterable[EventBatch], reader: RowReader, boundaries: Sequence[SchemaPlace]
-) -> TableDecoder | None:
-    """What reads the table of a reader as the last TABLE_MAP has it; others are looked at once between boundaries."""
-    import numpy as np
-
-    found: TableDecoder | None = None
-    others: set[tuple[int, bytes]] = set()
-    for batch in batches:
-        types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
-        for number in reversed(np.flatnonzero(types == EventType.TABLE_MAP).tolist()):
-            event = batch.event(number)
-            place = batch.schema_place(number)
-            key = bisect.bisect_right(boundaries, place), event
-            if key in others:
-                continue
-            decoder = reader.decoder(event, place)
-            if decoder is not None:
-                found = decoder
-                break
-            others.add(key)
-    return found
-
-
-def _last_decoder_by_reference(
-    options: ReadOptions, source: GroupSource, log_range: LogRange, reader: RowReader
-) -> TableDecoder | None:
-    found = None
-    for group in source.groups_in(log_range, on_fault=damage_handler(is_strict=options.is_strict)):
-        for found in reader.decoders(group_events(group), group.start):  # noqa: B007  # the last one is wanted
-            pass
-    return found
 
 
 def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, GroupSelection]:
@@ -350,22 +350,40 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
         PositionError: a GTID of the options is not in the log.
         StoreError: the log has a hole, or there is none.
     """
+    options, selection, ranges = planned_ranges(options)
+    return tasks_between(options, fields, selection, ranges, find_versions(options))
+
+
+def planned_ranges(options: ReadOptions) -> tuple[ReadOptions, GroupSelection, list[LogRange]]:
+    """Options whose end stays, which groups they select, and the ranges that have these; errors as `plan_tasks`."""
     if options.host is not None:
-        options = _ended(options)
-        return tasks_between(options, fields, selection_of(options), _all_ranges(options), find_versions(options))
+        options = ended(options)
+        return options, selection_of(options), _all_ranges(options)
     with closing(open_log(options)) as log:
         options = with_spans(options, log)
         start, selection = find_selection(options, log)
         end = log.end()
         if selection.ends is not None:
             end = min(end, max((position for _, position in selection.ends), default=LOG_START))
-        ranges = log.ranges(start, end, size=options.partition_bytes)
-        return tasks_between(options, fields, selection, ranges, find_versions(options))
+        return options, selection, log.ranges(start, end, size=options.partition_bytes)
 
 
-def bundled(tasks: Sequence[ReadTask]) -> list[list[ReadTask]]:
+class RangeTask(Protocol):
+    """What is read of one range."""
+
+    @property
+    def log_range(self) -> LogRange: ...
+
+    @property
+    def options(self) -> ReadOptions: ...
+
+
+Task = TypeVar("Task", bound=RangeTask)
+
+
+def bundled(tasks: Sequence[Task]) -> list[list[Task]]:
     """Neighbours put together where they are small, in order."""
-    bundles: list[list[ReadTask]] = []
+    bundles: list[list[Task]] = []
     size = 0
     for task in tasks:
         length = task.log_range.end_offset - task.log_range.start_offset

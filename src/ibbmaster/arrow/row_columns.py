@@ -124,11 +124,18 @@ class RowColumns:
             EventError: an event is damaged, or belongs to no table; it names the group.
             UndecodableError: a value cannot be read.
         """
-        # A group that continues from the batch before keeps the tables it has named.
-        self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
+        self.begin(batch)
         for plain in self._plain.of(batch):
-            for start, end in self._parts(plain):
-                yield from self._of_part(dataclasses.replace(plain, events=plain.events[start:end]))
+            yield from self.of_plain(plain)
+
+    def begin(self, batch: EventBatch) -> None:
+        """Events of this batch come next: a group that continues from the one before keeps the tables it has named."""
+        self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
+
+    def of_plain(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
+        """The changes in plain events of the batch that has begun; errors as `record_batches`."""
+        for start, end in self._parts(batch):
+            yield from self._of_part(dataclasses.replace(batch, events=batch.events[start:end]))
 
     def _parts(self, batch: EventBatch) -> Iterator[tuple[int, int]]:
         """Events between which no table becomes another; what is known of tables is forgotten between them."""

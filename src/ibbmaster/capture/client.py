@@ -8,20 +8,20 @@ from __future__ import annotations
 import contextlib
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, SourceError
-from ibbmaster.event.control import decode_rotate
+from ibbmaster.event.control import decode_gtid_list, decode_rotate
 from ibbmaster.event.format_description import FIXED
 from ibbmaster.event.group import EventGroup, GroupBoundary
 from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, EventHeader, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.extras import needed_for
-from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.position import NOWHERE
 
 if TYPE_CHECKING:
@@ -29,10 +29,16 @@ if TYPE_CHECKING:
 
 COM_BINLOG_DUMP = 0x12
 DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
+NON_BLOCK = 1  # end where the log does: what is sent to a client that has left would keep files from being purged
 SEND_ANNOTATE_ROWS = 2
+FATAL_ERROR_READING_BINLOG = 1236
 HEARTBEAT_NS = 5_000_000_000
 FORMAT_SIZE_MIN = EVENT_HEADER_SIZE + FIXED.size + 1 + CHECKSUM_SIZE
 TIMEOUT_S = 60  # without a byte, heartbeats included
+AFTER_PURGE = (
+    "What comes after that position is gone from here: go on with a server or a directory that has it, or begin anew "
+    "at another position, a stream with another checkpoint"
+)
 BETWEEN_GROUPS = (
     EventType.FORMAT_DESCRIPTION,
     EventType.ROTATE,
@@ -76,22 +82,75 @@ def _logged(connection: pymysql.Connection[Any]) -> GtidPosition:
         return GtidPosition.parse(text or "")
 
 
+def oldest_position(primary: PrimaryAddress) -> GtidPosition:
+    """What a primary had logged before the oldest file that it has; empty if it has purged nothing.
+
+    The head of that file says it, for whose dump the right to replicate is enough. A primary with an engine binlog
+    sends no files: it is asked for its first group.
+
+    Raises:
+        EventError: what the primary sends are no events.
+        SourceError: it cannot be reached, refuses, or has purged its first groups and sends no file.
+    """
+    try:
+        with connected(primary) as connection:
+            _announce(connection)
+            for header, event in _dumped(connection, DUMP_HEAD.pack(4, NON_BLOCK, primary.server_id)):  # without a name
+                if header.event_type == EventType.GTID_LIST:
+                    return GtidState(decode_gtid_list(event).gtids).position()
+                if header.event_type == EventType.GTID:
+                    break
+        raise SourceError(f"{primary}: the primary sends no GTID_LIST event at the head of its oldest file")
+    except SourceError as refusal:
+        if not _is_refused_dump(refusal):
+            raise
+    try:
+        with connected(primary) as connection, contextlib.closing(_from_first(connection, primary)) as events:
+            next(events, None)
+    except SourceError as refusal:
+        if not _is_refused_dump(refusal):
+            raise
+        raise SourceError(
+            f"{refusal}: its oldest changes are gone, and it does not say which; name a GTID position to begin "
+            "at, such as that of a backup"
+        ) from None
+    return GtidPosition()
+
+
+def _is_refused_dump(error: SourceError) -> bool:
+    """Whether the primary has an answer, and it is that it cannot send this."""
+    return isinstance(error.__cause__, Exception) and error.__cause__.args[:1] == (FATAL_ERROR_READING_BINLOG,)
+
+
+def _from_first(connection: pymysql.Connection[Any], primary: PrimaryAddress) -> Generator[tuple[EventHeader, bytes]]:
+    """What a primary sends to a replica that has nothing, up to what there is now."""
+    _announce(connection)
+    with connection.cursor() as cursor:
+        cursor.execute("SET @slave_connect_state='', @slave_gtid_strict_mode=1, @slave_gtid_ignore_duplicates=0")
+    yield from _dumped(connection, DUMP_HEAD.pack(4, NON_BLOCK, primary.server_id))
+
+
 def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPosition) -> Iterator[EventGroup]:
     """The groups after one position, up to another; the body of each is read with it.
 
     Raises:
         EventError: what the primary sends are no events.
-        SourceError: it cannot be reached, refuses, or breaks off.
+        SourceError: it cannot be reached, refuses, has purged what comes next, or breaks off.
     """
     if str(start) == str(end) or not len(end):
         return
     reached = {gtid.domain_id: gtid for gtid in start.values()}
-    with connected(primary) as connection:
-        _check_logged(primary, _logged(connection), end)
-        for group in _groups(_events(connection, start, end, primary.server_id)):
-            assert group.gtid is not None
-            reached[group.gtid.domain_id] = group.gtid
-            yield group
+    try:
+        with connected(primary) as connection:
+            _check_logged(primary, _logged(connection), end)
+            for group in _groups(_events(connection, start, end, primary.server_id)):
+                assert group.gtid is not None
+                reached[group.gtid.domain_id] = group.gtid
+                yield group
+    except SourceError as refusal:
+        if _is_refused_dump(refusal) and "purged" in str(refusal):
+            raise SourceError(f"{refusal} {AFTER_PURGE}") from refusal.__cause__
+        raise
     _check_reached(primary, reached, end)
 
 
@@ -143,12 +202,23 @@ def _events(
     connection: pymysql.Connection[Any], start: GtidPosition, end: GtidPosition, server_id: int
 ) -> Iterator[tuple[EventHeader, bytes]]:
     """The events of a dump, without checksums; ends where `end` is reached."""
+    _announce(connection)
+    with connection.cursor() as cursor:
+        cursor.execute("SET @slave_connect_state=%s, @slave_until_gtid=%s", (str(start), str(end)))
+        cursor.execute("SET @slave_gtid_strict_mode=1, @slave_gtid_ignore_duplicates=0")
+    yield from _dumped(connection, DUMP_HEAD.pack(4, SEND_ANNOTATE_ROWS, server_id))
+
+
+def _announce(connection: pymysql.Connection[Any]) -> None:
+    """Say what a dump may have."""
     with connection.cursor() as cursor:
         cursor.execute("SET @mariadb_slave_capability=4, @master_binlog_checksum='NONE'")
         cursor.execute("SET @master_heartbeat_period=%s", (HEARTBEAT_NS,))
-        cursor.execute("SET @slave_connect_state=%s, @slave_until_gtid=%s", (str(start), str(end)))
-        cursor.execute("SET @slave_gtid_strict_mode=1, @slave_gtid_ignore_duplicates=0")
-    connection._execute_command(COM_BINLOG_DUMP, DUMP_HEAD.pack(4, SEND_ANNOTATE_ROWS, server_id))  # type: ignore[attr-defined]
+
+
+def _dumped(connection: pymysql.Connection[Any], command: bytes) -> Generator[tuple[EventHeader, bytes]]:
+    """What a primary sends for a command, without checksums."""
+    connection._execute_command(COM_BINLOG_DUMP, command)  # type: ignore[attr-defined]
     checksum_size = 0
     while True:
         data = connection._read_packet().get_all_data()  # type: ignore[no-untyped-call]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ibbmaster.classic.binlog import ClassicReader
-from ibbmaster.classic.following import FollowedFiles, Stamp
+from ibbmaster.classic.continuing import missing_between
+from ibbmaster.classic.following import FollowedFiles, Stamp, told_if_purged
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
@@ -20,7 +22,7 @@ from ibbmaster.classic.stored_groups import StoredGroups
 from ibbmaster.classic.verifying import verify_files
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.disk.watch import DirectoryWatch
-from ibbmaster.errors import IbbMasterError, PositionPurgedError
+from ibbmaster.errors import GapError, IbbMasterError, PositionPurgedError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -39,6 +41,19 @@ class ClassicHead(ReadPlan):
 
     server_version: str
     has_checksums: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassicRange(LogRange):
+    """A range of a traditional file for another process, which finds it by its name: its number is the planner's.
+
+    Attributes:
+        file_name: of the file; a reader of the range numbers all files so that this one is `file_no`.
+        group_offset: where a group begins, from which the range can be read; 0: only from the head of the file.
+    """
+
+    file_name: str
+    group_offset: int = 0
 
 
 class _Tail(NamedTuple):
@@ -169,10 +184,29 @@ class ClassicBinlog(FileEngine):
                 return False
             self._watch.wait(left)
 
+    def check_numbers(self) -> None:
+        """See that no file is missing between the first and the last.
+
+        Raises:
+            GapError: one is.
+        """
+        for before, file in itertools.pairwise(self._series.from_file(0)):
+            if before.number is not None and file.number is not None and file.number > before.number + 1:
+                gap = missing_between(before, file)
+                raise GapError(file.name, FIRST_EVENT_OFFSET, gap, gap)
+
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
         if end >= self.end():
             end = LogPosition(self._series.last.index + 1, 0)  # the size of a packed file is no offset in it
-        return super().ranges(start, end, size=size)
+        return [
+            ClassicRange(
+                file_no=one.file_no,
+                start_offset=one.start_offset,
+                end_offset=one.end_offset,
+                file_name=self.file_name(one.file_no),
+            )
+            for one in super().ranges(start, end, size=size)
+        ]
 
     def groups_in(
         self,
@@ -184,7 +218,13 @@ class ClassicBinlog(FileEngine):
         """As `LogEngine` has it; `take` is that of `ClassicFileReader.groups`."""
         reader = None
         try:
-            reader = ClassicFileReader(self._series.file(log_range.file_no))
+            if isinstance(log_range, ClassicRange):
+                self._series.number_as(log_range.file_name, log_range.file_no)
+            file = self._series.file(log_range.file_no)
+            with told_if_purged(file):
+                reader = ClassicFileReader(file)
+            if isinstance(log_range, ClassicRange) and log_range.group_offset:
+                reader.window.go_to(log_range.group_offset)
             for group in reader.groups(take):
                 if group.start.offset >= log_range.end_offset:
                     return
@@ -198,6 +238,11 @@ class ClassicBinlog(FileEngine):
             if reader is not None:
                 reader.close()
 
+    def paths(self) -> list[Path]:
+        """Where the files are."""
+        self._series.look()
+        return [file.path for file in self._series.from_file(0)]
+
     def file_states(self) -> list[StoredFileState]:
         """The files as their heads and ends have them.
 
@@ -207,10 +252,10 @@ class ClassicBinlog(FileEngine):
         self._series.look()
         return [file_state(file) for file in self._series.from_file(0)]
 
-    def verify(self, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
+    def verify(self, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1) -> Iterator[Fault]:
         """What is wrong with the files, and with their order; see `verify_files`."""
         self._series.look()
-        return verify_files(self._series, totals, on_bytes)
+        return verify_files(self._series, totals, on_bytes, jobs=jobs)
 
     def _head(self, file: ClassicFile) -> ClassicHead:
         head = self._series.head(file)

@@ -84,6 +84,21 @@ class FollowedFiles:
             raise KeyError(file_no)
         return files[at]
 
+    def number_as(self, name: str, file_no: int) -> None:
+        """Number the files so that the one of this name has that number, as it has for another process.
+
+        Raises:
+            PositionPurgedError: there is none of that name.
+        """
+        with self._lock:
+            found = next((file for file in self._files if file.name == name), None)
+            if found is None:
+                raise PositionPurgedError(f"{name} was purged")
+            moved = file_no - found.index
+            if moved:
+                self._files = [replace(file, index=file.index + moved) for file in self._files]
+                self._heads = {number + moved: head for number, head in self._heads.items()}
+
     def from_file(self, file_no: int) -> tuple[ClassicFile, ...]:
         """That file and all after it."""
         files = self._files

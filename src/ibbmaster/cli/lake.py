@@ -59,7 +59,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     common.add_argument(
         "--master",
         metavar="URL",
-        help="Spark cluster, or a server of Spark Connect as sc://HOST:PORT (default: local[*], all cores of this machine)",
+        help="Spark cluster, or a server of Spark Connect as sc://HOST:PORT (default: local[*], all cores of "
+        "this machine)",
     )
     common.add_argument(
         "--conf", action="append", default=[], metavar="KEY=VALUE", help="setting of Spark; may be given several times"
@@ -194,7 +195,7 @@ def session_of(args: argparse.Namespace, name: str) -> Iterator[SparkSession]:
 
     settings = dict(pair_of(text, "--conf") for text in args.conf)
     importlib.import_module("pyspark.sql")
-    expect_log(Path(args.directory))  # Spark takes ten seconds to start
+    expect_log(args.directory)  # Spark takes ten seconds to start
     with plain_errors(), quiet_logging(), code_of_workers(args) as shipping:
         session = open_session(args.master, name=f"ibbmaster lake {name}", settings={**shipping, **settings})
         try:
@@ -225,7 +226,7 @@ def is_for_arrow(args: argparse.Namespace) -> bool:
         ConfigurationError: there is a setting of Spark for it.
         StoreError: there is no log.
     """
-    expect_log(Path(args.directory))
+    expect_log(args.directory)
     has_settings = args.master is not None or args.archives is not None or bool(args.conf)
     if args.engine == "arrow" and has_settings:
         raise ConfigurationError("--engine arrow: --master, --archives and --conf are for Spark")
@@ -444,7 +445,7 @@ def run_maintain(args: argparse.Namespace) -> int:
     from ibbmaster.lake.placing import check_free
 
     place = directory_of(args.to)
-    expect_log(Path(args.directory))
+    expect_log(args.directory)
     check_free(place)
     expect_writable(place)
     importlib.import_module(LIBRARIES[scheme_of(args.to)])

@@ -9,6 +9,7 @@ import os
 from ibbmaster.cli.arguments import add_log
 
 JOBS_MAX = 1024
+BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -45,16 +46,17 @@ def job_count(text: str) -> int:
 
 def run(args: argparse.Namespace) -> int:
     """Verify, and list what was found."""
-    import ibbmaster
+    from ibbmaster.api.verification import LogVerification, opened_files
     from ibbmaster.cli.progress import interruptible, load_kernels, progress
     from ibbmaster.kernel.parts import KernelSet
 
     faults: list[str] = []
     notes: list[str] = []
-    with ibbmaster.open(args.directory) as log:
-        load_kernels(KernelSet.VERIFY, log.stored_bytes)
-        with progress(total=sum(file.size for file in log.files)) as bar, interruptible(bar.add) as advance:
-            check = log.verify(jobs=args.jobs, on_bytes=advance)
+    with opened_files(args.directory) as files:
+        sizes = [path.stat() for path in files.paths()]
+        load_kernels(KernelSet.VERIFY, sum(size.st_blocks * BLOCK_SIZE for size in sizes))
+        with progress(total=sum(size.st_size for size in sizes)) as bar, interruptible(bar.add) as advance:
+            check = LogVerification(args.directory, files, jobs=args.jobs, on_bytes=advance)
             for fault in check:
                 (faults if fault.is_damage or args.strict else notes).append(str(fault))
                 if not args.json:

@@ -11,15 +11,18 @@ import contextlib
 import functools
 import importlib
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ibbmaster.kernel.cache import KernelCache, cache_key
 from ibbmaster.kernel.parts import KERNELS, KernelPart, KernelSet, parts_of
 from ibbmaster.user_cache import WRITABLE_BY_OTHERS
+
+if TYPE_CHECKING:
+    import subprocess
 
 NICENESS = 10  # a tenth of what others get of a busy core: it has to end some time
 DONE = "done "  # begins a line of progress: steps done, and all steps
@@ -116,6 +119,8 @@ def end_all() -> None:
 
 @contextlib.contextmanager
 def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
+    import subprocess
+
     given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     path = os.pathsep.join([str(Path(__file__).parents[2]), *map(os.path.abspath, given)])
     with _lock:

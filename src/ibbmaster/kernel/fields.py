@@ -60,19 +60,21 @@ class Field(IntEnum):
     PAIRS = 7  # (domain, server) pairs that were logged since it was 0
     VERIFIED = 8  # pages, from the first on, whose checksum is known to be right
     END = 9  # in the pages: no chunk that begins there or later is looked at; 0 for none
-    EVENT_LEFT = 10  # bytes that the current event still lacks
-    HEAD_HELD = 11  # bytes of an event header that was cut
-    PACKET_LEFT = 12  # bytes that fit into the current packet
-    EMPTY_TAIL = 13  # the current payload ends with an empty packet
-    IS_DROPPED = 14  # the current event is left out
-    TO_SKIP = 15  # bytes from the current chunk on that are no events, or were framed
-    SKIP_TYPE = 16  # of the record that continues with the current chunk, -1 for none
-    NESTED_TYPE = 17  # of the one inside that record that continues, -1 for none
-    NOTED = 18  # GTIDs that were noted since it was 0
-    SEGMENTS = 19  # pieces of the source that belong between those of the output
-    SEGMENT_BYTES = 20  # in those pieces
-    STEPS_BACK = 21  # groups noted whose number was not above the one before of their pair
-    SIZE = 22
+    RUN = 10  # in the pages: where the out-of-band records begin that the block ends in; -1 for none
+    EVENT_LEFT = 11  # bytes that the current event still lacks
+    HEAD_HELD = 12  # bytes of an event header that was cut
+    PACKET_LEFT = 13  # bytes that fit into the current packet
+    EMPTY_TAIL = 14  # the current payload ends with an empty packet
+    IS_DROPPED = 15  # the current event is left out
+    TO_SKIP = 16  # bytes from the current chunk on that are no events, or were framed
+    SKIP_TYPE = 17  # of the record that continues with the current chunk, -1 for none
+    NESTED_TYPE = 18  # of the one inside that record that continues, -1 for none
+    NOTED = 19  # GTIDs that were noted since it was 0
+    SEGMENTS = 20  # pieces of the source that belong between those of the output
+    SEGMENT_BYTES = 21  # in those pieces
+    STEPS_BACK = 22  # groups noted whose number was not above the one before of their pair
+    DUE = 23  # page of the block that a state record has to begin; -1 for none
+    SIZE = 24
 
 
 class ChunkColumn(IntEnum):
@@ -119,7 +121,7 @@ class Checking(NamedTuple):
     state: Numbers  # see Field
     table: ShortRows  # see ChunkColumn; for one page
     pairs: NumberRows  # see PairColumn
-    nodes: NumberRows  # see Found
+    found: NumberRows  # see Found
     scratch: Bytes  # for a commit record in several chunks
 
 
@@ -307,7 +309,9 @@ class Progress(IntEnum):
     VERIFIED_FROM = 6  # file offset of the pages whose checksums are known to be right
     VERIFIED_TO = 7
     END = 8  # file offset where what may be sent ends, though the file goes on; 0 for none
-    SIZE = 9
+    COMMIT = 9  # file offset of the commit record that ends a way; 0 for none
+    HAS_MORE = 10  # whether there are more nodes than those at hand
+    SIZE = 11
 
 
 class NodeScan(IntEnum):
@@ -344,13 +348,14 @@ NODE_HEADER_NUMBERS = 6  # its number, file and place of the left node, those of
 
 
 class Found(IntEnum):
-    """Columns of the out-of-band nodes that a check has found."""
+    """Columns of the out-of-band nodes and state records that a check has found."""
 
     PAGE = 0  # index in the block
     OFFSET = 1  # of the record on that page
     SIZE = 2  # bytes of the whole record
     FIRST_SIZE = 3  # bytes of its first chunk
-    COLUMNS = 4
+    TYPE = 4  # of the record
+    COLUMNS = 5
 
 
 class PairColumn(IntEnum):

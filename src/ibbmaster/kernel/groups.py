@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from numba import int64, uint64
 
+from ibbmaster.kernel.crc32c import PAGE
 from ibbmaster.kernel.fields import (
     CHUNK_HEADER,
     COMMIT,
@@ -18,6 +19,8 @@ from ibbmaster.kernel.fields import (
     TYPE_MASK,
     ChunkColumn,
     Field,
+    NodeColumn,
+    Progress,
     Status,
 )
 from ibbmaster.kernel.framing import frame_bytes, frame_plain
@@ -141,7 +144,7 @@ def frame_table(pages, count, framing):
     """Frame whole event groups of a block of `count` pages, each if all of it is here; skip other records.
 
     Begins and ends where a record ends, or inside one that is skipped (`SKIP_TYPE`).
-    `PAIRS` continues from what it was. Groups with a part out of band, and everything that is
+    `PAIRS` continues from what it was; `RUN` is noted. Groups with a part out of band, and everything that is
     not as it should be, are for the reference path: FALLBACK.
     """
     state, table, pairs = framing.state, framing.table, framing.pairs
@@ -177,9 +180,24 @@ def frame_table(pages, count, framing):
             break
         state[Field.GROUPS] += 1
         row = end
+    state[Field.RUN] = last_run(table, rows) if row == rows and state[Field.SKIP_TYPE] == OOB_DATA else -1
     if row < rows:
         stop_at(int64(table[row, ChunkColumn.START]), state)
     return status
+
+
+@jit
+def last_run(table, row):
+    """Where in the pages the out-of-band records before a row begin, with no group between; -1 for none."""
+    found = int64(-1)
+    while row > 0:
+        row -= 1
+        type_byte = table[row, ChunkColumn.TYPE]
+        if type_byte & TYPE_MASK == COMMIT:
+            break
+        if is_begin(table, row, OOB_DATA):
+            found = int64(table[row, ChunkColumn.START])
+    return found
 
 
 @jit
@@ -255,3 +273,62 @@ def frame_node(pages, count, framing):
             if type_byte & LAST:
                 return Status.DONE
     return Status.FALLBACK if status == Status.NO_DATA else status
+
+
+@jit
+def frame_way(pages, count, base, nodes, framing, progress):
+    """Frame the events in the out-of-band nodes on the way to a commit record, and check all of that way.
+
+    `base` is the file offset of the pages. What lies there besides is skipped, as `frame_table` does. DONE before the
+    commit record at `COMMIT`, if that is where one record ends and the next begins, and no other came before;
+    NEED_MORE at the end of the block; FULL where the output or the nodes at hand end; else as `frame_node`.
+    """
+    state, table = framing.state, framing.table
+    state[Field.VERIFIED] = 0
+    state[Field.END] = progress[Progress.COMMIT] - base
+    status = Status.NEED_MORE
+    while state[Field.PAGE] < count and status == Status.NEED_MORE:
+        rows, status = index_chunks(pages, state[Field.PAGE] + 1, state, table, int64(0))
+        for row in range(rows):
+            type_byte = table[row, ChunkColumn.TYPE]
+            record_type = type_byte & TYPE_MASK
+            begin = int64(table[row, ChunkColumn.START])
+            if record_type == COMMIT:
+                stop_at(begin, state)
+                return Status.FALLBACK
+            if record_type != OOB_DATA:
+                continue
+            if not type_byte & CONT and not progress[Progress.IS_BEGUN]:
+                if progress[Progress.NODE] == len(nodes):
+                    if progress[Progress.HAS_MORE]:
+                        stop_at(begin, state)
+                        return Status.FULL
+                    continue  # of another group
+                place = nodes[progress[Progress.NODE], NodeColumn.PLACE]
+                if place <= base + begin:
+                    if place < base + begin:
+                        stop_at(begin, state)
+                        return Status.FALLBACK
+                    progress[Progress.IS_BEGUN] = 1
+                    state[Field.TO_SKIP] = nodes[progress[Progress.NODE], NodeColumn.HEADER_SIZE]
+            if not progress[Progress.IS_BEGUN]:
+                continue
+            start = begin + CHUNK_HEADER
+            end = start + table[row, ChunkColumn.SIZE]
+            first = min(start + state[Field.TO_SKIP], end)
+            state[Field.TO_SKIP] -= first - start
+            stopped, framed = frame_bytes(pages, first, end, framing)
+            if framed != Status.DONE:
+                stop_at(begin, state)
+                if type_byte & CONT:
+                    state[Field.SKIP_TYPE] = OOB_DATA
+                state[Field.TO_SKIP] += stopped - start
+                return framed
+            if type_byte & LAST:
+                progress[Progress.IS_BEGUN] = 0
+                progress[Progress.NODE] += 1
+    if status != Status.NO_DATA:
+        return status
+    is_there = base + state[Field.PAGE] * PAGE + state[Field.OFFSET] == progress[Progress.COMMIT]
+    is_between = state[Field.SKIP_TYPE] < 0 and state[Field.NESTED_TYPE] < 0
+    return Status.DONE if is_there and is_between else Status.FALLBACK

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import types
+from numba import int64, types
 
-from ibbmaster.kernel.crc32c import PAGE
-from ibbmaster.kernel.fields import Field, NodeColumn, Progress, Status
-from ibbmaster.kernel.groups import frame_node, frame_table
+from ibbmaster.kernel.crc32c import DATA, PAGE
+from ibbmaster.kernel.fields import (
+    CHUNK_HEADER,
+    COMMIT,
+    CONT,
+    FILLER,
+    KNOWN_TYPES,
+    TYPE_MASK,
+    Field,
+    NodeColumn,
+    Progress,
+    Status,
+)
+from ibbmaster.kernel.groups import frame_node, frame_table, frame_way
 from ibbmaster.kernel.memory import jit
+from ibbmaster.kernel.scan import stop_at
 
 PAGES_PER_READ = 16  # 256 KiB and what is made of it stay in the second cache of a core
 PAGES_PER_LONG_READ = 32  # of long groups, of which the last is seldom whole
@@ -106,6 +118,35 @@ def send_framed(socket, pages, framing, sending):
 
 
 @jit
+def find_commit(file, begin, end, wanted):
+    """File offset of the commit record that comes first from a chunk on, and before `end` unless that is 0; 0 for none.
+
+    Only the heads of chunks are read: they may be damaged, and who goes there has to check all of the way.
+    """
+    place = begin
+    while place < begin + READ_MAX and (end == 0 or place < end):
+        offset = place % PAGE
+        type_byte = int64(FILLER)
+        if offset < DATA - CHUNK_HEADER:
+            wanted[0] = 0
+            if _pread(file, wanted.ctypes.data, CHUNK_HEADER, place) != CHUNK_HEADER:
+                break
+            type_byte = wanted[0] & 0xFF
+        if type_byte == FILLER:
+            place += PAGE - offset
+            continue
+        size = wanted[0] >> 8
+        record_type = type_byte & TYPE_MASK
+        if record_type == COMMIT:
+            return int64(0) if type_byte & CONT else place
+        is_known = (KNOWN_TYPES >> record_type) & 1
+        if not is_known or type_byte == 0 or size == 0 or offset + CHUNK_HEADER + size > DATA:
+            break
+        place += CHUNK_HEADER + size
+    return int64(0)
+
+
+@jit
 def _pump(file, socket, pages, framing, sending):
     """Frame and send groups until something else than a whole group in its pages comes; see `frame_table`.
 
@@ -113,9 +154,12 @@ def _pump(file, socket, pages, framing, sending):
     skipped and verified is remembered: a large group that follows consists of it.
 
     Returns why it stopped: FULL also where the budget is used, or the socket takes no more,
-    or much was read.
+    or much was read; DONE where out-of-band records begin, and COMMIT is the place of their commit record,
+    as the heads of chunks say, of which nothing was verified.
     """
     state, progress = framing.state, sending.progress
+    progress[Progress.COMMIT] = 0
+    may_walk = True
     wanted_pages = PAGES_PER_READ
     last = progress[Progress.FILE_OFFSET] + READ_MAX
     progress[Progress.VERIFIED_FROM] = progress[Progress.VERIFIED_TO] = progress[Progress.FILE_OFFSET]
@@ -131,6 +175,13 @@ def _pump(file, socket, pages, framing, sending):
             if state[Field.END] <= offset:
                 return Status.NO_DATA
         status = frame_table(pages, count, framing)
+        if may_walk and state[Field.RUN] >= 0 and status == Status.NEED_MORE:
+            begin = progress[Progress.FILE_OFFSET] + state[Field.PAGE] * PAGE + state[Field.OFFSET]
+            progress[Progress.COMMIT] = find_commit(file, begin, progress[Progress.END], sending.wanted)
+            may_walk = False
+            if progress[Progress.COMMIT] > 0:
+                stop_at(state[Field.RUN], state)
+                status = Status.DONE
         has_advanced = state[Field.PAGE] > 0 or state[Field.OFFSET] != offset
         is_long = count - state[Field.PAGE] > 2
         wanted_pages = PAGES_PER_LONG_READ if is_long else PAGES_PER_READ
@@ -138,7 +189,7 @@ def _pump(file, socket, pages, framing, sending):
         progress[Progress.VERIFIED_TO] = progress[Progress.FILE_OFFSET]
         if not send_framed(socket, pages, framing, sending):
             return Status.FULL
-        if status == Status.NO_DATA or status == Status.FALLBACK or status == Status.BAD_PAGE:
+        if status == Status.NO_DATA or status == Status.FALLBACK or status == Status.BAD_PAGE or status == Status.DONE:
             return status
         if not has_advanced:
             return Status.FALLBACK if status == Status.NEED_MORE else Status.FULL
@@ -200,6 +251,37 @@ def _pump_nodes(file, socket, nodes, pages, framing, sending):
 
 
 @jit
+def _pump_way(file, socket, nodes, pages, framing, sending):
+    """Frame and send the events in out-of-band nodes, and check all that lies between them and up to `COMMIT`.
+
+    What the output has already goes out first.
+
+    Returns why it stopped: DONE before the commit record, FULL where the budget is used, the socket takes no more or
+    other nodes are wanted, else as `frame_way`, with the place of the current trouble.
+    """
+    state, progress = framing.state, sending.progress
+    status = Status.NEED_MORE
+    while status == Status.NEED_MORE:
+        if progress[Progress.FRAMED] >= progress[Progress.BUDGET]:
+            return Status.FULL
+        base = progress[Progress.FILE_OFFSET]
+        state[Field.PAGE] = 0
+        if base == progress[Progress.COMMIT]:
+            is_between = state[Field.SKIP_TYPE] < 0 and state[Field.NESTED_TYPE] < 0
+            status = Status.DONE if is_between else Status.FALLBACK
+        else:
+            count = _pread(file, pages.ctypes.data, PAGES_PER_READ * PAGE, base) // PAGE
+            status = frame_way(pages, count, base, nodes, framing, progress) if count > 0 else Status.NO_DATA
+        progress[Progress.FILE_OFFSET] += state[Field.PAGE] * PAGE
+        is_full = status == Status.FULL and state[Field.OUT] + state[Field.SEGMENT_BYTES] > 0
+        if not send_framed(socket, pages, framing, sending):
+            return Status.FULL
+        if is_full:
+            status = Status.NEED_MORE
+    return status
+
+
+@jit
 def pump(file, socket, pages, framing, sending):
     """As `_pump`, with the socket corked meanwhile."""
     cork(socket, 1, sending.wanted)
@@ -213,5 +295,14 @@ def pump_nodes(file, socket, nodes, pages, framing, sending):
     """As `_pump_nodes`, with the socket corked meanwhile."""
     cork(socket, 1, sending.wanted)
     status = _pump_nodes(file, socket, nodes, pages, framing, sending)
+    cork(socket, 0, sending.wanted)
+    return status
+
+
+@jit
+def pump_way(file, socket, nodes, pages, framing, sending):
+    """As `_pump_way`, with the socket corked meanwhile."""
+    cork(socket, 1, sending.wanted)
+    status = _pump_way(file, socket, nodes, pages, framing, sending)
     cork(socket, 0, sending.wanted)
     return status

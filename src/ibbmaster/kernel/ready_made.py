@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import functools
 import os
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -61,6 +60,8 @@ def make(directory: Path, levels: Iterable[str] = LEVELS, parts: Iterable[Kernel
     Raises:
         subprocess.CalledProcessError: that does not go.
     """
+    import subprocess
+
     for level in levels:
         features = ",".join(f"+{name}" for name in LEVELS[level])
         subprocess.run(

@@ -18,9 +18,9 @@ OURS = "ibbmaster/__init__.py"
 
 @contextlib.contextmanager
 def settings_for(wheel: Path) -> Iterator[dict[str, str]]:
-    """What Spark has to be told so that each worker unpacks a wheel of this package, and imports it from there.
+    """The settings of Spark by which each worker unpacks a wheel of this package, and imports it from there.
 
-    The settings hold as long as the context: Spark unpacks what is called `.zip`, and a wheel gets such a name meanwhile.
+    The settings hold as long as the context: Spark unpacks what is called `.zip`, and a wheel is called so meanwhile.
     Queries are planned by the same Python on the machine of the driver, which finds the wheel by PYTHONPATH.
 
     Raises:
@@ -66,4 +66,6 @@ def expect_this_version(wheel: Path) -> None:
         raise ConfigurationError(f"--archives: {wheel} has no {OURS}: `python -m pip wheel --no-deps .` makes a wheel")
     own = f"ibbmaster-{ibbmaster.__version__}.dist-info/METADATA"
     if own not in names:
-        raise ConfigurationError(f"--archives: {wheel} is not of version {ibbmaster.__version__}, which this command is")
+        raise ConfigurationError(
+            f"--archives: {wheel} is not of version {ibbmaster.__version__}, which this command is"
+        )

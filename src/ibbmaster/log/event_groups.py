@@ -31,6 +31,7 @@ from ibbmaster.position import LogPosition
 COMMIT_HELD_MAX = 1 << 20  # a longer commit record is read twice: once to see that it is whole, once to hand it over
 GLANCE = struct.Struct("<9xI10xQI")  # server, number and domain of a commit record whose header is one byte
 GLANCE_SIZE = GLANCE.size
+EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what is around it
 GTID_EVENT_SIZE_MAX = 64 * 1024  # padded ones have a few KB
 HEAD_SIZE = HEADER_SIZE_MAX + GTID_EVENT_SIZE_MAX  # of a record, held to judge how it begins
 

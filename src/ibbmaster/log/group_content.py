@@ -21,6 +21,7 @@ from ibbmaster.event.rows.value import Reader
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType
+from ibbmaster.log.event_groups import EVENT_SIZE_MAX
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.rows.walk import walk
@@ -28,7 +29,6 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.names import named, unknown_names
 from ibbmaster.schema.versions import TableState
 
-EVENT_SIZE_MAX = (1 << 30) + (1 << 20)  # a row of 1 GiB, the most MariaDB takes, and what is around it
 DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dropped first
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 QUERY_TEXT_MAX = 4096  # characters of a statement
@@ -66,7 +66,7 @@ def table_name(event: bytes) -> str:
     return f"{head.database.decode('utf-8', 'replace')}.{head.table.decode('utf-8', 'replace')}"
 
 
-def _own_name(event: bytes) -> tuple[str, str]:
+def own_name(event: bytes) -> tuple[str, str]:
     """Database and table of a TABLE_MAP event, each name its own."""
     head = decode_table_map(event)
     return head.database.decode("utf-8", "surrogateescape"), head.table.decode("utf-8", "surrogateescape")
@@ -248,12 +248,12 @@ class RowReader:
     def _takes(self, event: bytes, place: SchemaPlace) -> bool:
         if self._means is None:
             return self._tables.takes(table_name(event))
-        return self._means(*_own_name(event), place)
+        return self._means(*own_name(event), place)
 
     def _version_at(self, event: bytes, place: SchemaPlace) -> TableState | None:
         if self._find_version is None or place.position == NOWHERE or self._is_told_enough(event):
             return None
-        return self._find_version(*_own_name(event), place)
+        return self._find_version(*own_name(event), place)
 
     def _is_told_enough(self, event: bytes) -> bool:
         """Whether a TABLE_MAP has names, and its version need not be found."""

@@ -10,8 +10,7 @@ from ibbmaster.ibb.commit import decode_commit_header
 from ibbmaster.ibb.gtid_state import decode_gtid_state
 from ibbmaster.ibb.oob import OobNode, decode_oob_node, encode_oob_node
 from ibbmaster.ibb.xa import decode_xa_complete, decode_xa_prepare
-from ibbmaster.log.event_groups import decode_first_event
-from ibbmaster.log.group_content import EVENT_SIZE_MAX
+from ibbmaster.log.event_groups import EVENT_SIZE_MAX, decode_first_event
 from ibbmaster.log.out_of_band import check_stream
 from ibbmaster.position import LogPosition
 

@@ -58,6 +58,11 @@ class TableVersions:
         name = self._case.table_key(database, table)
         return any(called.holds(name, place) for called in self._ranges)
 
+    def may_mean(self, database: str, table: str) -> bool:
+        """Whether there are such events at any place."""
+        name = self._case.table_key(database, table)
+        return any(called.name == name for called in self._ranges)
+
     def at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
         """The version that a row event at a place is of; None where nothing is known."""
         name = self._case.table_key(database, table)

@@ -8,14 +8,16 @@ from ibbmaster.arrow.live import address, live_range
 from ibbmaster.arrow.plan import OF_ROWS, ReadTask, selection_of, tasks_between
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ShapeField
-from ibbmaster.capture.client import groups_between, logged_position
+from ibbmaster.capture.client import groups_between, logged_position, oldest_position
 from ibbmaster.errors import SourceError
+from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.position import NOWHERE
 from ibbmaster.schema.versions import NO_VERSIONS
+from ibbmaster.spark.lag import ReadBatch, lag_of
 from ibbmaster.spark.live_schema import LiveSchema, texts_before
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option, tables_of
-from ibbmaster.spark.tracking import Limits
+from ibbmaster.spark.tracking import Limits, log_oldest
 
 
 class LiveTracker:
@@ -25,6 +27,7 @@ class LiveTracker:
         self._options = options
         self._primary = address(options)
         self._target: GtidPosition | None = None
+        self._reached: ReadBatch | None = None
         self._schema: LiveSchema | None = None  # of a stream of rows, once it has begun
 
     def close(self) -> None:
@@ -33,12 +36,19 @@ class LiveTracker:
     def initial(self) -> Offset:
         text = self._options.starting_offsets.strip()
         if text.lower() == "earliest":
-            return encode_offset(GtidPosition(), NOWHERE)
+            oldest = oldest_position(self._primary)
+            log_oldest(str(self._primary), oldest)
+            return encode_offset(oldest, NOWHERE)
         position = logged_position(self._primary) if text.lower() == "latest" else position_of_option(text)
         return encode_offset(position, NOWHERE, texts_before(self._options, position))
 
-    def latest(self) -> Offset:
-        return encode_offset(logged_position(self._primary), NOWHERE)
+    def latest(self, *, now: float) -> Offset:
+        """As that of `OffsetTracker`; nothing says how many bytes a primary has still to send."""
+        logged = logged_position(self._primary)
+        offset = encode_offset(logged, NOWHERE)
+        if self._reached is not None:
+            offset["lag"] = lag_of(self._reached, logged, now=now)
+        return offset
 
     def _schema_from(self, start: Mapping[str, object]) -> LiveSchema:
         """What tables are from an offset on: of the first one that is asked for, and of those that follow it."""
@@ -70,12 +80,13 @@ class LiveTracker:
         position = decode_offset(start)
         end = logged_position(self._primary) if self._target is None else self._target
         self._check_reached(position, end)
+        self._reached = ReadBatch(end, NOWHERE, None)
         if str(position) == str(end):
             return dict(start)  # type: ignore[arg-type]
         if limits.groups_max is None and limits.bytes_max is None:
             return self._offset(start, end)
         gtids = dict(position)
-        size = count = 0
+        size = count = timestamp = 0
         for group in groups_between(self._primary, position, end):
             length = len(group.gtid_event) + sum(len(piece) for piece in group.body)
             is_full = limits.groups_max is not None and count >= limits.groups_max
@@ -85,7 +96,9 @@ class LiveTracker:
             gtids[group.gtid.domain_id] = group.gtid
             size += length
             count += 1
-        return self._offset(start, GtidPosition(gtids.values()), count)
+            timestamp = decode_event_header(group.gtid_event).timestamp
+        self._reached = ReadBatch(GtidPosition(gtids.values()), NOWHERE, timestamp)
+        return self._offset(start, self._reached.position, count)
 
     def _check_reached(self, start: GtidPosition, end: GtidPosition) -> None:
         """A dump up to an end that is in front of its start is empty and no error: a stream would go back unnoticed."""

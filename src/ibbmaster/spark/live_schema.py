@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ibbmaster.arrow.live import LiveSource, live_range, read_history
+from ibbmaster.arrow.live import LiveSource, address, live_range, read_history
 from ibbmaster.arrow.plan import selected_versions
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.schema_reading import declared_texts, schema_of_texts
 from ibbmaster.arrow.shape import ShapeField, TableFields
+from ibbmaster.capture.client import oldest_position
 from ibbmaster.errors import ConfigurationError, SourceError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.group_content import TableFilter
@@ -34,7 +35,7 @@ def texts_before(options: ReadOptions, position: GtidPosition) -> TableTexts:
     if options.table is None or options.table in options.declarations or not len(position):
         return {}
     try:
-        history = read_history(options, live_range("", str(position)))
+        history = read_history(options, live_range(str(oldest_position(address(options))), str(position)))
     except SourceError:
         return {}  # purged: only events could say it
     return _texts(options, history, None)

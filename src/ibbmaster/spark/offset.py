@@ -2,7 +2,10 @@
 
 `{"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}`: the position is what was
 read, one GTID for every domain; so it names a place between two groups of the log, and no
-transaction is ever split. The hint is for people and for metrics: the position decides.
+transaction is ever split. The hint is for people and for metrics: the position decides. Of traditional
+files `file` is the name.
+
+What Spark shows as the latest offset has `lag`, too: that of the last batch (`lag`).
 
 An offset of a running primary has `tables`, too, where statements have changed any: their CREATE TABLE
 there, null for one that is gone or not known. A primary does not send again what was in front.
@@ -20,13 +23,16 @@ from ibbmaster.schema.identity import TableName, parse_table_name
 
 VERSION = 1
 
-Offset = dict[str, int | str | dict[str, str | None]]
+Offset = dict[str, int | str | dict[str, str | None] | dict[str, int]]
 TableTexts = dict[TableName, str | None]  # CREATE TABLE by database and table
 
 
-def encode_offset(position: GtidPosition, point: LogPosition, tables: TableTexts | None = None) -> Offset:
-    """The offset of a place."""
-    offset: Offset = {"v": VERSION, "gtid": str(position), "file": point.file_no, "offset": point.offset}
+def encode_offset(
+    position: GtidPosition, point: LogPosition, tables: TableTexts | None = None, *, file_name: str | None = None
+) -> Offset:
+    """The offset of a place; files whose numbers are not those of their names are called by these."""
+    file = point.file_no if file_name is None else file_name
+    offset: Offset = {"v": VERSION, "gtid": str(position), "file": file, "offset": point.offset}
     if tables:
         offset["tables"] = {".".join(name): text for name, text in sorted(tables.items())}
     return offset

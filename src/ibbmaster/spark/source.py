@@ -82,8 +82,6 @@ class IbbDataSource(DataSource):
                 raise
             raise ConfigurationError(f"streams need PySpark 4.2 or later, this is {pyspark.__version__}") from None
         self._given = self._given or options_of(schema)
-        if self._options.is_classic:
-            raise ConfigurationError("traditional files cannot be streamed: import them, and stream what that makes")
         return IbbStreamReader(self._options, self._all_fields())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # Spark's signature

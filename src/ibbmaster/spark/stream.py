@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows a directory of `.ibb` files that grows, or a primary."""
+    """Follows a directory of files that grows, of either kind, or a primary."""
 
     def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         self._options = options
@@ -54,7 +55,7 @@ class IbbStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        return self._offsets().latest()
+        return self._offsets().latest(now=time.time())
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._offsets().freeze()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ibbmaster.arrow.plan import (
     OF_ROWS,
@@ -17,15 +18,29 @@ from ibbmaster.arrow.plan import (
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.schema_reading import readable_history
 from ibbmaster.arrow.shape import ShapeField
-from ibbmaster.errors import PositionPurgedError
-from ibbmaster.gtid import GtidPosition
+from ibbmaster.classic.engine import ClassicRange
+from ibbmaster.errors import PositionError, PositionPurgedError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import decode_event_header
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.locating import ReadStart, resume
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.strictness import damage_handler
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
+from ibbmaster.spark.lag import ReadBatch, lag_of
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
+
+log = logging.getLogger(__name__)
+
+
+PAIRS_MAX = 3  # times that end and state are asked for together, before the place of the state is looked for
+AFTER_PURGE = (
+    "what comes next for this stream is gone from here: let it go on with a log that has it, or with "
+    "failOnDataLoss=false from the oldest file there is, or begin anew with another checkpoint"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +61,19 @@ class OffsetTracker:
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
-        self._log = open_log(options)
         self._on_fault = damage_handler(is_strict=options.is_strict)
-        self._points: dict[str, ReadStart] = {}
         self._target: LogPosition | None = None
+        self._reached: ReadBatch | None = None
+        self._open()
+
+    def _open(self) -> None:
+        options = self._options
+        self._log = open_log(options)
+        self._resets = self._log.start_of_file().resets
+        self._points: dict[str, ReadStart] = {}
+        self._boundaries: dict[
+            LogPosition, int
+        ] = {}  # of traditional files: where a group begins, at a point or before
         self._counted = self._log.with_left_out  # a batch ends after a group, also one of which nothing comes
         self._schema = logged_schema(options, self._log.with_past)
         self._began = SchemaPlace(self._log.end(), 0)  # which table is read is what its name means here
@@ -67,58 +91,113 @@ class OffsetTracker:
         """
         text = self._options.starting_offsets.strip()
         if text.lower() == "earliest":
-            return self._give(self._log.start_of_file().state.position(), ReadStart(self._first_point(), {}))
+            position = self._log.start_of_file().state.position()
+            log_oldest(self._options.path, position)
+            return self._give(position, ReadStart(self._first_point(), {}))
         if text.lower() == "latest":
-            return self.latest()
+            end, state = self._logged()
+            return self._give(state.position(), ReadStart(end, {}))
         position = position_of_option(text)
         return self._give(position, self._find(position))
 
-    def latest(self) -> Offset:
-        """The offset after everything that can be read now."""
-        return self._give(self._log.state().position(), ReadStart(self._log.end(), {}))
+    def latest(self, *, now: float) -> Offset:
+        """The offset after everything that can be read now, with the lag of the last batch."""
+        state, end = self._log.state(), self._log.end()
+        offset = self._encoded(state.position(), end)
+        if self._reached is not None:
+            size = self._distance(self._reached.point, end)
+            offset["lag"] = lag_of(self._reached, state.position(), now=now, size=size)
+        return offset
 
     def freeze(self) -> None:
         """From now on behave as if the log did not grow."""
-        self._target = self._log.end()
+        self._target, _ = self._logged()
 
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
         """The offset at the end of the batch that begins at `start`; `start` itself if there is nothing new.
 
         Raises:
             PositionPurgedError: what the stream needs next is no longer there.
-            FormatError: the log is damaged there.
+            FormatError, ClassicFormatError: the log is damaged there.
         """
         since = self.point(start)
-        begin = since.begin
-        end = self._log.end() if self._target is None else self._target
-        gtids = dict(decode_offset(start))
+        begin, position = since.begin, decode_offset(start)
+        end = self._logged()[0] if self._target is None else self._target
+        gtids = dict(position)
+        last: EventGroup | None = None
         point, count = begin, 0
-        for log_range in self._log.ranges(begin, end, size=WHOLE_FILE):
+        for log_range in self._ranges(begin, end, size=WHOLE_FILE):
             if limits.files_max is not None and count and log_range.file_no - begin.file_no >= limits.files_max:
                 break
+            if isinstance(log_range, ClassicRange) and log_range.file_no != begin.file_no:
+                self._check_continued(log_range, GtidPosition(gtids.values()))
             for group in self._counted.groups_in(log_range, on_fault=self._on_fault):
-                if group.gtid is None or not since.lacks(group):
+                if group.gtid is None or not since.lacks(group) or group.start >= end:
                     continue
                 if count and self._is_enough(begin, group.start, count, limits):
-                    return self._give(GtidPosition(gtids.values()), since._replace(begin=point))
+                    return self._reach(start, GtidPosition(gtids.values()), since._replace(begin=point), last)
                 gtids[group.gtid.domain_id] = group.gtid
+                last = group
                 count += 1
                 point = group.start._replace(offset=group.start.offset + 1)
-        if not count:
+        return self._reach(start, GtidPosition(gtids.values()), since._replace(begin=point), last)
+
+    def _reach(
+        self, start: Mapping[str, object], position: GtidPosition, end: ReadStart, last: EventGroup | None
+    ) -> Offset:
+        """The offset at the end of a batch; `start` if it has no group."""
+        if last is None:
+            self._reached = ReadBatch(position, end.begin, None)
             return dict(start)  # type: ignore[arg-type]
-        return self._give(GtidPosition(gtids.values()), since._replace(begin=point))
+        timestamp = decode_event_header(last.gtid_event).timestamp
+        self._reached = ReadBatch(position, end.begin, timestamp)
+        self._boundaries = {end.begin: last.start.offset}
+        return self._give(position, end)
+
+    def _check_continued(self, log_range: ClassicRange, position: GtidPosition) -> None:
+        """Whether a traditional file continues what was read: its head says what was logged before.
+
+        Raises:
+            PositionError: groups are missing in front of it.
+        """
+        if self._options.stages or self._on_fault is not None:
+            return
+        head = self._log.start_of_file(log_range.file_no).state
+        if missing := head.domains_beyond(position):
+            logged = ", ".join(str(head.latest(domain)) for domain in missing)
+            raise PositionError(
+                f"{log_range.file_name} begins after {logged}, and the files before it end at [{position}]: groups are "
+                "missing between them; option failOnDataLoss=false goes on without"
+            )
 
     def point(self, offset: Mapping[str, object]) -> ReadStart:
         """The place of an offset in the log."""
+        self._look()
         position = decode_offset(offset)
         found = self._points.get(str(position))
         if found is None:
             found = self._points[str(position)] = self._find(position)
         return found
 
+    def _look(self) -> None:
+        """Begin anew where other files have taken the place of those there were: only positions mean the same."""
+        if self._log.start_of_file().resets == self._resets:
+            return
+        self._log.close()
+        self._open()
+        if self._target is not None:
+            self.freeze()
+
     def ranges(self, start: Mapping[str, object], end: Mapping[str, object]) -> list[LogRange]:
         """The ranges of the log between two offsets."""
-        return self._log.ranges(self.point(start).begin, self.point(end).begin, size=self._options.partition_bytes)
+        return self._ranges(self.point(start).begin, self.point(end).begin, size=self._options.partition_bytes)
+
+    def _ranges(self, begin: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        ranges = self._log.ranges(begin, end, size=size)
+        boundary = self._boundaries.get(begin)
+        if boundary is not None and ranges and isinstance(ranges[0], ClassicRange):
+            ranges[0] = replace(ranges[0], group_offset=boundary)
+        return ranges
 
     def tasks(
         self, start: Mapping[str, object], end: Mapping[str, object], fields: tuple[ShapeField, ...]
@@ -154,6 +233,14 @@ class OffsetTracker:
         sizes = sum(file.size for file in self._log.files() if file.file_no in between)
         return sizes - begin.offset + end.offset
 
+    def _logged(self) -> tuple[LogPosition, GtidState]:
+        """The end of what there is, and what is logged up to it; of traditional files that of the last whole group."""
+        for _ in range(PAIRS_MAX):
+            state, end = self._log.state(), self._log.end()
+            if self._log.state() == state:
+                return end, state
+        return self._find(state.position()).begin, state  # it grows all the time
+
     def _find(self, position: GtidPosition) -> ReadStart:
         """The place of a position; the oldest there is if it is purged and data loss is no failure."""
         first = ReadStart(self._first_point(), {})
@@ -161,9 +248,9 @@ class OffsetTracker:
             return first
         try:
             return resume(self._log, position, on_fault=self._on_fault)
-        except PositionPurgedError:
+        except PositionPurgedError as error:
             if self._options.is_strict:
-                raise
+                raise PositionPurgedError(f"{error}; {AFTER_PURGE}") from None
             return first
 
     def _first_point(self) -> LogPosition:
@@ -171,4 +258,14 @@ class OffsetTracker:
 
     def _give(self, position: GtidPosition, point: ReadStart) -> Offset:
         self._points[str(position)] = point
-        return encode_offset(position, point.begin)
+        return self._encoded(position, point.begin)
+
+    def _encoded(self, position: GtidPosition, point: LogPosition) -> Offset:
+        name = self._log.file_name(point.file_no)
+        return encode_offset(position, point, file_name=name if parse_file_name(name) is None else None)
+
+
+def log_oldest(where: str, position: GtidPosition) -> None:
+    """Log that a stream cannot begin at the first change: what was in front is gone."""
+    if len(position):
+        log.warning("%s: the stream begins after GTID %s, the oldest position that is there", where, position)

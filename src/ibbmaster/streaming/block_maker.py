@@ -10,6 +10,7 @@ from ibbmaster.dump.rewriting import Selection
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
+from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.framing_state import Mark
 
@@ -103,8 +104,25 @@ class BlockPump(Protocol):
             PositionPurgedError: the log was reset.
         """
 
+    def commit_ahead(self, at: Mark) -> LogPosition | None:
+        """Where a group is committed whose parts begin at a mark; None if none was found there.
 
-class AbsentPump:
+        What lies between was not checked: the pump does that while it sends the group, which has to be begun next;
+        if it is not, `check_way` must be called. None here: who does not say more checks all before it goes on.
+        """
+        return None
+
+    def check_way(self) -> None:
+        """Check what `commit_ahead` has gone over.
+
+        Raises:
+            FormatError: it is damaged.
+            StoreError: the file cannot be read.
+        """
+        return
+
+
+class AbsentPump(BlockPump):
     """Nothing goes from a file to a socket without being looked at."""
 
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:

@@ -23,7 +23,7 @@ from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.block_cache import BlockCache
-from ibbmaster.streaming.block_maker import BrokenGroupError
+from ibbmaster.streaming.block_maker import BlockPump, BrokenGroupError
 from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace
 from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
@@ -236,7 +236,7 @@ class ClassicFraming(FileFraming):
         }
 
 
-class ClassicPump:
+class ClassicPump(BlockPump):
     """The `BlockPump` of traditional files: what one visit of a thread needs, from the file to the socket."""
 
     def __init__(

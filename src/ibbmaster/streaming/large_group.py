@@ -54,7 +54,7 @@ class LargeGroup:
         self._kernels = kernels
         self._out_of_band = OutOfBandReader(disk)
         self._streams = group.streams
-        self._node_count = sum(stream.node_count for stream in group.streams)
+        self.node_count = sum(stream.node_count for stream in group.streams)
         self._nodes: list[NodeRow] = []  # see NodeColumn
         self._ahead = self._search()
         self._lock = threading.Lock()  # for the two above
@@ -63,6 +63,12 @@ class LargeGroup:
     def begin(self) -> PartState:
         """Before its first event."""
         return PartState(self, 0, LOG_START, (0,) * (Field.SIZE - FIRST_FIELD), b"")
+
+    @property
+    def only_stream(self) -> OobStream | None:
+        """Its stream, if it has one alone, all in one file."""
+        stream, *others = self._streams
+        return None if others or stream.first.file_no != stream.last.file_no else stream
 
     def nodes_from(self, number: int) -> list[NodeRow]:
         """The node of a number from 1 on, and those after it that are known; none after the last."""
@@ -171,7 +177,7 @@ class LargeGroup:
         """Whether a place is known to be that after the last node, with no event under way."""
         fields = at.fields
         is_open = fields[Field.EVENT_LEFT - FIRST_FIELD] or fields[Field.HEAD_HELD - FIRST_FIELD]
-        return at.node > self._node_count and not is_open
+        return at.node > self.node_count and not is_open
 
     def part_state(self, workspace: Workspace, node: int, place: LogPosition) -> PartState:
         """Where the framing is."""
@@ -181,7 +187,7 @@ class LargeGroup:
 
     def _find(self, number: int, *, only_cached: bool) -> FoundNode | None:
         """The node of a number from 1 on; None after the last."""
-        if number > self._node_count:
+        if number > self.node_count:
             return None
         if len(self._nodes) < number:
             if only_cached:

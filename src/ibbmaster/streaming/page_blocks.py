@@ -28,6 +28,7 @@ from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES
 from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
 from ibbmaster.streaming.large_group import LargeGroup, PartState, first_packet, is_inside_event, resume
+from ibbmaster.streaming.passed_run import PassedRun
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 SHORT_PAGES = 4  # 64 KiB: are framed and sent in a third of the time of a whole block
@@ -65,6 +66,7 @@ class PageBlocks:
         self._kernels = kernels
         self._file_no = -1
         self._identity: Hashable = None  # of that file: one of the same name has another
+        self.way: PassedRun | None = None  # that a pump has found, and sends
 
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
         if isinstance(at, PartState):
@@ -102,6 +104,11 @@ class PageBlocks:
         is_short: bool = False,
     ) -> Block | None:
         buffers = self._cache.buffers
+        if self.way is not None and at != self.way.begin:
+            if only_cached:
+                return None
+            self.check_way()
+        self.way = None
         if isinstance(at, PartState):
             return at.group.frame(
                 at, selection, sequence, buffers, self._kernels, only_cached=only_cached, is_shared=is_shared
@@ -148,9 +155,23 @@ class PageBlocks:
                 head=skipped.head,
             )
 
+    def check_way(self) -> None:
+        """Check what is left of the way to the group that a pump has begun to send: it goes out in another way now.
+
+        Raises:
+            FormatError, StoreError: as `PassedRun.check`.
+        """
+        if self.way is not None:
+            self.way.check()
+            self.way = None
+
+    def begin_way(self, begin: FramingState, commit: int) -> None:
+        """A pump has found the commit record of a large group, at an offset of the file where its parts begin."""
+        self.way = PassedRun(self._disk, self._kernels, self._cache.buffers, begin, commit)
+
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[PagePump]:
-        pump = PagePump(socket, self._cache, self._kernels, self._open, self._check_log, self._find_end)
+        pump = PagePump(self, socket, self._cache, self._kernels, self._open, self._check_log, self._find_end)
         try:
             yield pump
         finally:
@@ -267,6 +288,7 @@ class PagePump:
 
     def __init__(
         self,
+        maker: PageBlocks,
         socket: int,
         cache: BlockCache,
         kernels: Kernels,
@@ -274,6 +296,7 @@ class PagePump:
         check_log: Callable[[], None],
         find_end: Callable[[], LogPosition | None],
     ) -> None:
+        self._maker = maker
         self._socket = socket
         self._buffers = cache.buffers
         self._kernels = kernels
@@ -299,7 +322,7 @@ class PagePump:
             return self._send_nodes(at, selection, sequence)
         assert isinstance(at, FramingState)
         file_no, offset = at.position
-        if offset <= PAGE_SIZE or at == self._stuck_at:
+        if offset <= PAGE_SIZE or at == self._stuck_at or self.commit_ahead(at) is not None:
             return None
         file = self._file_of(file_no)
         if file is None:
@@ -318,15 +341,25 @@ class PagePump:
         )
         after = workspace.framing_state(file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
         self._stuck_at = None if status == Status.FULL else after
+        if progress[Progress.COMMIT]:
+            self._maker.begin_way(after, int(progress[Progress.COMMIT]))
         return self._result(progress, rest, before=at, after=after, gtids=workspace.gtids())
+
+    def commit_ahead(self, at: Mark) -> LogPosition | None:
+        way = self._maker.way
+        return way.commit if way is not None and way.begin == at else None
+
+    def check_way(self) -> None:
+        self._maker.check_way()
 
     def _send_nodes(self, at: PartState, selection: Selection, sequence: int) -> Block | None:
         """Send a group's parts in one file, from its begin or from a place in it on."""
         group, first = at.group, max(at.node, 1)
+        way = self._way_of(at)
         ahead = group.nodes_from(first)
-        if not ahead:
+        if not ahead and way is None:
             return None
-        file_no = ahead[0][NodeColumn.FILE_NO]
+        file_no = ahead[0][NodeColumn.FILE_NO] if way is None else way.commit.file_no
         if at.place.file_no not in (file_no, NOWHERE.file_no):
             return None
         nodes = list(takewhile(lambda node: node[NodeColumn.FILE_NO] == file_no, ahead))
@@ -344,11 +377,18 @@ class PagePump:
             progress[Progress.IS_BEGUN] = 1
             workspace.state[Field.OFFSET] = at.place.page_offset
             progress[Progress.FILE_OFFSET] = at.place.page_no * PAGE_SIZE
+        pump = self._kernels.pump_nodes
+        if way is not None:
+            pump = self._kernels.pump_way
+            workspace.go_to(way.at)
+            progress[Progress.FILE_OFFSET] = way.at.position.page_no * PAGE_SIZE
+            progress[Progress.COMMIT] = way.commit.offset
+            progress[Progress.HAS_MORE] = first + len(nodes) <= group.node_count
         rest = self._buffers.take()
-        self._kernels.pump_nodes(
+        status = pump(
             file.descriptor,
             self._socket,
-            np.array(nodes, dtype=np.int64),
+            np.array(nodes, dtype=np.int64).reshape(-1, NodeColumn.COLUMNS),
             workspace.pages,
             workspace.framing(self._out, workspace.segments),
             workspace.sending(progress, rest),
@@ -357,9 +397,27 @@ class PagePump:
         if progress[Progress.IS_BEGUN]:
             place = LogPosition(file_no, int(progress[Progress.FILE_OFFSET] + workspace.state[Field.OFFSET]))
         after = group.part_state(workspace, first + int(progress[Progress.NODE]), place)
-        if group.is_end(after):
+        if way is not None:
+            way.at = workspace.framing_state(file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
+            way.sent_to = after
+        if group.is_end(after) and (way is None or status == Status.DONE):
+            self._maker.way = None
             return self._result(progress, rest, before=at, after=FramingState(group.end))
         return self._result(progress, rest, before=at, after=after, is_inside_event=is_inside_event(after))
+
+    def _way_of(self, at: PartState) -> PassedRun | None:
+        """The way on which a group's parts lie, which are to be sent in that order; None where it was checked."""
+        way, group = self._maker.way, at.group
+        if way is None:
+            return None
+        stream = group.only_stream
+        if way.sent_to is None and at.node == 0 and stream is not None and stream.first >= way.begin.position:
+            way.check(FramingState(stream.last))  # before the last part goes out, with what ends the group
+            return way
+        if way.sent_to == at:
+            return way
+        self.check_way()
+        return None
 
     def _file_of(self, file_no: int) -> OpenFile | None:
         """A file, with a budget for one more call; None if a socket cannot be fed from it."""

@@ -131,7 +131,7 @@ class BlockSource:
                 block = self._pumped_block(pump, selection)
                 if block is not None:
                     rest = block
-                elif (block := self._block_to_pump(maker)) is not None:
+                elif (block := self._block_to_pump(maker, pump)) is not None:
                     rest = written(block, socket)
                 else:
                     break
@@ -321,8 +321,11 @@ class BlockSource:
             self._end(failure)
         return block
 
-    def _block_to_pump(self, maker: BlockMaker) -> Block | None:
+    def _block_to_pump(self, maker: BlockMaker, pump: BlockPump) -> Block | None:
         """A block that no pump makes by itself, or none of a large group that begins; None if there is none."""
+        commit = pump.commit_ahead(self._at)
+        if commit is not None:
+            return self._block_ahead(maker, pump, commit)
         block = self._framed_block(maker, only_cached=False)
         if block is not None:
             return block
@@ -334,6 +337,22 @@ class BlockSource:
         if self._begin_large_group(maker, group):
             return plain_block(b"", self._at)
         self._pieces = self._session.receive_group(group)
+        return None
+
+    def _block_ahead(self, maker: BlockMaker, pump: BlockPump, commit: LogPosition) -> Block | None:
+        """As `_block_to_pump`, of a large group that is committed there; where it cannot begin, its way is checked."""
+        self._go_behind(skipped_block(self._at, FramingState(commit), ()))
+        self._session.receive_skipped((), commit)
+        group, is_begun = None, False
+        try:
+            group = self._next_group()
+            is_begun = group is not None and group.start == commit and self._begin_large_group(maker, group)
+        finally:
+            if not is_begun:
+                pump.check_way()
+        if is_begun:
+            return plain_block(b"", self._at)
+        self._pieces = None if group is None else self._session.receive_group(group)
         return None
 
     # The reference way

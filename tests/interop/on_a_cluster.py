@@ -1,4 +1,4 @@
-"""A query of many tasks on a cluster, as a program: each task says where it is, and one worker stops until it is killed."""
+"""A query of many tasks on a cluster, as a program: tasks say where they are, and one worker waits to be killed."""
 
 from __future__ import annotations
 

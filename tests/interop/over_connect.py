@@ -9,7 +9,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ibbmaster.lake.session import open_session
-from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.lake.verifying import verify_archive
 
 
@@ -34,7 +33,6 @@ def main(url: str, log: str, place: Path) -> None:
         "is_connected": not isinstance(session, SparkSession),
         "changes": changes.count(),
         "table": session.sql("SELECT count(*) FROM made WHERE id = 3").first()[0],
-        "snapshot": snapshot(session, log, "shop.parent").count(),
         "groups": verify_archive(session, log).totals.groups,
         "written": len(list((place / "written").glob("*.ibb"))),
         "stream": session.read.parquet(str(place / "rows")).count(),

@@ -1,0 +1,266 @@
+"""Several tables in one scan of a log: blocks are read once, and each row event by what reads its own table.
+
+Which tables there are takes another scan, which reads no rows. What kernels do not read is read
+table by table.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ibbmaster.arrow.collecting import event_batches
+from ibbmaster.arrow.event_batch import EventBatch, wanted_groups
+from ibbmaster.arrow.fast_reading import columns_of, freeze, is_fast
+from ibbmaster.arrow.plain_events import PlainEvents
+from ibbmaster.arrow.plan import (
+    ReadTask,
+    end_of,
+    ended,
+    find_versions,
+    history_of,
+    load_kernels,
+    maps_backwards,
+    of_table,
+    open_log,
+    open_source,
+    planned_ranges,
+    selected_versions,
+    shape_of,
+    tasks_between,
+)
+from ibbmaster.arrow.reaching import expect_log
+from ibbmaster.arrow.read_options import ReadOptions, Undecodable
+from ibbmaster.arrow.reading import read_task
+from ibbmaster.arrow.shape import TableFields, table_fields
+from ibbmaster.arrow.table_maps import SeenMap, last_of_each
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
+from ibbmaster.event.types import EventType
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.fields import EventColumn
+from ibbmaster.log.group_content import TableFilter, own_name, table_name
+from ibbmaster.log.large_rows import large_rows
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.position import LogPosition
+from ibbmaster.rows.walk import TABLE_ID
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
+from ibbmaster.schema.versions import TableVersions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAMES_SHOWN = 10  # in an error
+IS_OF_TABLE = np.isin(np.arange(256), [EventType.TABLE_MAP, *ROW_EVENT_TYPES])
+TABLE_ID_BITS = np.arange(TABLE_ID_SIZE) * 8
+
+
+@dataclass(frozen=True, slots=True)
+class TablesTask:
+    """One range, and what is read of each table there, by its name. Sent to a worker."""
+
+    tasks: Mapping[str, ReadTask]
+
+    @property
+    def first(self) -> ReadTask:
+        """The task of one table: what all have in common."""
+        return next(iter(self.tasks.values()))
+
+    @property
+    def log_range(self) -> LogRange:
+        """That of all."""
+        return self.first.log_range
+
+    @property
+    def options(self) -> ReadOptions:
+        """Those of one table, of all but its name."""
+        return self.first.options
+
+
+# Which tables --------------------------------------------------------------------------------
+
+
+def find_tables(options: ReadOptions) -> dict[str, TableFields]:
+    """The tables that options select, by name, each with its columns: those that changes of rows are of, and those
+    that are there at the end. They have the names that they have there.
+
+    Raises:
+        ConfigurationError: a pattern matches no table, or the columns of a table are not known.
+    """
+    options = ended(options)
+    history, end = _history_of(options)
+    maps = [seen for part in maps_backwards(options, _boundaries(history)) for seen in part]
+    maps.sort()
+    names = _names(options, history, end, maps)
+    takes = TableFilter(options.tables).takes
+    found = {name: _fields_of(options, name, maps) for name in names if takes(name)}
+    for pattern in options.tables:
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in found):
+            raise unmatched(pattern, options, names)
+    return found
+
+
+def unmatched(pattern: str, options: ReadOptions, names: Iterable[str]) -> ConfigurationError:
+    """That a pattern matches none of these tables, which are those of a log."""
+    known = list(names)
+    others = f" and {len(known) - NAMES_SHOWN} more" if len(known) > NAMES_SHOWN else ""
+    there = f"there are {', '.join(known[:NAMES_SHOWN])}{others}" if known else "it has none"
+    return ConfigurationError(f"no table of {options.path or options.host} matches {pattern}; {there}")
+
+
+def _history_of(options: ReadOptions) -> tuple[SchemaHistory, SchemaPlace | None]:
+    """What the tables of a log were, and the place up to which it is read, if that is not its end."""
+    if options.host is not None:
+        from ibbmaster.arrow.live import read_history, whole_range
+
+        return read_history(options, whole_range(options)), None
+    with closing(open_log(options)) as log:
+        end = None if options.ending_gtid is None else SchemaPlace(end_of(options.ending_gtid, options, log), 0)
+        return history_of(options, log.with_past), end
+
+
+def _boundaries(history: SchemaHistory) -> list[SchemaPlace]:
+    """Where any table becomes another."""
+    places = {one.since for name in set(history.names()) for one in history.versions(*name)}
+    return sorted(place for place in places if place is not None)
+
+
+def _names(options: ReadOptions, history: SchemaHistory, end: SchemaPlace | None, maps: Sequence[SeenMap]) -> list[str]:
+    """The tables up to a place, by their names there."""
+    found = set()
+    for name in {table_name(seen.event) for seen in maps if end is None or seen.place < end}:
+        newest = selected_versions(of_table(options, name), history, end).newest(end)
+        found.add(name if newest is None else newest.full_name)
+    for key in set(history.names()):
+        known = history.table_at(*key, end)
+        if isinstance(known, TableVersion) and known.kind is TableKind.BASE:
+            found.add(known.full_name)
+    return sorted(found)
+
+
+def _fields_of(options: ReadOptions, name: str, maps: list[SeenMap]) -> TableFields:
+    def find_maps(versions: TableVersions, since: LogPosition | None) -> Generator[list[SeenMap], None, None]:
+        yield maps
+
+    keeps_bytes = options.undecodable is Undecodable.BINARY
+    shape = shape_of(options, name, find_maps)
+    return table_fields(shape, options.zero_dates, options.columns, keeps_bytes=keeps_bytes)
+
+
+# What is read --------------------------------------------------------------------------------
+
+
+def plan_tables(options: ReadOptions, tables: Mapping[str, TableFields]) -> list[TablesTask]:
+    """The ranges of one query of these tables; errors as `plan_tasks`."""
+    options, selection, ranges = planned_ranges(options)
+    versions = {name: find_versions(of_table(options, name)) for name in tables}
+    if options.host is not None:
+        from ibbmaster.arrow.live import LiveRange, with_landmarks
+
+        for one in versions.values():
+            ranges = [with_landmarks(part, one) for part in ranges if isinstance(part, LiveRange)]
+    planned = [
+        tasks_between(of_table(options, name), fields, selection, ranges, versions[name])
+        for name, fields in tables.items()
+    ]
+    return [TablesTask(dict(zip(tables, tasks, strict=True))) for tasks in zip(*planned, strict=True)]
+
+
+def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """The record batches of one range, each with the name of its table; errors as `read_task`.
+
+    Those of a table are in the order of the log; one without rows there has none, or an empty one. Tables that are
+    `left_out`, perhaps from now on, are not read.
+    """
+    first, options = task.first, task.options
+    kernels = load_kernels(options) if options.is_strict and is_fast(first) else None
+    if kernels is None:
+        for name, one in task.tasks.items():
+            if name not in left_out:
+                yield from ((name, batch) for batch in read_task(one))
+        return
+    if options.host is None:
+        expect_log(options, task.log_range, is_strict=True)
+    freeze()
+    readers = TableReaders(task.tasks, kernels, left_out)
+    with closing(open_source(options)) as source:
+        for batch in event_batches(source, task.log_range, kernels):
+            yield from readers.record_batches(batch.of_groups(wanted_groups(batch.groups, first.selection)))
+    readers.finish()
+
+
+class TableReaders:
+    """Hands each event to those that may read it: by the number that TABLE_MAP events give a table."""
+
+    def __init__(self, tasks: Mapping[str, ReadTask], kernels: Kernels, left_out: Collection[str] = ()) -> None:
+        self._left_out = left_out
+        self._kernels = kernels
+        self._tasks = tasks
+        self._columns = {name: columns_of(task, kernels) for name, task in tasks.items()}
+        self._plain = PlainEvents(large_rows(next(iter(tasks.values())).options.row_event_max))
+        self._takers: dict[int, set[str]] = {}  # by number: the tables that may have been called so in this range
+
+    def record_batches(self, batch: EventBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The changes in a batch of events, each with the name of its table; errors as `RowColumns`."""
+        for columns in self._columns.values():
+            columns.begin(batch)
+        for plain in self._plain.of(batch):
+            for name, part in self._divided(plain):
+                yield from ((name, found) for found in self._columns[name].of_plain(part))
+
+    def finish(self) -> None:
+        """The log ends here.
+
+        Raises:
+            EventError: it ends inside the fragments of a row event.
+        """
+        self._plain.finish()
+
+    def _divided(self, batch: EventBatch) -> Iterator[tuple[str, EventBatch]]:
+        """The events that are for each table, for those that have any."""
+        starts, sizes = batch.events[:, EventColumn.START], batch.events[:, EventColumn.SIZE]
+        types = batch.data[starts + TYPE_OFFSET]
+        numbers = np.flatnonzero(IS_OF_TABLE[types])
+        if not len(numbers):
+            return
+        self._learn(batch, numbers[types[numbers] == EventType.TABLE_MAP])
+        ids, codes = np.unique(_table_ids(batch, numbers), return_inverse=True)
+        is_short = sizes[numbers] < EVENT_HEADER_SIZE + TABLE_ID_SIZE
+        takers = [self._takers.get(number) for number in ids.tolist()]
+        for name in self._columns:
+            if name in self._left_out:
+                continue
+            is_own = np.array([found is None or name in found for found in takers])  # who reads it says what is wrong
+            own = numbers[is_own[codes] | is_short]
+            if len(own):
+                yield name, replace(batch, events=batch.events[own])
+
+    def _learn(self, batch: EventBatch, maps: Any) -> None:
+        """Know the numbers of tables."""
+        for number in last_of_each(batch, maps, EVENT_HEADER_SIZE, self._kernels):
+            event = batch.event(number)
+            with batch.naming_group(number):
+                database, table = own_name(event)
+            found = self._takers.setdefault(int.from_bytes(event[TABLE_ID], "little"), set())
+            found.update(name for name, task in self._tasks.items() if _may_mean(task, database, table))
+
+
+def _may_mean(task: ReadTask, database: str, table: str) -> bool:
+    """Whether events that name a table so may mean that of a task, somewhere in its range."""
+    if task.versions.are_of_one:
+        return task.versions.may_mean(database, table)
+    return TableFilter(task.options.tables).takes(f"{database}.{table}")
+
+
+def _table_ids(batch: EventBatch, numbers: Any) -> Any:
+    """The numbers of the tables of events."""
+    places = batch.events[numbers, EventColumn.START][:, None] + np.arange(TABLE_ID.start, TABLE_ID.stop)
+    digits = batch.data[np.minimum(places, len(batch.data) - 1)].astype(np.int64)
+    return (digits << TABLE_ID_BITS).sum(axis=1)

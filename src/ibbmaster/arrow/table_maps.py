@@ -1,0 +1,95 @@
+"""The tables that a part of a log writes to: its TABLE_MAP events, each different one once."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
+from ibbmaster.event.table_map import TABLE_ID_SIZE
+from ibbmaster.event.types import EventType
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.fields import EventColumn
+from ibbmaster.log.group_content import RowReader, TableDecoder, group_events
+from ibbmaster.schema.model import SchemaPlace
+
+SAYS = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # after the number that a server gives a table for a while
+
+
+class SeenMap(NamedTuple):
+    """A TABLE_MAP event, and where the last one that says the same is."""
+
+    place: SchemaPlace
+    event: bytes
+
+
+def seen_maps(batches: Iterable[EventBatch], boundaries: Sequence[SchemaPlace], kernels: Kernels) -> list[SeenMap]:
+    """Those in batches of events, in their order; two between which a boundary lies are different.
+
+    Raises:
+        FormatError, ClassicFormatError, EventError: as the batches.
+    """
+    found: dict[tuple[int, bytes], SeenMap] = {}
+    for batch in batches:
+        types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
+        for numbers in _between(batch, np.flatnonzero(types == EventType.TABLE_MAP), boundaries):
+            for number in last_of_each(batch, numbers, SAYS, kernels):
+                _note(found, boundaries, SeenMap(batch.schema_place(number), batch.event(number)))
+    return sorted(found.values())
+
+
+def seen_maps_by_reference(groups: Iterable[EventGroup], boundaries: Sequence[SchemaPlace]) -> list[SeenMap]:
+    """As `seen_maps`, group by group."""
+    found: dict[tuple[int, bytes], SeenMap] = {}
+    for group in groups:
+        for number, event in enumerate(group_events(group)):
+            if event[TYPE_OFFSET] == EventType.TABLE_MAP:
+                _note(found, boundaries, SeenMap(SchemaPlace(group.start, number), event))
+    return sorted(found.values())
+
+
+def last_decoder(maps: Sequence[SeenMap], reader: RowReader) -> TableDecoder | None:
+    """What reads the table of a reader as the last of these events has it."""
+    for place, event in reversed(maps):
+        found = reader.decoder(event, place)
+        if found is not None:
+            return found
+    return None
+
+
+def _note(found: dict[tuple[int, bytes], SeenMap], boundaries: Sequence[SchemaPlace], seen: SeenMap) -> None:
+    found[bisect.bisect_right(boundaries, seen.place), seen.event[SAYS:]] = seen
+
+
+def _between(batch: EventBatch, numbers: Any, boundaries: Sequence[SchemaPlace]) -> Iterator[Any]:
+    """Events of a batch, those together between which no boundary lies."""
+    start = 0
+    while start < len(numbers):
+        passed = bisect.bisect_right(boundaries, batch.schema_place(numbers[start]))
+        end = len(numbers)
+        if passed < len(boundaries):
+            end = bisect.bisect_left(numbers, boundaries[passed], lo=start, key=batch.schema_place)
+        yield numbers[start:end]
+        start = end
+
+
+def last_of_each(batch: EventBatch, numbers: Any, offset: int, kernels: Kernels) -> list[int]:
+    """Of events that have the same bytes from an offset on the last one."""
+    import pyarrow as pa
+
+    from ibbmaster.arrow.arrays import string_array
+
+    if not len(numbers):
+        return []
+    starts = batch.events[numbers, EventColumn.START] + offset
+    sizes = np.maximum(batch.events[numbers, EventColumn.SIZE] - offset, 0)
+    texts = string_array(pa.binary(), batch.data, starts, sizes, np.ones(len(numbers), dtype=np.uint8), kernels)
+    encoded = texts.dictionary_encode()
+    last = np.zeros(len(encoded.dictionary), dtype=np.int64)
+    last[encoded.indices.to_numpy()] = numbers  # of equal indices the last one stays
+    return last.tolist()

@@ -1,0 +1,136 @@
+"""Many tables as DataFrames out of one scan of a log.
+
+A data source of Spark has one schema. So the scan has a row for each record batch, with the name of its table and the
+batch in Arrow's stream format; Spark keeps these rows, and the DataFrame of a table unpacks those of its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from ibbmaster.arrow.many_tables import TablesTask, find_tables, plan_tables, read_tables
+from ibbmaster.arrow.plan import bundled, ended, open_log
+from ibbmaster.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.arrow.shape import TableFields, spark_ddl
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.spark.options import parse_options
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+PACKED = "name STRING, batch BINARY"
+PARTITION_BYTES = "64m"  # of a scan: Spark may hold all that one of its tasks has read of a table
+
+
+class LoggedTables(Mapping[str, "DataFrame"]):
+    """By table, as database.table, its changes, as `option("table", …)` gives them.
+
+    The log is read once, when the first of them is asked for something that needs it. What it gave is kept by Spark, in
+    memory or on the disks of its workers, until this is closed.
+
+    Attributes:
+        end: the GTID position up to which the log is read.
+    """
+
+    def __init__(self, session: SparkSession, options: ReadOptions) -> None:
+        options = _with_end(options)
+        self.end = options.ending_gtid or ""
+        self._fields = find_tables(options)
+        bundles = bundled(plan_tables(options, self._fields))
+        self._packed = _packed(session, bundles)
+        self._frames = {name: _unpacked(self._packed, name, fields) for name, fields in self._fields.items()}
+
+    def __getitem__(self, name: str) -> DataFrame:
+        return self._frames[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._frames)
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def close(self) -> None:
+        """Let Spark forget what it keeps. A DataFrame that is used afterwards reads the log again."""
+        self._packed.unpersist()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def tables(session: SparkSession, path: str | None = None, **options: str) -> LoggedTables:
+    """The changes of the tables of a log, those of option `tables` or all, from one scan.
+
+    `path` and `options` are those of a reader, but for `table`, `granularity` and `columns`.
+
+    Raises:
+        ConfigurationError: an option cannot be used; a pattern matches no table, or the columns of one are not known.
+        PositionError, SourceError: as a reader.
+    """
+    given = {**options, **({} if path is None else {"path": path})}
+    names = {name.lower() for name in given}
+    parsed = parse_options(given if "partitionbytes" in names else {**given, "partitionBytes": PARTITION_BYTES})
+    if parsed.table is not None or parsed.columns or parsed.granularity is not Granularity.ROWS:
+        raise ConfigurationError("many tables are read whole: leave out the options table, columns and granularity")
+    return LoggedTables(session, parsed)
+
+
+def _with_end(options: ReadOptions) -> ReadOptions:
+    """Options with an end that stays: that of the log, as it is now."""
+    if options.ending_gtid is not None or options.host is not None:
+        return ended(options)
+    with closing(open_log(options)) as log:
+        return replace(options, ending_gtid=str(log.state().position()))
+
+
+def _packed(session: SparkSession, bundles: Sequence[Sequence[TablesTask]]) -> DataFrame:
+    from pyspark import StorageLevel
+
+    numbers = session.range(0, max(len(bundles), 1), 1, max(len(bundles), 1))
+    return numbers.mapInArrow(partial(_pack, bundles), PACKED).persist(StorageLevel.MEMORY_AND_DISK)
+
+
+def _pack(bundles: Sequence[Sequence[TablesTask]], numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The record batches of some bundles of ranges, each a row."""
+    import pyarrow as pa
+
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            for task in bundles[number] if bundles else ():
+                for name, found in read_tables(task):
+                    if len(found):
+                        cells = [pa.array([name], pa.string()), pa.array([_stream(found)], pa.binary())]
+                        yield pa.RecordBatch.from_arrays(cells, names=["name", "batch"])
+
+
+def _stream(batch: pa.RecordBatch) -> Any:
+    """A record batch as Arrow's stream format has it, made shorter."""
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def _unpacked(packed: DataFrame, name: str, fields: TableFields) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    own = packed.where(f.col("name") == f.lit(name)).select("batch")
+    return own.mapInArrow(_unpack, spark_ddl(fields))
+
+
+def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for batch in batches:
+        for cell in batch.column(0):
+            with pa.ipc.open_stream(cell.as_buffer()) as reader:
+                yield from reader

@@ -1,0 +1,268 @@
+"""Streams of a real server's changes: from its files as it writes them, and from the server; each change once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.reading import read_task
+from ibbmaster.errors import IbbMasterError, PositionError, PositionPurgedError, SourceError
+from ibbmaster.spark.options import parse_options
+from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.machinery.streamed import StreamReading
+
+RESTARTS = 16
+OPTIONS = ("--binlog-format=ROW", "--gtid-strict-mode=1", "--log-slave-updates", "--binlog-row-metadata=FULL")
+
+
+def login(server: RealPrimary) -> dict[str, str]:
+    return {"host": server.host, "port": str(server.port), "user": server.user, "password": server.password}
+
+
+def files(server: RealPrimary) -> dict[str, str]:
+    return {"path": str(server.data / "binlog.index")}  # a replica has relay logs beside it
+
+
+SOURCES: dict[str, Callable[[RealPrimary], dict[str, str]]] = {"files": files, "server": login}
+SHAPES = (  # of s.t, one after the other: an ALTER TABLE, its columns, and what an older row has in them
+    ("CREATE TABLE s.t (id INT PRIMARY KEY, a INT, b VARCHAR(40))", ("id", "a", "b")),
+    ("ALTER TABLE s.t MODIFY a INT AFTER b", ("id", "b", "a")),
+    ("ALTER TABLE s.t RENAME COLUMN b TO word", ("id", "word", "a")),
+    ("ALTER TABLE s.t ADD COLUMN extra INT DEFAULT 7", ("id", "word", "a", "extra")),
+)
+
+
+class Writer:
+    """Who changes s.t, and knows how often each row was changed, by the number that each change writes into a."""
+
+    def __init__(self, server: RealPrimary, rng: random.Random) -> None:
+        self.server, self.rng = server, rng
+        self.shape = 0
+        self.written: list[int] = []
+        server.sql("CREATE DATABASE s")
+        server.sql(SHAPES[0][0])
+
+    def alter(self) -> None:
+        self.shape += 1
+        self.server.sql(SHAPES[self.shape][0])
+
+    def write(self, count: int) -> None:
+        word = "b" if self.shape < 2 else "word"
+        for _ in range(count):
+            number = len(self.written) + 1
+            self.written.append(number)
+            self.server.sql(f"SET gtid_domain_id = {self.rng.choice((0, 0, 5))}")
+            if number > 3 and self.rng.random() < 0.3:
+                self.server.sql("UPDATE s.t SET a = %s WHERE id = %s", (number, self.rng.randrange(1, 4)))
+            else:
+                self.server.sql(f"INSERT INTO s.t (id, {word}, a) VALUES (%s, %s, %s)", (number, f"w{number}", number))
+
+    def expect_each_once(self, rows: list[dict[str, Any]]) -> None:
+        """Every change was read once, and the rows come to those of the server."""
+        made = [row for row in rows if row["_change_type"] in ("insert", "update_postimage")]
+        assert Counter(row["a"] for row in made) == Counter(self.written)
+        assert len({(row["_gtid"], row["_change_no"]) for row in rows}) == len(rows)
+        last: dict[int, dict[str, Any]] = {}
+        for row in made:
+            if row["id"] not in last or row["a"] > last[row["id"]]["a"]:  # domains may come in any order
+                last[row["id"]] = row
+        kept = self.server.query("SELECT * FROM s.t ORDER BY id")
+        names = [name for name in kept[0] if all(name in row for row in last.values())]
+        assert {"id", "a"} <= set(names)
+        assert [{name: last[key][name] for name in names} for key in sorted(last)] == [
+            {name: row[name] for name in names} for row in kept
+        ]
+
+
+def rotate(server: RealPrimary, *, purges: bool) -> None:
+    server.sql("FLUSH BINARY LOGS")
+    if purges:
+        names = [row[0] for row in server.sql("SHOW BINARY LOGS")]
+        server.sql("PURGE BINARY LOGS TO %s", (names[-1],))
+
+
+@pytest.mark.parametrize(("version", "source"), [("11.8", "files"), ("10.11", "files"), ("11.8", "server")])
+def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failover(
+    version: str, source: str, new_server: Callable[..., RealPrimary]
+) -> None:
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    first = new_server(version, *OPTIONS)
+    second = new_server(version, *OPTIONS, "--server-id=2")
+    second.sql(
+        f"CHANGE MASTER TO MASTER_HOST='{first.host}', MASTER_PORT={first.port}, MASTER_USER='{first.user}', "
+        f"MASTER_PASSWORD='{first.password}', MASTER_USE_GTID=slave_pos"
+        + (", MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0" if version != "10.11" else "")
+    )
+    second.sql("START SLAVE")
+    writer = Writer(first, rng)
+    writer.write(3)
+    options = SOURCES[source](first) | {"table": "s.t", "maxGroupsPerTrigger": "5"}
+    stream = StreamReading(**options)
+    restarts = 0
+    while restarts < RESTARTS:
+        if restarts in (6, 9, 13):
+            writer.alter()
+        writer.write(rng.randrange(1, 5))
+        if restarts in (3, 8):  # all there is was read: what is purged is not missed
+            stream.catch_up()
+            rotate(writer.server, purges=True)
+            writer.write(1)  # a row names the columns of a table whose CREATE TABLE is gone
+        if restarts == 11:
+            stream.step()  # and not all: the other server has the rest
+            position = str(first.sql("SELECT @@gtid_binlog_pos")[0][0])
+            assert second.sql("SELECT MASTER_GTID_WAIT(%s, 60)", (position,)) == ((0,),)
+            first.kill()
+            second.sql("STOP SLAVE")
+            writer.server = second
+            stream.begin_anew(**SOURCES[source](second))
+            stream.plan()
+            restarts += 1
+            continue
+        where = rng.randrange(4)
+        if where == 0:
+            stream.plan()  # killed before the batch is read
+        elif where == 1:
+            _, partitions = stream.plan()
+            stream.read(partitions)  # killed before the batch is kept
+        elif where == 2:
+            stream.step()
+        stream.begin_anew()
+        stream.plan()  # what is altered between load() and start() is an error of a server's stream
+        restarts += 1
+        if rng.random() < 0.3:
+            rotate(writer.server, purges=False)
+    stream.catch_up()
+    writer.expect_each_once(stream.rows)
+    assert stream.lag["groups"] == 0
+    stream.close()
+
+
+@pytest.mark.parametrize("version", ["11.8", "10.11"])
+def test_a_stream_of_a_server_that_has_purged_begins_at_its_oldest_position_and_says_so(
+    version: str, new_server: Callable[..., RealPrimary], caplog: pytest.LogCaptureFixture
+) -> None:
+    server = new_server(version, *OPTIONS)
+    whole = StreamReading(**login(server), granularity="groups")
+    server.sql("CREATE DATABASE d")
+    whole.catch_up()
+    assert len(whole.gtids) == 1
+    assert not caplog.text
+    server.sql("SET gtid_domain_id = 5")
+    for name in ("a", "b", "c"):
+        server.sql(f"CREATE TABLE d.{name} (id INT)")
+        rotate(server, purges=True)
+    server.sql("INSERT INTO d.a VALUES (1)")
+    head = str(server.sql("SELECT BINLOG_GTID_POS(%s, 4)", (server.sql("SHOW BINARY LOGS")[0][0],))[0][0])
+    found = []
+    for options in (files(server), login(server)):
+        caplog.clear()
+        stream = StreamReading(**options, granularity="groups")
+        stream.catch_up()
+        stream.close()
+        assert "the oldest position that is there" in caplog.text
+        assert all(gtid in caplog.text for gtid in head.split(","))
+        found.append(stream.gtids)
+    assert found[0] == found[1]
+    assert found[0][-1] == "5-1-4"
+    with pytest.raises(
+        SourceError, match=r"have been purged\. What comes after that position is gone from here: go on"
+    ):
+        whole.catch_up()
+    whole.begin_anew(**files(server), host="", port="", user="", password="")
+    with pytest.raises(
+        PositionPurgedError, match="what comes next for this stream is gone from here: let it go on with"
+    ):
+        whole.catch_up()
+    assert len(whole.gtids) == 1
+    whole.close()
+    rows = StreamReading(**login(server), table="d.a", schema="CREATE TABLE d.a (id INT)")
+    rows.catch_up()
+    assert [row["id"] for row in rows.rows] == [1]
+    rows.close()
+    options = parse_options(login(server))
+    batch = [
+        row for task in plan_tasks(options, find_fields(options)) for one in read_task(task) for row in one.to_pylist()
+    ]
+    assert [row["_gtid"] for row in batch] == ["5-1-4"]
+
+
+def test_a_server_that_lost_what_the_stream_has_is_an_error_and_not_followed(
+    new_server: Callable[..., RealPrimary],
+) -> None:
+    """A failover to one that lagged, and has gone on by itself since."""
+    first, second = new_server("11.8", *OPTIONS), new_server("11.8", *OPTIONS, "--server-id=2")
+    for server, count in ((first, 3), (second, 5)):
+        server.sql("SET gtid_domain_id = 0")
+        server.sql("CREATE DATABASE d")
+        for number in range(count):
+            server.sql(f"CREATE TABLE d.t{number} (id INT)")
+    for source in SOURCES.values():
+        stream = StreamReading(**source(first), granularity="groups")
+        stream.catch_up()
+        assert len(stream.gtids) == 4
+        stream.begin_anew(**source(second))
+        with pytest.raises((SourceError, PositionError)) as caught:
+            stream.catch_up()
+        assert "0-1-4" in str(caught.value)
+        assert isinstance(caught.value, IbbMasterError)
+        assert len(stream.gtids) == 4
+        stream.close()
+
+
+def runners() -> set[str]:
+    """The processes in which Spark plans streams of sources in Python."""
+    found = set()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            with contextlib.suppress(OSError):
+                if b"python_streaming_source_runner" in (process / "cmdline").read_bytes():
+                    found.add(process.name)
+    return found
+
+
+def test_a_query_that_is_stopped_leaves_no_process_connection_or_file(
+    spark: Any, tmp_path: Path, new_server: Callable[..., RealPrimary]
+) -> None:
+    server = new_server("11.8", *OPTIONS)
+    server.sql("CREATE DATABASE d")
+    temporary = set(Path(tempfile.gettempdir()).iterdir())
+    before = runners()
+    queries = []
+    for number, source in enumerate(SOURCES.values()):
+        frame = spark.readStream.format("ibb").options(**source(server), granularity="groups", maxGroupsPerTrigger="1")
+        writer = frame.load().writeStream.format("noop").option("checkpointLocation", str(tmp_path / str(number)))
+        queries.append(writer.trigger(processingTime="0 seconds").start())
+    for count in range(3):
+        server.sql(f"CREATE TABLE d.t{count} (id INT)")
+    for query in queries:
+        query.processAllAvailable()
+    assert len(runners() - before) == 2
+    shown = [json.loads(query.lastProgress["sources"][0]["latestOffset"]) for query in queries]
+    assert [one["gtid"] for one in shown] == ["0-1-4", "0-1-4"]
+    assert shown[0]["lag"] == {"groups": 0, "bytes": 0, "seconds": 0}
+    assert shown[1]["lag"] == {"groups": 0, "seconds": 0}
+    for query in queries:
+        query.stop()
+        assert query.exception() is None
+    wait_until(lambda: runners() <= before)
+    wait_until(lambda: not server.sql("SELECT * FROM information_schema.PROCESSLIST WHERE USER = %s", (server.user,)))
+    assert {path for path in Path(tempfile.gettempdir()).iterdir() if "ibb" in path.name} <= temporary
+
+
+def wait_until(is_so: Callable[[], bool], timeout_s: float = 60.0) -> None:
+    end = time.monotonic() + timeout_s
+    while not is_so():
+        assert time.monotonic() < end, "it did not become so"
+        time.sleep(0.05)  # nothing tells that a process has ended that is of another one

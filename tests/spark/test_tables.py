@@ -1,0 +1,54 @@
+"""Many tables of a log as DataFrames out of one scan."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import pytest
+
+import ibbmaster
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.spark.tables import tables
+from tests.lake.random_log import random_log
+
+
+@pytest.fixture
+def log(fixtures, tmp_path):
+    """A log that is this test's own."""
+    return shutil.copytree(fixtures / "ibb/xa-and-ddl", tmp_path / "log")
+
+
+def test_each_table_has_the_rows_that_a_reader_of_it_alone_has(spark, log):
+    with tables(spark, str(log), tables="shop.*", zeroDates="text") as found:
+        assert "shop.parent" in found
+        assert len(found) == 8
+        for name, frame in found.items():
+            alone = spark.read.format("ibb").options(table=name, zeroDates="text").load(str(log))
+            assert frame.schema == alone.schema
+            assert frame.collect() == alone.collect()
+
+
+def test_the_log_is_read_once_for_all_of_them(spark, log):
+    """The second table comes without the log: it has gone meanwhile."""
+    with tables(spark, str(log), tables="shop.*", partitionBytes="32k") as found:
+        expected = ibbmaster.open(log).to_arrow_tables("shop.*")
+        counts = {"shop.parent": found["shop.parent"].count()}
+        shutil.rmtree(log)
+        counts |= {name: frame.count() for name, frame in found.items()}
+    assert counts == {name: table.num_rows for name, table in expected.items()}
+    assert sum(counts.values()) > 90
+
+
+def test_what_is_logged_later_is_not_in_them(spark, tmp_path):
+    directory = random_log(random.Random(7), tmp_path / "log")
+    end = ibbmaster.open(directory).state.position()
+    with tables(spark, str(directory)) as found:
+        assert found.end == str(end)
+
+
+def test_what_does_not_go_with_many_tables_is_refused(spark, log):
+    with pytest.raises(ConfigurationError, match="leave out the options table, columns"):
+        tables(spark, str(log), table="shop.parent")
+    with pytest.raises(ConfigurationError, match=r"no table of .* matches shopp\.\*; there are shop\.audit, "):
+        tables(spark, str(log), tables="shopp.*")

@@ -1,0 +1,211 @@
+"""Large groups that a pump sends in one pass: the packets of the careful path, and no end of one that is damaged."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.header import TYPE_OFFSET
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.streaming import page_blocks
+from ibbmaster.streaming.passed_run import PassedRun
+from ibbmaster.wire.packet import PacketReader
+from tests.machinery.events import make_event, make_gtid_event
+
+EVENT_BYTES = 30_000
+EVENTS = 20  # a run of more than one read of a pump
+STATE_BYTES = 1 << 18
+NAME = format_file_name(0)
+PIECES = {"oob_piece_bytes": 50_000, "spill_bytes": 60_000}
+OK, ERR, EOF = 0, 0xFF, 0xFE
+
+
+@dataclass
+class Sent:
+    """What a dump has sent: the events of each group that ended, the event types after them, and its last word."""
+
+    ended: list[list[bytes]]
+    types: list[int]
+    has_error: bool
+
+
+def sent_by(dump) -> Sent:
+    """Read the packets of a dump; its last event may be cut."""
+    reader = PacketReader(limit=1 << 26)
+    reader.next_sequence = 1
+    reader.receive_data(bytes(dump.data))
+    found = Sent([], [], False)
+    events: list[bytes] = []
+    while (packet := reader.next_packet()) is not None:
+        if packet.payload[0] != OK:
+            found.has_error = packet.payload[0] == ERR
+            continue
+        event = bytes(packet.payload[1:])
+        found.types.append(event[TYPE_OFFSET])
+        events.append(event)
+        if event[TYPE_OFFSET] == EventType.XID:
+            found.ended.append(events)
+            events, found.types = [], []
+    return found
+
+
+def write(writer, seq_no: int, sizes: list[int]) -> None:
+    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+    body = [make_event(23, 1, random.Random(seq_no).randbytes(size)) for size in sizes]
+    writer.write_group(gtid, make_gtid_event(gtid), [*body, make_event(16, 1, bytes(8))])
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """One file: groups that fit one read, and between them two that take several."""
+    disk = RealDisk(tmp_path_factory.mktemp("log"))
+    with BinlogWriter(disk, max_file_bytes=8 << 20, state_interval_bytes=STATE_BYTES, **PIECES) as writer:
+        for seq_no in range(1, 61):
+            write(writer, seq_no, [EVENT_BYTES] * EVENTS if seq_no in (40, 42) else [9000])
+    return disk
+
+
+@pytest.fixture
+def ways(monkeypatch):
+    """Those that pumps have found."""
+    found = []
+
+    class Noted(PassedRun):
+        def __init__(self, *args):
+            super().__init__(*args)
+            found.append(self)
+
+    monkeypatch.setattr(page_blocks, "PassedRun", Noted)
+    return found
+
+
+def copy_with(log, directory: Path, changes: dict[int, int], *, seals: bool = False) -> BinlogDirectory:
+    """The log with other bytes at some places of its file; with `seals` their pages have the right checksums."""
+    data = bytearray(log.read(NAME, 0, log.size(NAME)))
+    for place, value in changes.items():
+        data[place] = value
+        if seals:
+            first = place // PAGE_SIZE * PAGE_SIZE
+            page = data[first : first + PAGE_SIZE]
+            seal_page(page)
+            data[first : first + PAGE_SIZE] = page
+    directory.mkdir(exist_ok=True)
+    (directory / NAME).write_bytes(data)
+    return BinlogDirectory(RealDisk(directory))
+
+
+def large_group(log):
+    """The second of the large groups."""
+    engine = BinlogDirectory(log)
+    groups = engine.groups(engine.start_of_file(0))
+    return next(group for group in iter(groups.next_group, None) if group.gtid and group.gtid.seq_no == 42)
+
+
+@pytest.mark.parametrize("options", [{}, {"has_semi_sync": True}], ids=str)
+@pytest.mark.parametrize("send_buffer", [4 << 20, 60_000, 5_000])
+def test_the_packets_are_those_of_the_careful_path(dump_of, log, ways, options, send_buffer):
+    engine = BinlogDirectory(log)
+    careful = dump_of(engine, is_fast=False, **options)
+    pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=send_buffer, **options)
+    assert pumped.data == careful.data
+    assert len(ways) >= 2
+    assert all(way.at.position == way.commit and way.sent_to is not None for way in ways[-2:])
+
+
+def test_parts_of_groups_between_each_other_go_out_with_their_own_group(dump_of, tmp_path, ways):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    options = StoreOptions(max_file_bytes=32 << 20, redo_bytes=64 << 20, **PIECES)
+    with BinlogStore(RealDisk(tmp_path), options) as store:
+        for seq_no in range(1, 40):
+            gtid = Gtid(domain_id=1, server_id=1, seq_no=seq_no)
+            store.write_direct(
+                gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(9000)), make_event(16, 1, bytes(8))]
+            )
+        open_groups = [(store.open_group(), 500 * one) for one in range(3)]
+        for _ in range(80):
+            group, _ = rng.choice(open_groups)
+            (group.write_statement if rng.random() < 0.2 else group.write)(make_event(23, 1, rng.randbytes(40_000)))
+        for group, seq_no in open_groups:
+            group.write(make_event(16, 1, bytes(8)))
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no + 1)
+            group.commit(gtid, make_gtid_event(gtid))
+        store.checkpoint()
+    engine = BinlogDirectory(RealDisk(tmp_path))
+    assert dump_of(engine, is_fast=True, is_pumped=True).data == dump_of(engine, is_fast=False).data
+    assert ways
+
+
+def test_nothing_ends_a_group_of_which_a_page_is_damaged(dump_of, log, tmp_path, ways):
+    group = large_group(log)
+    whole = sent_by(dump_of(BinlogDirectory(log), is_fast=False)).ended
+    data = log.read(NAME, 0, log.size(NAME))
+    rng = random.Random(5)
+    pages = range(group.streams[0].first.page_no, group.start.page_no + 1)
+    assert len(pages) > EVENTS * EVENT_BYTES // PAGE_SIZE
+    for page_no in pages:
+        first = page_no * PAGE_SIZE
+        for place in (first + rng.randrange(3), first + rng.randrange(3, PAGE_SIZE)):
+            engine = copy_with(log, tmp_path, {place: data[place] ^ 1 << rng.randrange(8)})
+            try:
+                careful = dump_of(engine, is_fast=False)
+            except IbbMasterError:
+                assert page_no % (STATE_BYTES // PAGE_SIZE) == 0  # the seek meets it: a state
+                continue
+            pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=rng.choice([4 << 20, 60_000]))
+            assert pumped.error is not None
+            assert f"page {page_no}" in pumped.error
+            sent = sent_by(pumped)
+            assert sent.ended == sent_by(careful).ended
+            assert sent.ended == whole[: len(sent.ended)]
+            assert len(sent.ended) in (39, 40, 41)  # what the first page begins with is of the groups before
+    assert len(ways) > len(pages)
+
+
+def test_other_contents_under_right_checksums_are_refused_as_the_careful_path_refuses_them(dump_of, log, tmp_path):
+    """Heads of chunks above all: they lead the way."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    group = large_group(log)
+    refused = 0
+    for _ in range(60):
+        page_no = rng.randrange(group.streams[0].first.page_no, group.start.page_no + 1)
+        place = page_no * PAGE_SIZE + rng.choice([0, 1, 2, rng.randrange(PAGE_SIZE - 4)])
+        engine = copy_with(log, tmp_path, {place: rng.choice([0, 1, 2, 3, 0x41, 0x43, 0x82, 0xC2, 0xFF])}, seals=True)
+        try:
+            careful = dump_of(engine, is_fast=False)
+        except IbbMasterError:
+            continue  # the seek meets it: a state
+        pumped = dump_of(engine, is_fast=True, is_pumped=True)
+        assert sent_by(pumped).ended == sent_by(careful).ended
+        assert (pumped.error is None) == (careful.error is None)
+        refused += careful.error is not None
+    assert refused
+
+
+def test_what_a_head_leads_past_is_checked_before_the_group_ends(dump_of, log, tmp_path, monkeypatch):
+    """As if a disk had given another head first: the way then leads over a group."""
+    later = large_group(log).start
+
+    def set_commit(self, _):
+        self._later = later
+
+    monkeypatch.setattr(PassedRun, "commit", property(lambda self: self._later, set_commit), raising=False)
+    pumped = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True)
+    assert pumped.error is not None
+    careful = sent_by(dump_of(BinlogDirectory(log), is_fast=False)).ended
+    assert sent_by(pumped).ended == careful[:39]
