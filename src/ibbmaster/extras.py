@@ -18,6 +18,7 @@ EXTRAS = {  # a module that is imported here -> the extra that brings it, and wh
     "numpy": "fast",
     "numba": "fast",
     "llvmlite": "fast",
+    "obstore": "objects",
     "deltalake": "delta",
     "pyiceberg": "iceberg",
     "sqlalchemy": "iceberg",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.classic import verifying
+from ibbmaster.classic import group_checks, verifying
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.partial import encode_fragments
@@ -156,6 +156,7 @@ def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkey
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     rng = random.Random(seed)
+    monkeypatch.setattr(group_checks, "BLOCK_BYTES", rng.choice([700, 5000, 1 << 20]))
     shutil.copytree(CLASSIC / capture, tmp_path, dirs_exist_ok=True)
     paths = [path for path in sorted(tmp_path.glob("binlog.0*")) if path.suffix[1:].isdigit()]
     groups = 0
@@ -167,15 +168,15 @@ def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkey
             data[21] = data[21] & 0xFE | 1  # in use
         path.write_bytes(data)
         found = []
-        for ready in (loading.load, lambda *parts: None):
+        for ready, jobs in ((loading.load, 1), (lambda *parts: None, 1), (loading.load, 2)):
             monkeypatch.setattr(verifying, "kernels", ready)
             try:
                 with ibbmaster.open(tmp_path) as log:
-                    check = log.verify()
+                    check = log.verify(jobs=jobs)
                     found.append(([(str(fault), fault.severity) for fault in check], check.totals.groups))
                     groups += check.totals.groups
             except ClassicFormatError as error:  # not even its head can be read
                 found.append(str(error))
-        assert found[0] == found[1]
+        assert found[0] == found[1] == found[2]
         path.write_bytes(whole)
     assert groups > 40

@@ -7,7 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 from ibbmaster.classic.stored_file import StoredFileState
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.interface import ReadDisk
+from ibbmaster.disk.place import open_disk
 from ibbmaster.errors import FormatError
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_header import FileHeader
@@ -36,7 +37,7 @@ def paged_facts(path: Path, files: Sequence[LogFile]) -> list[FileFacts]:
     Raises:
         StoreError: the directory cannot be read.
     """
-    with closing(RealDisk(path)) as disk:
+    with closing(open_disk(path)) as disk:
         pages = PageReader(disk, readahead_pages_max=1)
         found = [_of_pages(pages, disk, file) for file in files]
     begun = [facts for facts in found if facts["state"] != READY]
@@ -65,7 +66,7 @@ def traditional_facts(found: StoredFileState) -> FileFacts:
     }
 
 
-def _of_pages(pages: PageReader, disk: RealDisk, file: LogFile) -> FileFacts:
+def _of_pages(pages: PageReader, disk: ReadDisk, file: LogFile) -> FileFacts:
     facts: FileFacts = {
         "name": file.name,
         "bytes": file.size,

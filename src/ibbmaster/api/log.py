@@ -17,6 +17,7 @@ from ibbmaster.api.verification import LogVerification
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
 from ibbmaster.disk.local import RealDisk, made_at_once
+from ibbmaster.disk.place import local_place, open_disk
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.skipping import GroupFilter
@@ -613,8 +614,8 @@ class Log:
             StoreError: there is something at `to`, or the log cannot be copied.
         """
         with (
-            made_at_once(Path(to)) as staging,
-            closing(RealDisk(self.path)) as source,
+            made_at_once(local_place(to, "a backup")) as staging,
+            closing(open_disk(self.path)) as source,
             closing(RealDisk(staging)) as target,
         ):
             return back_up(source, target, progress=on_bytes)

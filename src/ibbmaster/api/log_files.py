@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.place import open_disk
 from ibbmaster.errors import DamageError
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
@@ -110,11 +110,11 @@ class PagedLogFiles(LogFiles):
         if self._reading is None:
             from ibbmaster.store.followed import FollowedDirectory
 
-            self._reading = FollowedDirectory(RealDisk(self._path))
+            self._reading = FollowedDirectory(open_disk(self._path))
         return self._reading
 
     def paths(self) -> list[Path]:
-        return [self._path / name for name in RealDisk(self._path).list() if parse_file_name(name) is not None]
+        return [self._path / name for name in open_disk(self._path).list() if parse_file_name(name) is not None]
 
     def plan_of_group(self, start: LogPosition) -> ReadPlan:
         plan = self._engine.start_of_file(start.file_no)
@@ -130,7 +130,7 @@ class PagedLogFiles(LogFiles):
         from ibbmaster.store.redo_check import check_redo
 
         with ExitStack() as stack:
-            first, *others = [stack.enter_context(closing(RealDisk(self._path))) for _ in range(jobs)]
+            first, *others = [stack.enter_context(closing(open_disk(self._path))) for _ in range(jobs)]
             redo = verified.redo = check_redo(first, is_in_use=first.is_locked)
             yield from verify(first, verified.totals, others=others, on_pages=lambda count: on_bytes(count * PAGE_SIZE))
         if redo is not None and redo.problem is not None:
@@ -146,7 +146,7 @@ class PagedLogFiles(LogFiles):
     def redo(self) -> RedoReport | None:
         from ibbmaster.store.redo_check import check_redo
 
-        with closing(RealDisk(self._path)) as disk:
+        with closing(open_disk(self._path)) as disk:
             return check_redo(disk, is_in_use=disk.is_locked)
 
     def expect_whole(self) -> None:
@@ -155,7 +155,7 @@ class PagedLogFiles(LogFiles):
         if not any(file.size for file in self._engine.files()):
             return
         state = self._engine.state()
-        with closing(RealDisk(self._path)) as disk:
+        with closing(open_disk(self._path)) as disk:
             missing = set(state) - set(BinlogDirectory(disk).state())
             is_written = disk.is_locked()
         if missing and not is_written:
@@ -191,7 +191,7 @@ class ClassicLogFiles(LogFiles):
         return self._engine.paths()
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
-        return self._engine.verify(verified.totals, on_bytes)
+        return self._engine.verify(verified.totals, on_bytes, jobs=jobs)
 
     format_name = "traditional"
 

@@ -13,6 +13,7 @@ from ibbmaster.api.log_files import ClassicLogFiles
 from ibbmaster.api.writing import WritableLog, WritingOptions, store_options
 from ibbmaster.classic.kind import holds_classic_files
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.place import ObjectPath, local_place, open_disk, place
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.gtid import GtidState
@@ -60,6 +61,8 @@ def open(
 ) -> Log:
     """The log in a directory of `.ibb` files, or of traditional binlog files; of these also a file or an index file.
 
+    The path may be a URL of an object store, as s3://bucket/prefix, if the extra `objects` is installed.
+
     One `.ibb` file is the part of the log that is in it; its tables are known from the files before it.
 
     It is only read, whatever other process writes there meanwhile, and what a writer that was
@@ -87,7 +90,7 @@ def open(
         if options:
             raise TypeError(f"{', '.join(options)}: for a log that is written, with writable=True")
         return _open_to_read(where, declared, case, row_event_max)
-    disk = RealDisk(where)
+    disk = RealDisk(local_place(where, "a log that is written"))
     if holds_classic_files(disk.list()):
         raise StoreError(f"{where} holds traditional binlog files, which are only read; `ibbmaster import` copies them")
     if not holds_log(disk):
@@ -125,7 +128,7 @@ def create(
         ConfigurationError: an option cannot be used.
         StoreError: there is a log already, or the directory cannot be written.
     """
-    where = _directory(path)
+    where = local_place(_directory(path), "a log that is written")
     declared = _declarations(schema)
     store_options(options).log_limits()  # what cannot be used shall leave no directory behind
     initial = GtidState.parse(state) if isinstance(state, str) else state
@@ -142,12 +145,15 @@ def create(
 
 
 def _directory(path: PathLike) -> Path:
-    """A path that the system takes; what is there is another question.
+    """A path that the system takes, or a URL; what is there is another question.
 
     Raises:
+        ConfigurationError: no log can be at such a URL.
         StoreError: no file can be called so.
     """
-    where = Path(path)
+    where = place(path)
+    if isinstance(where, ObjectPath):
+        return where
     try:
         os.lstat(where)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -174,7 +180,7 @@ def _open_to_read(
         except BaseException:
             log.close()
             raise
-    disk = RealDisk(path)
+    disk = open_disk(path)
     if is_file or holds_classic_files(disk.list()):
         from ibbmaster.classic.engine import ClassicBinlog
 

@@ -7,7 +7,7 @@ table by table.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -173,21 +173,23 @@ def plan_tables(options: ReadOptions, tables: Mapping[str, TableFields]) -> list
     return [TablesTask(dict(zip(tables, tasks, strict=True))) for tasks in zip(*planned, strict=True)]
 
 
-def read_tables(task: TablesTask) -> Iterator[tuple[str, pa.RecordBatch]]:
+def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tuple[str, pa.RecordBatch]]:
     """The record batches of one range, each with the name of its table; errors as `read_task`.
 
-    Those of a table are in the order of the log; one without rows there has none, or an empty one.
+    Those of a table are in the order of the log; one without rows there has none, or an empty one. Tables that are
+    `left_out`, perhaps from now on, are not read.
     """
     first, options = task.first, task.options
     kernels = load_kernels(options) if options.is_strict and is_fast(first) else None
     if kernels is None:
         for name, one in task.tasks.items():
-            yield from ((name, batch) for batch in read_task(one))
+            if name not in left_out:
+                yield from ((name, batch) for batch in read_task(one))
         return
     if options.host is None:
         expect_log(options, task.log_range, is_strict=True)
     freeze()
-    readers = TableReaders(task.tasks, kernels)
+    readers = TableReaders(task.tasks, kernels, left_out)
     with closing(open_source(options)) as source:
         for batch in event_batches(source, task.log_range, kernels):
             yield from readers.record_batches(batch.of_groups(wanted_groups(batch.groups, first.selection)))
@@ -197,7 +199,8 @@ def read_tables(task: TablesTask) -> Iterator[tuple[str, pa.RecordBatch]]:
 class TableReaders:
     """Hands each event to those that may read it: by the number that TABLE_MAP events give a table."""
 
-    def __init__(self, tasks: Mapping[str, ReadTask], kernels: Kernels) -> None:
+    def __init__(self, tasks: Mapping[str, ReadTask], kernels: Kernels, left_out: Collection[str] = ()) -> None:
+        self._left_out = left_out
         self._kernels = kernels
         self._tasks = tasks
         self._columns = {name: columns_of(task, kernels) for name, task in tasks.items()}
@@ -232,6 +235,8 @@ class TableReaders:
         is_short = sizes[numbers] < EVENT_HEADER_SIZE + TABLE_ID_SIZE
         takers = [self._takers.get(number) for number in ids.tolist()]
         for name in self._columns:
+            if name in self._left_out:
+                continue
             is_own = np.array([found is None or name in found for found in takers])  # who reads it says what is wrong
             own = numbers[is_own[codes] | is_short]
             if len(own):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterable
+from contextlib import closing
 
 from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.disk.place import open_disk, place
 from ibbmaster.errors import StoreError
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.log.log_range import LogRange
@@ -34,7 +35,7 @@ def expect_log(options: ReadOptions, log_range: LogRange, *, is_strict: bool) ->
     """
     path = options.path
     if options.is_classic:
-        if not os.path.exists(path):
+        if not place(path).exists():
             raise _unreachable(path, "no such file or directory")
     elif is_strict:
         expect_files(path, [log_range.file_no])
@@ -44,9 +45,10 @@ def expect_log(options: ReadOptions, log_range: LogRange, *, is_strict: bool) ->
 
 def _numbers(path: str) -> set[int]:
     try:
-        return {number for name in os.listdir(path) if (number := parse_file_name(name)) is not None}
-    except OSError as error:
-        raise _unreachable(path, str(error.strerror).lower()) from None
+        with closing(open_disk(path)) as disk:
+            return {number for name in disk.list() if (number := parse_file_name(name)) is not None}
+    except StoreError as error:
+        raise _unreachable(path, str(error).removeprefix(f"{path}: ").lower()) from None
 
 
 def _unreachable(path: str, problem: str) -> StoreError:

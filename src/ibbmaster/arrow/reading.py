@@ -25,7 +25,7 @@ from ibbmaster.arrow.shape import (
     expect_readable,
     field_name,
 )
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.place import open_disk
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
@@ -143,7 +143,7 @@ def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
 def _records(task: ReadTask) -> Iterator[dict[str, object]]:
     """One row a record that begins in the range; its chunks are followed to its end."""
     file_no = task.log_range.file_no
-    with closing(RealDisk(task.options.path)) as disk:
+    with closing(open_disk(task.options.path)) as disk:
         pages = PageReader(disk)
         for page_no, page in _verified_pages(task):
             for chunk in page_chunks(page, file_no=file_no, page_no=page_no):
@@ -174,7 +174,7 @@ def _record_size(pages: PageReader, first: Chunk, file_no: int, page_no: int) ->
 
 def _verified_pages(task: ReadTask) -> Iterator[tuple[int, memoryview]]:
     log_range = task.log_range
-    with closing(RealDisk(task.options.path)) as disk:
+    with closing(open_disk(task.options.path)) as disk:
         pages = PageReader(disk)
         for page_no in range(log_range.start_offset // PAGE_SIZE, -(-log_range.end_offset // PAGE_SIZE)):
             try:

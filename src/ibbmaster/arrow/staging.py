@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import cast
 
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.schema_reading import schema_of_log
+from ibbmaster.disk.place import place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
@@ -75,7 +75,7 @@ def with_spans(options: ReadOptions, log: LogEngine) -> ReadOptions:
 
 def history_cache_of(options: ReadOptions) -> HistoryCache:
     """Where the schema history of the log of options is kept: one after stages is of this reader alone."""
-    path = Path(options.path)
+    path = place(options.path)
     return AbsentHistoryCache(path) if options.stages else HistoryCache(path, is_written=False)
 
 

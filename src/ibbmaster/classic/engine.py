@@ -252,10 +252,10 @@ class ClassicBinlog(FileEngine):
         self._series.look()
         return [file_state(file) for file in self._series.from_file(0)]
 
-    def verify(self, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
+    def verify(self, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1) -> Iterator[Fault]:
         """What is wrong with the files, and with their order; see `verify_files`."""
         self._series.look()
-        return verify_files(self._series, totals, on_bytes)
+        return verify_files(self._series, totals, on_bytes, jobs=jobs)
 
     def _head(self, file: ClassicFile) -> ClassicHead:
         head = self._series.head(file)

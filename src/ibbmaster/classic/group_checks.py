@@ -1,19 +1,24 @@
-"""Plain groups of traditional files, checked by a kernel, as many as a window has."""
+"""Plain groups of traditional files, checked by a kernel, as many as follow each other."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
 
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.window import EventWindow
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.reading_ahead import PieceReader
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, Field, noted_gtids
 
 PAIRS_MAX = 256
 FAILURES_MAX = 6
+BLOCK_BYTES = 2 << 20  # read at once; a longer group is left to the reference
 
 
 class CheckedGroups(NamedTuple):
@@ -25,29 +30,85 @@ class CheckedGroups(NamedTuple):
 
 
 class GroupChecks:
-    """Takes groups from a window on a traditional file in which all is right. `ClassicFileReader` reads the others."""
+    """Takes groups of one traditional file in which all is right. `ClassicFileReader` reads the others.
 
-    def __init__(self, kernels: Kernels) -> None:
+    `helper` reads ahead. Close it.
+    """
+
+    def __init__(self, kernels: Kernels, helper: Executor | None) -> None:
         self._kernels = kernels
+        self._helper = helper
         self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
         self._pairs = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64)
+        self._blocks: PieceReader | None = None
+        self._block, self._block_offset = memoryview(b""), 0  # what was read last, and where that is in the file
         self._failures = 0  # in a row
         self._to_skip = 0  # groups, where none was plain lately
 
-    def take(self, window: EventWindow) -> CheckedGroups | None:
-        """Check the groups at the beginning of a window, and move it after them; None if there is no plain one."""
+    def close(self) -> None:
+        """Read nothing any more."""
+        if self._blocks is not None:
+            self._blocks.close()
+
+    def take(self, window: EventWindow) -> Iterator[CheckedGroups]:
+        """Check the groups at the beginning of a window, and move it after them; nothing if there is no plain one."""
         if self._to_skip:
             self._to_skip -= 1
-            return None
-        numbers, state = self._numbers, np.zeros(int(Field.SIZE), dtype=np.int64)
-        numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
-        numbers[Conversion.CHECKSUM_BYTES] = window.checksum_size
-        source = np.frombuffer(window.block, dtype=np.uint8)
-        self._kernels.check_classic_groups(source, len(source), numbers, kernel_roles(), self._pairs, state)
-        count = int(state[Field.GROUPS])
-        self._failures = 0 if count else min(self._failures + 1, FAILURES_MAX)
+            return
+        has_any = False
+        for checked in self._take_here(window) if window.source.descriptor is None else self._take_far(window):
+            has_any = True
+            yield checked
+        self._failures = 0 if has_any else min(self._failures + 1, FAILURES_MAX)
         self._to_skip = 2**self._failures - 1 if self._failures > 2 else 0
-        if not count:
-            return None
-        window.position = int(numbers[Conversion.READ_AT])
-        return CheckedGroups(noted_gtids(self._pairs, int(state[Field.PAIRS])), count, int(state[Field.OUT]))
+
+    def _take_here(self, window: EventWindow) -> Iterator[CheckedGroups]:
+        """Those in the block that the window has: of a packed file, which only the window may read."""
+        end, checked, _ = self._check(window.block, window.position, window.block_offset, window.checksum_size)
+        if checked is not None:
+            window.position = end
+            yield checked
+
+    def _take_far(self, window: EventWindow) -> Iterator[CheckedGroups]:
+        """Those that follow, as far as they are plain, in blocks of our own: the window's are made anew each time."""
+        offset = window.offset
+        if self._blocks is None or not self._block_offset <= offset <= self._block_offset + len(self._block):
+            self._read(window, offset)
+        while True:
+            start = offset - self._block_offset
+            end, checked, is_cut = self._check(self._block, start, self._block_offset, window.checksum_size)
+            if checked is not None:
+                offset = self._block_offset + end
+                window.go_to(offset)
+                yield checked
+            is_long = len(self._block) - end > BLOCK_BYTES
+            if not is_cut or is_long or not self._read(window, offset):
+                return
+
+    def _read(self, window: EventWindow, offset: int) -> bool:
+        """Have a block that begins at an offset, and whether it has more than the one before."""
+        if self._blocks is None:
+            source = window.source
+            self._blocks = PieceReader(
+                lambda at, target: (source.read_into(at, target), 0),
+                block_bytes=BLOCK_BYTES,
+                kept_max=BLOCK_BYTES,
+                helper=self._helper,
+            )
+        found = self._blocks.at(offset)
+        self._block, self._block_offset = found.data, offset
+        return len(found.data) > found.kept
+
+    def _check(
+        self, block: Buffer, start: int, block_offset: int, checksum_bytes: int
+    ) -> tuple[int, CheckedGroups | None, bool]:
+        """Where the plain groups end that follow a place in a block, what they are, and whether one is cut there."""
+        numbers, state = self._numbers, np.zeros(int(Field.SIZE), dtype=np.int64)
+        numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = start, block_offset
+        numbers[Conversion.CHECKSUM_BYTES] = checksum_bytes
+        source = np.frombuffer(block, dtype=np.uint8)
+        is_cut = self._kernels.check_classic_groups(source, len(source), numbers, kernel_roles(), self._pairs, state)
+        count = int(state[Field.GROUPS])
+        gtids = noted_gtids(self._pairs, int(state[Field.PAIRS]))
+        checked = CheckedGroups(gtids, count, int(state[Field.OUT])) if count else None
+        return int(numbers[Conversion.READ_AT]), checked, bool(is_cut)

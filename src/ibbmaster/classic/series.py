@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ibbmaster.classic.packing import PACKINGS, PackedDataError, Packing, packing_of, unpacked_name
+from ibbmaster.disk.place import ObjectFile, ObjectPath
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
 
 MAGIC = b"\xfebin"  # the first bytes of every traditional binlog file
@@ -63,20 +64,28 @@ class ClassicSource:
         self._unpacker = None if self._packing is None else self._packing.new_unpacker()
         with _errors(file.path):
             self._stream: BinaryIO = file.path.open("rb", buffering=0)
+        self._object = self._stream if isinstance(self._stream, ObjectFile) else None
         self._held = bytearray()  # of a packed file: what was unpacked last
         self._held_offset = 0  # of its first byte in the unpacked file
         self._damage: ClassicFormatError | None = None  # after that
         self.bytes_read = 0  # of the file on disk
 
     @property
+    def is_packed(self) -> bool:
+        """Whether the bytes of the file are not those of the binlog."""
+        return self._packing is not None
+
+    @property
     def descriptor(self) -> int | None:
-        """Of the open file, if its bytes are those of the binlog."""
-        return self._stream.fileno() if self._unpacker is None else None
+        """Of the open file, if it is one of this machine, and its bytes are those of the binlog."""
+        return self._stream.fileno() if self._packing is None and self._object is None else None
 
     @property
     def size_bytes(self) -> int:
         """Of the binlog; for a packed file more than any has."""
-        return BEHIND_ANY_FILE if self.descriptor is None else os.fstat(self.descriptor).st_size
+        if self._packing is not None:
+            return BEHIND_ANY_FILE
+        return os.fstat(self._stream.fileno()).st_size if self._object is None else self._object.size()
 
     def read(self, offset: int, size: int) -> bytes:
         """Between 1 and `size` bytes from an offset on; none at the end of the file.
@@ -87,7 +96,10 @@ class ClassicSource:
         """
         if self._unpacker is None:
             with _errors(self._file.path):
-                data = os.pread(self._stream.fileno(), size, offset)
+                if self._object is None:
+                    data = os.pread(self._stream.fileno(), size, offset)
+                else:
+                    data = self._object.read_at(offset, size)
             self.bytes_read = max(self.bytes_read, offset + len(data))
             return data
         self._hold(offset, size)
@@ -102,6 +114,8 @@ class ClassicSource:
         """
         if self._unpacker is None:
             with _errors(self._file.path):
+                if self._object is not None:
+                    return self._object.fill(offset, target)
                 return os.preadv(self._stream.fileno(), [target], offset)
         size = 0
         while size < len(target) and (data := self.read(offset + size, len(target) - size)):
@@ -219,7 +233,10 @@ def classic_file(path: Path) -> ClassicFile:
 
 def _files_of_directory(directory: Path) -> list[Path]:
     by_base: dict[str, list[Path]] = {}
-    for path in sorted(directory.iterdir()):
+    paths = sorted(directory.iterdir())
+    if isinstance(directory, ObjectPath):
+        directory.expect_heads([path.name for path in paths if _NUMBERED.fullmatch(unpacked_name(path.name))])
+    for path in paths:
         match = _NUMBERED.fullmatch(unpacked_name(path.name))
         if match and path.is_file() and starts_like_a_binlog(path):
             by_base.setdefault(match["base"], []).append(path)

@@ -178,12 +178,12 @@ class StoredFileReader(ClassicFileReader):
 
     def _is_ended(self) -> bool:
         """Whether its server has ended the file; one that is still written is not packed."""
-        return self.window.source.descriptor is None or self.end_type() is not None
+        return self.window.source.is_packed or self.end_type() is not None
 
     def end_type(self) -> EventType | None:
         """The type of the last event, if it is a STOP, or a ROTATE to a name as long; None of a packed file."""
         source, checksum_size = self.window.source, self.window.checksum_size
-        if source.descriptor is None:
+        if source.is_packed:
             return None
         size_bytes = source.size_bytes
         for event_type, body_size in ((EventType.STOP, 0), (EventType.ROTATE, 8 + len(self.file.name.encode()))):
@@ -250,7 +250,7 @@ class StoredFileReader(ClassicFileReader):
             Truncated: not all of it is there, and the file is in use.
         """
         window, source = self.window, self.window.source
-        if source.descriptor is None:
+        if source.is_packed:
             if window.is_in_use and group_at >= self._find_complete_end():
                 raise Truncated
             return window.offset
@@ -291,7 +291,7 @@ class StoredFileReader(ClassicFileReader):
             cause = "it is still being written, or its server crashed"
         else:
             cause = "a copy of it is still under way, or was cut short"
-        size = "" if window.source.descriptor is None else f", after {window.source.size_bytes - offset} bytes of it"
+        size = "" if window.source.is_packed else f", after {window.source.size_bytes - offset} bytes of it"
         return (
             f"{self.file.name} offset {offset}: {_CUT}{size}: {cause}; dumps wait for the rest. "
             "`ibbmaster verify` tells whether all before it is right"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from ibbmaster.classic.continuing import continued, missing_between
 from ibbmaster.classic.following import FollowedFiles
@@ -24,21 +26,42 @@ from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.position import NamedPosition
 
+if TYPE_CHECKING:
+    from ibbmaster.classic.group_checks import GroupChecks
+
+BLOCK_SIZE = 1 << 18  # bytes that are read at once where one group is not plain
 UNLISTED_MAX = 20  # files that an index names and that are not there, each a note
 
 
-def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object]) -> Iterator[Fault]:
+def verify_files(
+    series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1
+) -> Iterator[Fault]:
     """The faults of all files, in order; `on_bytes` is called with the size of what was read.
+
+    With more than one job another thread reads ahead.
 
     What was logged before a file is compared with what the files before it hold. After a fault
     it is known again at the next file, where only the number of the file shows a gap.
     """
+    with contextlib.ExitStack() as stack:
+        helper = None
+        if jobs > 1:
+            helper = stack.enter_context(ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-verify"))
+        yield from _faults(series, totals, on_bytes, helper)
+
+
+def _faults(
+    series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object], helper: Executor | None
+) -> Iterator[Fault]:
     before: ClassicFile | None = None
     version = ""  # of the server that wrote the file before
     state: GtidState | None = None  # at the end of the file before; None if that is not known
     for file in series.from_file(0):
         try:
-            with contextlib.closing(ClassicFileReader(file)) as reader:
+            with (
+                contextlib.closing(_Quickly(totals, on_bytes, helper)) as quickly,
+                contextlib.closing(ClassicFileReader(file, block_size=BLOCK_SIZE)) as reader,
+            ):
                 try:
                     if before is not None and state is not None:
                         state, notice = continued(before, state, file, reader.head)
@@ -52,7 +75,7 @@ def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int]
                     yield Fault(problem=str(error))
                 state = (reader.head.state or GtidState()).copy()
                 version = reader.head.server_version
-                for group in reader.groups(_quickly(state, totals, on_bytes)):
+                for group in reader.groups(quickly.into(state)):
                     assert group.gtid is not None
                     state.log(group.gtid)
                     totals.groups += 1
@@ -70,28 +93,39 @@ def verify_files(series: FollowedFiles, totals: Totals, on_bytes: Callable[[int]
     yield from _files_elsewhere(series)
 
 
-def _quickly(
-    state: GtidState, totals: Totals, on_bytes: Callable[[int], object]
-) -> Callable[[EventWindow], bool] | None:
-    """What checks and counts plain groups, if the kernels are ready."""
-    ready = kernels(KernelSet.VERIFY)
-    if ready is None:
-        return None
-    from ibbmaster.classic.group_checks import GroupChecks
+class _Quickly:
+    """Checks and counts plain groups of a file, if the kernels are ready."""
 
-    checks = GroupChecks(ready)
+    def __init__(self, totals: Totals, on_bytes: Callable[[int], object], helper: Executor | None) -> None:
+        self._totals = totals
+        self._on_bytes = on_bytes
+        self._checks: GroupChecks | None = None
+        if (ready := kernels(KernelSet.VERIFY)) is not None:
+            from ibbmaster.classic.group_checks import GroupChecks
 
-    def take(window: EventWindow) -> bool:
-        checked = checks.take(window)
-        if checked is None:
-            return False
-        for gtid in checked.gtids:
-            state.log(gtid)
-        totals.groups += checked.groups
-        on_bytes(checked.event_bytes)
-        return True
+            self._checks = GroupChecks(ready, helper)
 
-    return take
+    def close(self) -> None:
+        if self._checks is not None:
+            self._checks.close()
+
+    def into(self, state: GtidState) -> Callable[[EventWindow], bool] | None:
+        """What takes groups from a window and logs them; returns whether there were any."""
+        if self._checks is None:
+            return None
+        checks = self._checks
+
+        def take(window: EventWindow) -> bool:
+            has_any = False
+            for checked in checks.take(window):
+                has_any = True
+                for gtid in checked.gtids:
+                    state.log(gtid)
+                self._totals.groups += checked.groups
+                self._on_bytes(checked.event_bytes)
+            return has_any
+
+        return take
 
 
 def _empty_files(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:

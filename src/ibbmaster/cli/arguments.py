@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ibbmaster.disk.place import ObjectPath, local_place, place
 from ibbmaster.errors import ConfigurationError, FormatError, StoreError
 from ibbmaster.option import NamedOption, flag_of
 
@@ -22,13 +23,22 @@ if TYPE_CHECKING:
 
 def add_directory(parser: argparse.ArgumentParser) -> None:
     """Add the directory of a log that a command changes."""
-    parser.add_argument("directory", type=Path, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
+    parser.add_argument("directory", type=place, metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
 
 
 def add_log(parser: argparse.ArgumentParser, *, is_needed: bool = True) -> None:
     """Add the log a command reads."""
     what = "directory with binlog-NNNNNN.ibb files; or traditional files: their directory, index, or one of them"
-    parser.add_argument("directory", type=Path, metavar="DIR", nargs=None if is_needed else "?", help=what)
+    parser.add_argument("directory", type=place, metavar="DIR", nargs=None if is_needed else "?", help=what)
+
+
+def written_directory(text: str) -> Path:
+    """The directory that a command writes files to.
+
+    Raises:
+        ConfigurationError: it is in an object store.
+    """
+    return local_place(text, "this command")
 
 
 def add_name_case(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -105,7 +115,7 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def expect_log(directory: Path) -> None:
+def expect_log(directory: Path | str) -> None:
     """See before long work begins that there is a log that can be read.
 
     Raises:
@@ -125,7 +135,7 @@ def expect_readable(files: Iterable[Path]) -> None:
         StoreError: one cannot.
     """
     for path in files:
-        if not os.access(path, os.R_OK):
+        if not isinstance(path, ObjectPath) and not os.access(path, os.R_OK):
             raise StoreError(f"{path} cannot be read")
 
 
@@ -135,6 +145,7 @@ def expect_writable(directory: Path) -> None:
     Raises:
         StoreError: it cannot, or there is something else.
     """
+    directory = local_place(directory, "what is written here")
     above = next(path for path in (directory.absolute(), *directory.absolute().parents) if os.path.lexists(path))
     if not above.is_dir():
         is_itself = above == directory.absolute()

@@ -20,7 +20,9 @@ from ibbmaster.cli.arguments import (
     expect_log,
     expect_writable,
     size,
+    written_directory,
 )
+from ibbmaster.disk.place import place
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -53,11 +55,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "source",
-        type=Path,
+        type=place,
         metavar="SOURCE",
         help="directory with binlog-NNNNNN.ibb files; or traditional files: their directory, index, or one of them",
     )
-    parser.add_argument("target", type=Path, metavar="TARGET", help="directory to write; made if missing, else empty")
+    parser.add_argument(
+        "target", type=written_directory, metavar="TARGET", help="directory to write; made if missing, else empty"
+    )
     parser.add_argument(
         "--to", choices=(IBB, TRADITIONAL), help="which files to write (default: those that SOURCE does not have)"
     )

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.cli.arguments import expect_readable, expect_writable, size
+from ibbmaster.cli.arguments import expect_readable, expect_writable, size, written_directory
+from ibbmaster.disk.place import place
 from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
@@ -35,12 +36,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "classic",
-        type=Path,
+        type=place,
         nargs="+",
         metavar="CLASSIC",
         help="binlog files in any order (.xz, .gz, .zst are unpacked), an index file, or a directory of one binlog",
     )
-    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="directory to write; made if missing")
+    parser.add_argument(
+        "--to", type=written_directory, required=True, metavar="DIR", help="directory to write; made if missing"
+    )
     parser.add_argument(
         "--append",
         action="store_true",

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from ibbmaster.cli.arguments import add_stages, chosen_part
+from ibbmaster.disk.place import place
 
 EXAMPLES = """examples:
   ibbmaster info /srv/ibb                     files, times, GTIDs, tables, largest groups
@@ -30,7 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument(
         "log",
-        type=Path,
+        type=place,
         metavar="LOG",
         help="directory with binlog-NNNNNN.ibb files, or one of them; or traditional files: their directory, index, or "
         "one of them",

@@ -10,6 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ibbmaster.disk.place import place
+
 if TYPE_CHECKING:
     from ibbmaster.ibb.chunk import Chunk
 
@@ -31,7 +33,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="a binlog-NNNNNN.ibb file, or a traditional file")
+    parser.add_argument("file", type=place, metavar="FILE", help="a binlog-NNNNNN.ibb file, or a traditional file")
     parser.add_argument("--page", type=int, metavar="N", help="list the chunks of page N; 0 is the header")
     parser.add_argument(
         "--offset", type=int, metavar="N", help="list the events of a traditional file from byte N on; 4 is the first"
@@ -44,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the header, the totals or the chunks."""
     from ibbmaster.classic.series import starts_like_a_binlog
     from ibbmaster.codec.printable import printable
-    from ibbmaster.disk.local import RealDisk
+    from ibbmaster.disk.place import open_disk
     from ibbmaster.errors import ConfigurationError
     from ibbmaster.ibb.file_name import parse_file_name
 
@@ -52,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if file_no is not None:
         if args.offset is not None:
             raise ConfigurationError(f"{args.file.name} has pages: --page N")
-        disk = RealDisk(args.file.parent)
+        disk = open_disk(args.file.parent)
         lines = _page(disk, file_no, args.page) if args.page is not None else _file(disk, file_no)
     elif not args.file.is_file() or not starts_like_a_binlog(args.file):
         raise ConfigurationError(

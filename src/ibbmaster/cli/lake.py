@@ -183,7 +183,7 @@ def session_of(args: argparse.Namespace, name: str) -> Iterator[SparkSession]:
 
     settings = dict(pair_of(text, "--conf") for text in args.conf)
     importlib.import_module("pyspark.sql")
-    expect_log(Path(args.directory))  # Spark takes ten seconds to start
+    expect_log(args.directory)  # Spark takes ten seconds to start
     with plain_errors(), quiet_logging():
         session = open_session(args.master, name=f"ibbmaster lake {name}", settings=settings)
         try:
@@ -199,7 +199,7 @@ def is_for_arrow(args: argparse.Namespace) -> bool:
         ConfigurationError: there is a setting of Spark for it.
         StoreError: there is no log.
     """
-    expect_log(Path(args.directory))
+    expect_log(args.directory)
     has_settings = args.master is not None or bool(args.conf)
     if args.engine == "arrow" and has_settings:
         raise ConfigurationError("--engine arrow: --master and --conf are for Spark")
@@ -418,7 +418,7 @@ def run_maintain(args: argparse.Namespace) -> int:
     from ibbmaster.lake.placing import check_free
 
     place = directory_of(args.to)
-    expect_log(Path(args.directory))
+    expect_log(args.directory)
     check_free(place)
     expect_writable(place)
     importlib.import_module(LIBRARIES[scheme_of(args.to)])

@@ -113,9 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def program() -> int:
     """All of a process: `main`, and what makes its start and its end quick."""
-    os.environ.setdefault(
-        "OPENBLAS_NUM_THREADS", "1"
-    )  # nothing here is for the threads that NumPy would start
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing here is for the threads that NumPy would start
     code = main()
     gc.freeze()  # the process ends: what it leaves need not be searched for cycles
     return code

@@ -6,9 +6,9 @@ import argparse
 import json
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ibbmaster.cli.arguments import written_directory
 from ibbmaster.cli.serve import DEFAULT_LISTEN, allow_open_files, begin_log, parse_listen
 from ibbmaster.errors import ConfigurationError
 
@@ -47,7 +47,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="address to listen on; port 0 takes a free one and prints it (default: %(default)s)",
     )
     parser.add_argument(
-        "--to", type=Path, required=True, metavar="DIR", help="directory to write, new or empty: scenario.toml and log/"
+        "--to",
+        type=written_directory,
+        required=True,
+        metavar="DIR",
+        help="directory to write, new or empty: scenario.toml and log/",
     )
     parser.add_argument("--seconds", type=float, metavar="N", help="end after so long (default: at SIGINT or SIGTERM)")
     parser.add_argument(

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.cli.arguments import add_directory, open_to_change
+from ibbmaster.cli.arguments import add_directory, open_to_change, written_directory
 
 if TYPE_CHECKING:
     from ibbmaster.log.damaged_log import Loss
@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_directory(parser)
     parser.add_argument(
         "--salvage",
-        type=Path,
+        type=written_directory,
         metavar="NEWDIR",
         help="change nothing in DIR, write what can be read of it to NEWDIR, and list what is lost",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ibbmaster.codec.buffer import Buffer
 
@@ -49,6 +49,34 @@ class ReadDisk(Protocol):
 
     def close(self) -> None:
         """Release what is held open; what is asked for later opens it again. A lock ends with it."""
+
+
+@runtime_checkable
+class ExpectingDisk(Protocol):
+    """A directory far away: it can fetch at the same time what will be read one after the other."""
+
+    def expect_reads(self, name: str, offsets: Sequence[int]) -> None:
+        """Pages at these offsets of a file will be read soon."""
+
+
+class Watch(Protocol):
+    """Notices that a directory has changed."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait until it is time to look; False if nothing has changed for so long."""
+
+
+class SharedDisk(ReadDisk, Protocol):
+    """One directory to read from, which others may write meanwhile."""
+
+    def is_locked(self) -> bool:
+        """Whether another process writes here."""
+
+    def make_durable(self, name: str) -> None:
+        """Make durable what another process has written to a file."""
+
+    def watch(self) -> Watch:
+        """Notices from now on what others write here, until `close`."""
 
 
 class Disk(ReadDisk, Protocol):

@@ -13,6 +13,7 @@ from ibbmaster.kernel.fields import (
     COMMIT,
     CONT,
     FILLER,
+    GTID_STATE,
     LAST,
     OOB_DATA,
     PARTIAL_ROW_DATA,
@@ -31,15 +32,23 @@ NODE_HEAD_MIN = 64  # bytes of a node in its first chunk, unless the record ends
 
 
 @inlined
-def is_filled(pages, behind, start):
-    """Whether a chunk may begin at `start` if the one before ends at `behind`: at once, or on the next page."""
-    is_good = start == behind
-    end = behind // PAGE * PAGE + DATA
-    if start == end + PAGE - DATA and end - behind <= CHUNK_HEADER:
+def is_filled(pages, chunk_end, start):
+    """Whether a chunk may begin at `start` if the one before ends at `chunk_end`: at once, or on the next page."""
+    is_good = start == chunk_end
+    end = chunk_end // PAGE * PAGE + DATA
+    if start == end + PAGE - DATA and end - chunk_end <= CHUNK_HEADER:
         is_good = True
-        for offset in range(behind, end):
+        for offset in range(chunk_end, end):
             is_good = is_good and pages[offset] == FILLER
     return is_good
+
+
+@inlined
+def note_found(found, row, place, size, first_size, record_type):
+    """Note a record that was not looked into."""
+    found[row, Found.PAGE], found[row, Found.OFFSET] = place // PAGE, place % PAGE
+    found[row, Found.SIZE], found[row, Found.FIRST_SIZE] = size, first_size
+    found[row, Found.TYPE] = record_type
 
 
 @jit
@@ -70,18 +79,20 @@ def check_table(pages, count, checking):
     """Check whole inline groups and out-of-band records of `count` pages from a place between records on.
 
     Stops, with the place in `state`, before the first record that is another, not whole here,
-    or not right, and before a group whose number is not above the one before of its pair.
-    GROUPS and PAIRS continue counting. Returns how many nodes were found, what is in them was not
+    or not right, and before a group whose number is not above the one before of its pair. Of the state record that
+    is due at DUE the place is noted, and after it, or after the record that it stands in, it stops, too.
+    GROUPS and PAIRS continue counting. Returns how many nodes and states were found, what is in them was not
     looked at, and NEED_MORE where that record continues after the block.
     """
-    state, table, pairs, nodes, scratch = checking
-    place = behind = state[Field.PAGE] * PAGE + state[Field.OFFSET]  # all before is right; the last chunk ends there
-    found = 0
+    state, table, pairs, found, scratch = checking
+    place = chunk_end = state[Field.PAGE] * PAGE + state[Field.OFFSET]  # all before is right; the last chunk ends there
+    due = state[Field.DUE] * PAGE if state[Field.DUE] >= 0 else int64(len(pages))
+    rows_found = kept = 0  # the latter of what is right to its end
     held = first_size = int64(0)  # bytes of the current record, and of its first chunk
     row = rows = int64(0)
     status = Status.NEED_MORE
-    is_good = True
-    while is_good:
+    is_good, has_state = True, False
+    while is_good and not (has_state and place == chunk_end):
         if row == rows:
             if status != Status.NEED_MORE or state[Field.PAGE] >= count:
                 break
@@ -91,13 +102,26 @@ def check_table(pages, count, checking):
         start, size = int64(table[row, ChunkColumn.START]), int64(table[row, ChunkColumn.SIZE])
         type_byte = table[row, ChunkColumn.TYPE]
         record_type = type_byte & TYPE_MASK
-        is_good = is_filled(pages, behind, start)
-        if is_good and place == behind:  # between records
+        is_good = is_filled(pages, chunk_end, start)
+        if record_type == GTID_STATE:
+            is_good = is_good and start == due and not has_state and type_byte & (CONT | LAST) == LAST
+            is_good = is_good and rows_found < len(found)
+            if is_good:
+                note_found(found, rows_found, start, size, size, GTID_STATE)
+                rows_found += 1
+                has_state = True
+                if place == chunk_end:
+                    place, kept = start + CHUNK_HEADER + size, rows_found
+                chunk_end = start + CHUNK_HEADER + size
+                row += 1
+            continue
+        is_good = is_good and (start < due or has_state)
+        if is_good and place == chunk_end:  # between records
             place, held, first_size = start, int64(0), size
         is_good = is_good and (record_type == COMMIT or record_type == OOB_DATA)
         if not is_good:
             break
-        behind = start + CHUNK_HEADER + size
+        chunk_end = start + CHUNK_HEADER + size
         row += 1
         if record_type == COMMIT and type_byte & (CONT | LAST) != LAST and size <= len(scratch) - held:
             copy(scratch, held, pages, start + CHUNK_HEADER, size)
@@ -105,11 +129,10 @@ def check_table(pages, count, checking):
         if not type_byte & LAST:
             continue
         if record_type == OOB_DATA:
-            is_good = found < len(nodes) and (first_size >= NODE_HEAD_MIN or first_size == held)
+            is_good = rows_found < len(found) and (first_size >= NODE_HEAD_MIN or first_size == held)
             if is_good:
-                nodes[found, Found.PAGE], nodes[found, Found.OFFSET] = place // PAGE, place % PAGE
-                nodes[found, Found.SIZE], nodes[found, Found.FIRST_SIZE] = held, first_size
-                found += 1
+                note_found(found, rows_found, place, held, first_size, OOB_DATA)
+                rows_found += 1
         else:
             if type_byte & CONT:
                 is_good = held <= len(scratch) and note_commit(scratch, 0, held, pairs, state, place)
@@ -117,10 +140,10 @@ def check_table(pages, count, checking):
                 is_good = note_commit(pages, start + CHUNK_HEADER, size, pairs, state, place)
             state[Field.GROUPS] += int64(is_good)
         if is_good:
-            place = behind
+            place, kept = chunk_end, rows_found
+    is_cut = is_good and place != chunk_end and status == Status.NEED_MORE
     last = state[Field.PAGE] * PAGE + state[Field.OFFSET]
-    is_cut = is_good and place != behind and status == Status.NEED_MORE
-    if is_good and place == behind and is_filled(pages, behind, last):
+    if is_good and row == rows and place == chunk_end and is_filled(pages, chunk_end, last):
         place = last
     state[Field.PAGE], state[Field.OFFSET] = place // PAGE, place % PAGE
-    return found, Status.NEED_MORE if is_cut else Status.FALLBACK
+    return kept, Status.NEED_MORE if is_cut else Status.FALLBACK

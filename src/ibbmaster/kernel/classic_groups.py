@@ -25,6 +25,7 @@ from ibbmaster.kernel.memory import copy, inlined, jit, load16, load32, load64, 
 
 NO_GROUP, TRANSACTION, STANDALONE = 0, 1, 2  # what begins with an event
 CUT, WRONG = 0, -1  # of an event: not all of it is here; the reference says what is wrong with it
+CUT_GROUP, NOT_PLAIN = -2, -1  # instead of the end of a group
 STANDALONE_FLAG = int(GtidFlag.STANDALONE)
 XA_FLAGS = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
@@ -110,28 +111,31 @@ def event_role(source, start, end, role):
 
 @jit
 def group_end(source, offset, end, numbers, roles):
-    """Where a group ends that begins here, and the bytes of its events without checksums; -1 for the reference."""
+    """Where a group ends that begins here, and the bytes of its events without checksums.
+
+    CUT_GROUP where not all of it is here, NOT_PLAIN for the reference.
+    """
     checksum_bytes, source_offset = numbers[Conversion.CHECKSUM_BYTES], numbers[Conversion.SOURCE_OFFSET]
     size = event_size(source, offset, end, source_offset, checksum_bytes)
     if size <= 0:
-        return -1, 0
+        return CUT_GROUP if size == CUT else NOT_PLAIN, 0
     kind = group_kind(source, offset, offset + size - checksum_bytes)
     if kind == NO_GROUP or source[offset + GTID_FLAGS_AT] & XA_FLAGS:
-        return -1, 0
+        return NOT_PLAIN, 0
     role_of = roles.standalone if kind == STANDALONE else roles.transaction
     total = size - checksum_bytes
     offset += size
     while True:
         size = event_size(source, offset, end, source_offset, checksum_bytes)
         if size <= 0:
-            return -1, 0
+            return CUT_GROUP if size == CUT else NOT_PLAIN, 0
         role = event_role(source, offset, offset + size - checksum_bytes, int(role_of[source[offset + 4]]))
         total += size - checksum_bytes
         offset += size
         if role == ENDS:
             return offset, total
         if role != CONTINUES:
-            return -1, 0
+            return NOT_PLAIN, 0
 
 
 @jit

@@ -73,7 +73,8 @@ class Field(IntEnum):
     SEGMENTS = 20  # pieces of the source that belong between those of the output
     SEGMENT_BYTES = 21  # in those pieces
     STEPS_BACK = 22  # groups noted whose number was not above the one before of their pair
-    SIZE = 23
+    DUE = 23  # page of the block that a state record has to begin; -1 for none
+    SIZE = 24
 
 
 class ChunkColumn(IntEnum):
@@ -120,7 +121,7 @@ class Checking(NamedTuple):
     state: Numbers  # see Field
     table: ShortRows  # see ChunkColumn; for one page
     pairs: NumberRows  # see PairColumn
-    nodes: NumberRows  # see Found
+    found: NumberRows  # see Found
     scratch: Bytes  # for a commit record in several chunks
 
 
@@ -347,13 +348,14 @@ NODE_HEADER_NUMBERS = 6  # its number, file and place of the left node, those of
 
 
 class Found(IntEnum):
-    """Columns of the out-of-band nodes that a check has found."""
+    """Columns of the out-of-band nodes and state records that a check has found."""
 
     PAGE = 0  # index in the block
     OFFSET = 1  # of the record on that page
     SIZE = 2  # bytes of the whole record
     FIRST_SIZE = 3  # bytes of its first chunk
-    COLUMNS = 4
+    TYPE = 4  # of the record
+    COLUMNS = 5
 
 
 class PairColumn(IntEnum):

@@ -63,6 +63,7 @@ KERNELS: dict[KernelPart, dict[str, str]] = {  # the module of each
     KernelPart.CHANGES: {"change_packets": "ibbmaster.kernel.changing", "leave_out": "ibbmaster.kernel.leaving_out"},
     KernelPart.CONVERT: {"convert_groups": "ibbmaster.kernel.converting"},
     KernelPart.CHECK: {
+        "read_pages": "ibbmaster.kernel.reading",
         "check_table": "ibbmaster.kernel.checking",
         "check_classic_groups": "ibbmaster.kernel.classic_checking",
     },

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibbmaster.arrow.reaching import expect_files
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.place import open_disk, whole_place
 from ibbmaster.errors import StoreError
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.lake.spreading import cores_of, spread
@@ -34,8 +33,8 @@ def verify_archive(session: SparkSession, path: str) -> Verification:
     Raises:
         StoreError: there are no binlog files, or the directory cannot be read, here or by a worker.
     """
-    path = os.path.abspath(path)  # workers have another working directory
-    disk = RealDisk(path)
+    path = whole_place(path)  # workers have another working directory
+    disk = open_disk(path)
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:
         raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
@@ -53,7 +52,7 @@ def check_part(task: tuple[str, Part]) -> tuple[list[Fault], Totals]:
     load(KernelSet.VERIFY)
     path, part = task
     expect_files(path, part[0])
-    disk = RealDisk(path)
+    disk = open_disk(path)
     try:
         return verify_part(disk, Part(*part))
     finally:

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from ibbmaster.disk.interface import ReadDisk
+from ibbmaster.disk.interface import ExpectingDisk, ReadDisk
 from ibbmaster.errors import FormatError, Location, MissingFileError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -298,7 +298,10 @@ class BinlogDirectory(LogEngine):
         state, page_no = GtidState(full.gtids if full is not None else ()), FULL_STATE_PAGE
         interval = 0 if header is None else header.state_interval_pages
         last_no = self._last_page_no(pages, file_no) if interval else 0
-        for probe in range(interval, last_no + 1, interval or 1):
+        probes = range(interval, last_no + 1, interval or 1)
+        if isinstance(self._disk, ExpectingDisk):
+            self._disk.expect_reads(format_file_name(file_no), [probe * PAGE_SIZE for probe in probes])
+        for probe in probes:
             record = read_state_record(pages, file_no, probe) if probe > FULL_STATE_PAGE else None
             if record is not None:
                 # One on top of the other: after a restart MariaDB leaves out what was logged before it.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ibbmaster.disk.cache_file import CacheFile
+from ibbmaster.disk.place import ObjectPath
 from ibbmaster.user_cache import cache_directory
 
 CACHE_FILE = "schema-history.cache"  # beside the files of the log
@@ -32,6 +33,8 @@ class HistoryCache:
         own = None if is_written else _own_file(log_path)
         self._kept_in = beside if is_written else own
         self._files = [file for file in (own, beside) if file is not None]
+        if isinstance(log_path, ObjectPath):  # what lies there may be anyone's
+            self._files.remove(beside)
 
     def read(self) -> Iterator[bytes]:
         """What is there, the best first; it need not be of this log."""

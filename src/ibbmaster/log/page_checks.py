@@ -7,13 +7,29 @@ from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, RecordType
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import CHUNKS_PER_PAGE_MAX, Checking, ChunkColumn, Field, Found, PairColumn, Status
 
 PAIRS_MAX = 256
-NODES_MAX = 4096
+FOUND_MAX = 4096
 SCRATCH_BYTES = 1 << 20  # a longer commit record is left to the reference
+
+
+class FoundRecord(NamedTuple):
+    """A record in a block."""
+
+    page: int  # counted in the block
+    offset: int  # on that page
+    size: int  # bytes of its data
+    first_size: int  # those of its first chunk
+    record_type: int
+
+    def head(self, block: Buffer) -> bytes:
+        """The data of its first chunk."""
+        start = self.page * PAGE_SIZE + self.offset + CHUNK_HEADER_SIZE
+        return bytes(memoryview(block)[start : start + self.first_size])
 
 
 class Checked(NamedTuple):
@@ -24,8 +40,13 @@ class Checked(NamedTuple):
     groups: int
     gtids: list[Gtid]  # the last of each (domain, server) pair, in the order in which they came
     ends_of_pairs: list[tuple[Gtid, int, int]]  # the first and the last of each, with page and offset in the block
-    nodes: list[tuple[int, int, int, int]]  # out-of-band records: page, offset, bytes, bytes of the first chunk
+    found: list[FoundRecord]  # out-of-band and state records, which were not looked into
     is_cut: bool  # what comes there continues after the block
+
+    @property
+    def is_after_state(self) -> bool:
+        """Whether it stopped as a state record was passed, before anything after it was looked at."""
+        return any(record.record_type == RecordType.GTID_STATE for record in self.found)
 
 
 class PageChecks:
@@ -38,15 +59,21 @@ class PageChecks:
         self._kernels = kernels
         self._state = np.zeros(Field.SIZE, dtype=np.int64)
         self._pairs = np.zeros((PAIRS_MAX, PairColumn.COLUMNS), dtype=np.int64)
-        self._nodes = np.zeros((NODES_MAX, Found.COLUMNS), dtype=np.int64)
+        self._found = np.zeros((FOUND_MAX, Found.COLUMNS), dtype=np.int64)
         table = np.empty((CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS), dtype=np.int32)
         scratch = np.empty(SCRATCH_BYTES, dtype=np.uint8)
-        self._checking = Checking(self._state, table, self._pairs, self._nodes, scratch)
+        self._checking = Checking(self._state, table, self._pairs, self._found, scratch)
 
-    def check(self, block: bytearray, page_count: int, page: int, offset: int) -> Checked:
-        """Check whole groups and out-of-band records from a place between records on."""
+    def check(
+        self, block: memoryview, page_count: int, page: int, offset: int, *, verified: int = 0, due: int = -1
+    ) -> Checked:
+        """Check whole groups and out-of-band records from a place between records on.
+
+        Of so many pages the checksums are `verified`; on page `due` a state record has to begin, up to which it goes.
+        """
         state = self._state
         state[:] = 0
+        state[Field.VERIFIED], state[Field.DUE] = verified, due
         state[Field.PAGE], state[Field.OFFSET] = page, offset
         state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
         pages = self._numpy.frombuffer(block, dtype=self._numpy.uint8)
@@ -58,7 +85,7 @@ class PageChecks:
             groups=int(state[Field.GROUPS]),
             gtids=[_gtid(row, PairColumn.LAST) for row in rows],
             ends_of_pairs=[end for row in rows for end in _ends(row)],
-            nodes=[tuple(row) for row in self._nodes[:count].tolist()],
+            found=[FoundRecord._make(row) for row in self._found[:count].tolist()],
             is_cut=reason == Status.NEED_MORE,
         )
 
@@ -73,10 +100,3 @@ def _ends(row: list[int]) -> Iterator[tuple[Gtid, int, int]]:
     yield (_gtid(row, PairColumn.FIRST), *first)
     if last != first:
         yield (_gtid(row, PairColumn.LAST), *last)
-
-
-def node_head(block: Buffer, node: tuple[int, int, int, int]) -> memoryview:
-    """The data of the first chunk of an out-of-band record."""
-    page, offset, _, size = node
-    start = page * PAGE_SIZE + offset + 3
-    return memoryview(block)[start : start + size]

@@ -9,7 +9,7 @@ from ibbmaster.errors import EventError, FormatError, Location
 from ibbmaster.event.rows.partial import FragmentChecks
 from ibbmaster.event.split import EventSplitter
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.ibb.chunk import Chunk, ChunkEnd, RecordType
+from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, Chunk, ChunkEnd, RecordType
 from ibbmaster.ibb.commit import decode_commit_header
 from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.file_name import format_file_name
@@ -154,6 +154,14 @@ class RecordChecks:
                 check_other_record(record.record_type, bytes(head), record.ref, is_whole)
             case _:
                 check_other_record(record.record_type, bytes(head), record.ref, is_whole)
+
+    def take_state(self, data: bytes, ref: LogPosition) -> Iterator[Fault]:
+        """Check a state record of one chunk, after the groups before it and the one that it interrupts."""
+        self._state_end = ref.file_no, ref.page_no, ref.page_offset + CHUNK_HEADER_SIZE + len(data)
+        try:
+            yield from self._check_state(ref, data)
+        except FormatError as error:
+            yield Fault(location=error.location, problem=error.problem)
 
     def _is_inside_unknown_commit(self, record: _Record) -> bool:
         """Whether a state record interrupts a commit record whose GTID it counts, but we do not know yet."""

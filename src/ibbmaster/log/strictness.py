@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.place import open_disk
 from ibbmaster.errors import FormatError, IbbMasterError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_header import FileHeader
@@ -65,7 +65,7 @@ class LenientDirectory(BinlogDirectory):
 
 def open_directory(path: Path | str, *, is_strict: bool) -> BinlogDirectory:
     """The directory at a path, to read as a whole. Files are read on demand."""
-    return (StrictDirectory if is_strict else LenientDirectory)(RealDisk(path))
+    return (StrictDirectory if is_strict else LenientDirectory)(open_disk(path))
 
 
 def damage_handler(*, is_strict: bool) -> OnFault | None:

@@ -6,9 +6,11 @@ has made unknown is not compared: the GTID state is known again at the next file
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import is_zero
@@ -17,19 +19,17 @@ from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, 
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
+from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.log.block_reading import BlockReader, FoundPages
 from ibbmaster.log.cut_check import check_not_cut
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.log.order_checks import OrderChecks
 from ibbmaster.log.other_records import check_other_record
-from ibbmaster.log.page_checks import Checked, PageChecks, node_head
+from ibbmaster.log.page_checks import Checked, PageChecks
 from ibbmaster.log.record_checks import RecordChecks
 from ibbmaster.position import LogPosition
-
-BLOCK_PAGES = 128
-BLANK_BLOCK = bytes(BLOCK_PAGES * PAGE_SIZE)
 
 
 def verify(
@@ -52,16 +52,20 @@ def verify(
     if not numbers:
         raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
     disks = [disk, *others][: len(numbers)]
-    if len(disks) == 1:
-        yield from _Verifier(disk, totals, on_pages).check_files(numbers, is_last=True)
-        return
-    with ThreadPoolExecutor(len(disks), thread_name_prefix="ibbmaster-verify") as executor:
-        yield from joined_faults(
-            executor.map(
-                lambda on, part: verify_part(on, part, on_pages=on_pages), disks, parts_of(numbers, len(disks))
-            ),
-            totals,
-        )
+    with contextlib.ExitStack() as stack:
+
+        def threads(count: int) -> ThreadPoolExecutor:
+            return stack.enter_context(ThreadPoolExecutor(count, thread_name_prefix="ibbmaster-verify"))
+
+        helper = threads(1 + len(others)) if others else None  # reads for those who check
+        if len(disks) == 1:
+            yield from _Verifier(disk, totals, on_pages, helper).check_files(numbers, is_last=True)
+            return
+
+        def check(on: ReadDisk, part: Part) -> tuple[list[Fault], Totals]:
+            return verify_part(on, part, on_pages=on_pages, helper=helper)
+
+        yield from joined_faults(threads(len(disks)).map(check, disks, parts_of(numbers, len(disks))), totals)
 
 
 class Part(NamedTuple):
@@ -79,11 +83,18 @@ def parts_of(numbers: list[int], count: int) -> list[Part]:
 
 
 def verify_part(
-    disk: ReadDisk, part: Part, *, on_pages: Callable[[int], object] = lambda count: None
+    disk: ReadDisk,
+    part: Part,
+    *,
+    on_pages: Callable[[int], object] = lambda count: None,
+    helper: Executor | None = None,
 ) -> tuple[list[Fault], Totals]:
-    """Every fault of a part, and what was read; what is wrong where two parts meet may be found by both."""
+    """Every fault of a part, and what was read; what is wrong where two parts meet may be found by both.
+
+    `helper` reads ahead.
+    """
     totals = Totals()
-    verifier = _Verifier(disk, totals, on_pages)
+    verifier = _Verifier(disk, totals, on_pages, helper)
     return list(verifier.check_files(part.numbers, is_last=part.is_last)), totals
 
 
@@ -112,13 +123,16 @@ def _check_lsns(before: FileHeader, header: FileHeader) -> Iterator[Fault]:
 class _Verifier:
     """The files and pages of a log, or of a part of it."""
 
-    def __init__(self, disk: ReadDisk, totals: Totals, on_pages: Callable[[int], object]) -> None:
+    def __init__(
+        self, disk: ReadDisk, totals: Totals, on_pages: Callable[[int], object], helper: Executor | None
+    ) -> None:
         self._disk = disk
+        self._helper = helper
         self._totals = totals
         self._on_pages = on_pages
         self._order = OrderChecks(self._copy_of)
         self._records = RecordChecks(disk, totals, self._order)
-        self._checksums: dict[int, dict[int, bytes]] = {}  # of the pages of the current file, and of the one before
+        self._checksums: dict[int, dict[int, bytes]] = {}  # of the current file and the one before, by the first page
         self._checks: PageChecks | None = None  # once the kernels are ready
         self._header: FileHeader | None = None  # of the file before the current one
         self._is_joint = False  # the current file is another verifier's, except its beginning
@@ -190,35 +204,35 @@ class _Verifier:
 
     def _check_pages(self, file_no: int, name: str) -> Iterator[Fault]:
         page_no, offset = 1, 0
-        block = bytearray(BLOCK_PAGES * PAGE_SIZE)
-        while True:
-            first = Location(file_no=file_no, page_no=page_no)
-            blank = 0 if offset else self._disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE - page_no
-            passed: int | None = blank
-            if blank > 0:
-                self._ended_at = self._ended_at or first
-            else:
-                count = (self._disk.read_into(name, page_no * PAGE_SIZE, memoryview(block)) or 0) // PAGE_SIZE
-                if not count:
+        checksums = self._checksums[file_no]
+        with closing(BlockReader(self._disk, name, kernels(KernelSet.VERIFY), self._helper)) as reader:
+            while True:
+                first = Location(file_no=file_no, page_no=page_no)
+                blank = 0 if offset else self._disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE - page_no
+                passed: int | None = blank
+                if blank > 0:
+                    self._ended_at = self._ended_at or first
+                else:
+                    block = reader.read(page_no)
+                    if not block.page_count:
+                        return
+                    checksums[page_no] = block.checksums()
+                    passed, offset = yield from self._check_block(block, first, offset)
+                if passed is None:
                     return
-                for index in range(count):
-                    end = (index + 1) * PAGE_SIZE
-                    self._checksums[file_no][page_no + index] = bytes(block[end - 4 : end])
-                passed, offset = yield from self._check_block(block, count, first, offset)
-            if passed is None:
-                return
-            page_no += passed
-            self._count_pages(passed)
+                page_no += passed
+                self._count_pages(passed)
 
     def _check_block(
-        self, block: bytearray, count: int, first: Location, offset: int
+        self, read: FoundPages, first: Location, offset: int
     ) -> Generator[Fault, None, tuple[int | None, int]]:
         """Check the pages of a block from an offset in the first of them on.
 
         Returns how many of them were passed, and the offset in the one after these; None
         where another verifier continues.
         """
-        if count == BLOCK_PAGES and not offset and block == BLANK_BLOCK:
+        block, count = read.data, read.page_count
+        if not offset and read.is_blank:
             self._ended_at = self._ended_at or first
             return count, 0
         index = 0
@@ -227,12 +241,14 @@ class _Verifier:
             if self._is_joint and (page_no > 1 or offset) and self._records.open_record is None:
                 return None, offset
             if (many := self._checks_of_many()) is not None:
-                due = min(count, self._next_due(first.page_no + index, offset) - first.page_no)
-                checked = many.check(block, due, index, offset)
+                due = self._next_due(first.page_no + index, offset) - first.page_no
+                checked = many.check(block, count, index, offset, verified=read.verified, due=due)
                 yield from self._take_checked(checked, block, first)
                 index, offset = checked.page, checked.offset
-                if index == count or (index and checked.is_cut and due == count):
+                if index == count or (index and checked.is_cut):
                     break  # with the next block, which begins with the current record
+                if checked.is_after_state:
+                    continue
                 page_no = first.page_no + index
             page = bytes(block[index * PAGE_SIZE : (index + 1) * PAGE_SIZE])
             location = Location(file_no=first.file_no, page_no=page_no)
@@ -249,14 +265,18 @@ class _Verifier:
         return self._checks if is_expected and self._is_between_records else None
 
     def _next_due(self, page_no: int, offset: int) -> int:
-        """The page, this one if nothing was read on it, at which a state record is due next."""
+        """The page, this one if nothing was read on it, at which a state record is due next; far away if none is."""
         header = self._records.header
         interval = 0 if header is None else header.state_interval_pages
         return -(-(page_no + bool(offset)) // interval) * interval if interval else 1 << 32
 
     def _copy_of(self, location: Location) -> Location | None:
         """Another page of the file with the same bytes as one that a group begins on."""
-        checksums = self._checksums.get(location.file_no, {})
+        checksums = {
+            page_no: kept[at : at + CHECKSUM.size]
+            for first, kept in self._checksums.get(location.file_no, {}).items()
+            for page_no, at in zip(itertools.count(first), range(0, len(kept), CHECKSUM.size))
+        }
         name, wanted = format_file_name(location.file_no), checksums.get(location.page_no)
         page: bytes | None = None
         for page_no, checksum in checksums.items():
@@ -287,21 +307,23 @@ class _Verifier:
             self._records.lose_track()
         return True
 
-    def _take_checked(self, checked: Checked, block: bytearray, first: Location) -> Iterator[Fault]:
+    def _take_checked(self, checked: Checked, block: memoryview, first: Location) -> Iterator[Fault]:
         """Note what was checked at once, in a block that begins with page `first`."""
         self._totals.groups += checked.groups
-        self._totals.oob_records += len(checked.nodes)
         for gtid, page, offset in checked.ends_of_pairs:
             location = Location(file_no=first.file_no, page_no=first.page_no + page, page_offset=offset)
             self._order.log(gtid, location)
         for gtid in checked.gtids:
             self._records.log_last(gtid)
-        for node in checked.nodes:
-            page, offset, size, _ = node
-            ref = LogPosition(first.file_no, (first.page_no + page) * PAGE_SIZE + offset)
-            head = bytes(node_head(block, node))
+        for found in checked.found:
+            ref = LogPosition(first.file_no, (first.page_no + found.page) * PAGE_SIZE + found.offset)
+            head = found.head(block)
+            if found.record_type == RecordType.GTID_STATE:
+                yield from self._records.take_state(head, ref)
+                continue
+            self._totals.oob_records += 1
             try:
-                check_other_record(RecordType.OOB_DATA, head, ref, len(head) == size)
+                check_other_record(RecordType.OOB_DATA, head, ref, len(head) == found.size)
             except FormatError as error:
                 yield Fault(location=error.location, problem=error.problem)
 

@@ -13,7 +13,7 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.interface import Disk, ReadDisk
 from ibbmaster.errors import DamageError, MissingFileError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.ibb.file_header import decode_file_header
@@ -40,7 +40,7 @@ class BackupReport:
     gtid_state: GtidState
 
 
-def back_up(source: Disk, target: Disk, *, progress: Callable[[int], object] = lambda size: None) -> BackupReport:
+def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object] = lambda size: None) -> BackupReport:
     """Copy a store into an empty directory and recover the copy; `progress` hears of bytes as they are copied.
 
     Raises:
@@ -82,7 +82,7 @@ def _check_sound(target: Disk) -> None:
 
 
 class _Copier:
-    def __init__(self, source: Disk, target: Disk, progress: Callable[[int], object]) -> None:
+    def __init__(self, source: ReadDisk, target: Disk, progress: Callable[[int], object]) -> None:
         self._source = source
         self._target = target
         self._progress = progress

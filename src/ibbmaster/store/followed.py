@@ -14,9 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ibbmaster.disk.interface import ReadDisk
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.disk.watch import DirectoryWatch
+from ibbmaster.disk.interface import ExpectingDisk, ReadDisk, SharedDisk, Watch
 from ibbmaster.errors import DamageError, IbbMasterError, MissingFileError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -55,10 +53,12 @@ class FollowedDirectory(LogEngine):
         StoreError, FormatError: the directory holds no binlog that can be read; an empty one is no error.
     """
 
-    def __init__(self, disk: RealDisk) -> None:
+    def __init__(self, disk: SharedDisk, *, make: Callable[[ReadDisk], BinlogDirectory] = BinlogDirectory) -> None:
+        """`make` makes the reader of a directory without a redo log that adds to its files."""
         self._disk = disk
+        self._make = make
         self._view = _View(disk)
-        self._watch: DirectoryWatch | None = None  # once a thread waits
+        self._watch: Watch | None = None  # once a thread waits
         self._lock = threading.RLock()  # for everything below
         self._log: BinlogDirectory | None = None  # None while there is no file
         self._active: tuple[int, int] | None = None  # number and start LSN of a file that belongs to the log
@@ -161,7 +161,7 @@ class FollowedDirectory(LogEngine):
         """The log as it is seen now; the end of a redo log is known."""
         view = self._view
         if view.tail is None:
-            return BinlogDirectory(view)
+            return self._make(view)
         return BinlogDirectory(view, known_end=lambda: None if view.tail is None else view.tail.mark)
 
     def _ask_at_once(self, question: Callable[[BinlogDirectory], Answer]) -> Answer:
@@ -399,6 +399,10 @@ class _View:
 
     def next_data(self, name: str, offset: int) -> int:
         return self._shown.next_data(name, offset)
+
+    def expect_reads(self, name: str, offsets: Sequence[int]) -> None:
+        if isinstance(self._shown, ExpectingDisk):
+            self._shown.expect_reads(name, offsets)
 
     def open(self, name: str) -> int | None:
         return self._shown.open(name)

@@ -10,7 +10,7 @@ from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS
 from ibbmaster.lake.continuing import changes_of_table
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.rows import Replaced, place_of
-from ibbmaster.lake.maintain.source import LogSource, just_before
+from ibbmaster.lake.maintain.source import LogSource, Read, just_before
 from ibbmaster.lake.pasts import START, Doubt
 from ibbmaster.schema.identity import TableName, parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableVersion
@@ -56,16 +56,27 @@ class TableChanges:
         )
         return min([*past.past_doubts, *past.doubts, *cascades], default=None)
 
+    def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read:
+        """The changes that `find` will read."""
+        return self._step(name, table, rows_at)[0]
+
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | FreshChanges | None:
         """What becomes of a table that has the changes up to a position; None if there are no more."""
+        read, reshape = self._step(name, table, rows_at)
+        found = self._source.changes(read)
+        if reshape is None:
+            return Replaced(found.to_reader())
+        return FreshChanges(found, reshape) if len(found) or reshape else None
+
+    def _step(self, name: TableName, table: TableVersion, rows_at: str | None) -> tuple[Read, Reshape | None]:
+        """What is read, and how changes up to a position look now; None if there are none to go on from."""
         source = self._source
         then = place_of(source, rows_at)
         fields = source.fields(table, FIRST)
         reshape = None if then is None else self._reshape(name, then, table, rows_at or "")
-        if then is not None and reshape is not None:
-            found = source.changes(name, fields, just_before(then), rows_at or "")
-            return FreshChanges(found, reshape) if len(found) or reshape else None
-        return Replaced(source.changes(name, fields, START).to_reader())
+        if then is None or reshape is None:
+            return Read(name, fields, START), None
+        return Read(name, fields, just_before(then), rows_at or ""), reshape
 
     def _reshape(self, name: TableName, then: SchemaPlace, table: TableVersion, rows_at: str) -> Reshape | None:
         """How changes up to a position look now; None if they are others, or are of another table."""

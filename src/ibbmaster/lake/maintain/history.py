@@ -10,7 +10,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.lake.maintain.last_changes import PartialChangeError
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.rows import Replaced, names_of_key, nulls_of, place_of
-from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError, just_before
+from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
 from ibbmaster.lake.maintain.versions import NewVersions, new_versions
 from ibbmaster.lake.pasts import START, Past, Place, Truncation
 from ibbmaster.schema.identity import TableName
@@ -46,42 +46,57 @@ class RowHistory:
         Raises:
             UncertainRowsError: the log does not have all versions of the rows.
         """
+        past, read, reshape = self._step(name, table, rows_at)
+        if reshape is not None:
+            _expect_all(table, past, read.start)
+            if name not in self._source.written_since(read.gtids) and not reshape:
+                return None
+            found = self._versions(table, read, ())
+            if found is not None:
+                return FreshVersions(_keys(table, read), found, reshape)
+        _expect_all(table, past, START)
+        if not past.cuts:
+            raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")
+        found = self._versions(table, read._replace(start=START, gtids=""), past.cuts)
+        if found is None or len(found.ended):
+            raise UncertainRowsError("", "images leave out what no version before them has, or contradict each other")
+        return Replaced(found.rows.to_reader())
+
+    def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read | None:
+        """The changes that `find` will read first, if it reads them; errors as `find`."""
+        past, read, reshape = self._step(name, table, rows_at)
+        _expect_all(table, past, read.start)
+        is_none = reshape is not None and not reshape and name not in self._source.written_since(read.gtids)
+        return None if is_none else read
+
+    def _step(self, name: TableName, table: TableVersion, rows_at: str | None) -> tuple[Past, Read, Reshape | None]:
+        """What is read, and how versions up to a position look now; None if there are none to go on from."""
         source = self._source
         past = source.past(name)
         then = place_of(source, rows_at)
         start = START if then is None else just_before(then)
         reshape = None if then is None else source.reshape(name, then, rows_at or "", table)
-        if reshape is not None and past.begin <= start:
-            _expect_all(table, past, start)
-            if name not in source.written_since(rows_at or "") and not reshape:
-                return None
-            found = self._versions(name, table, start, (), rows_at or "")
-            if found is not None:
-                return FreshVersions(names_of_key(source.fields(table), table), found, reshape)
-        _expect_all(table, past, START)
-        if not past.cuts:
-            raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")
-        found = self._versions(name, table, START, past.cuts, "")
-        if found is None or len(found.ended):
-            raise UncertainRowsError("", "images leave out what no version before them has, or contradict each other")
-        return Replaced(found.rows.to_reader())
+        fields = source.fields(table, FIRST)
+        if reshape is None or past.begin > start:
+            return past, Read(name, fields, START), None
+        return past, Read(name, fields, start, rows_at or ""), reshape
 
-    def _versions(
-        self, name: TableName, table: TableVersion, start: Place, cuts: Sequence[Truncation], gtids: str
-    ) -> NewVersions | None:
-        """Those that the changes after a place make; None if these are not enough."""
-        fields = self._source.fields(table, FIRST)
-        own = fields[len(FIRST) :]
-        keys = names_of_key(own, table)
+    def _versions(self, table: TableVersion, read: Read, cuts: Sequence[Truncation]) -> NewVersions | None:
+        """Those that changes make; None if these are not enough."""
+        keys = _keys(table, read)
         emptied = [(cut.place, cut.timestamp) for cut in cuts]
+        names = [field.name for field in read.fields[len(FIRST) :]]
         try:
-            changes = self._source.changes(name, fields, start, gtids)
-            found = new_versions(changes, keys, [field.name for field in own], nulls_of(table), emptied)
+            found = new_versions(self._source.changes(read), keys, names, nulls_of(table), emptied)
         except (PartialChangeError, EventError):
             return None
         if any(found.rows[key].null_count for key in keys):
             raise UncertainRowsError("", "a value of its key is no date: --zero-dates text keeps it")
         return found
+
+
+def _keys(table: TableVersion, read: Read) -> tuple[str, ...]:
+    return names_of_key(read.fields[len(FIRST) :], table)
 
 
 def _expect_all(table: TableVersion, past: Past, start: Place) -> None:

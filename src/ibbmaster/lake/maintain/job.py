@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from ibbmaster.lake.maintain.delta import DeltaLake
 from ibbmaster.lake.maintain.history import FreshVersions, RowHistory
 from ibbmaster.lake.maintain.iceberg import IcebergLake
 from ibbmaster.lake.maintain.rows import CurrentRows, Patched, Replaced
-from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
+from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError
 from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.maintain.table_list import TableList
 from ibbmaster.lake.maintain.target import ForeignChangeError, Lake, TargetTable
@@ -145,6 +146,7 @@ class _Run:
         table_list, source = self._list, self._source
         self._take_back()
         with closing(rows):
+            source.gather(self._reads(names, rows))
             for name in names:
                 full_name = ".".join(name)
                 table_list.tables[full_name] = self._maintain(name, full_name, rows)
@@ -158,6 +160,15 @@ class _Run:
         table_list.write(self._place)
         self._done.tables = dict(table_list.tables)
         return self._done
+
+    def _reads(self, names: Sequence[TableName], rows: Kind) -> Iterator[Read]:
+        """What tables need of the log, if nothing has happened to them since the last run."""
+        for name in names:
+            state = self._list.tables.get(".".join(name), TableState())
+            with contextlib.suppress(UncertainRowsError, ConfigurationError, EventError):  # which `find` meets, too
+                found = rows.reads(name, self._source.known_table(name), state.rows_at)
+                if found is not None:
+                    yield found
 
     def _take_back(self) -> None:
         """What a run that was killed has left: files without a commit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema, field_name
 from ibbmaster.dialogue.log_tables import LogSnapshot
@@ -13,7 +13,7 @@ from ibbmaster.errors import EventError, PositionError
 from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
 from ibbmaster.lake.maintain.reshaping import Reshape
-from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError, just_before
+from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
 from ibbmaster.lake.pasts import Past, Place
 from ibbmaster.schema.identity import TableName
 from ibbmaster.schema.model import SchemaPlace, TableVersion
@@ -43,6 +43,15 @@ class Patched:
     reshape: Reshape
 
 
+class _Step(NamedTuple):
+    """How a table goes on: not at all, by changes that patch it, or anew."""
+
+    past: Past
+    reshape: Reshape | None = None
+    read: Read | None = None
+    is_none: bool = False
+
+
 class CurrentRows:
     """The rows that the tables of a log have at its end, or what has changed of them since a position."""
 
@@ -58,27 +67,44 @@ class CurrentRows:
     def doubt(self, name: TableName) -> None:
         """There are no rows about which there is doubt."""
 
+    def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read | None:
+        """The changes that `find` will read first, if it reads them."""
+        step = self._step(name, table, rows_at)
+        if step.is_none:
+            return None
+        return self._whole_read(name, table, step.past) if step.read is None else step.read
+
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
         """What becomes of a table whose rows are there as of a position; None if they are still the same.
 
         Raises:
             UncertainRowsError: the log does not have the rows.
         """
+        step = self._step(name, table, rows_at)
+        if step.is_none:
+            return None
+        if step.read is not None and step.reshape is not None:
+            found = self._folded_changes(table, step.read)
+            if found is not None:
+                return Patched(*found, step.reshape)
+        return Replaced(self._whole(name, table, step.past))
+
+    def _step(self, name: TableName, table: TableVersion, rows_at: str | None) -> _Step:
+        """How rows that are there as of a position become those of now."""
         source = self._source
         then = place_of(source, rows_at)
         past = source.past(name)
         reshape = None if then is None else source.reshape(name, then, rows_at or "", table)
-        if then is not None and reshape is not None:
-            start = just_before(then)
-            news = self._written_since(rows_at or "") & {name, *past.ancestors}
-            is_known = past.begin <= start and not any(doubt.place > start for doubt in past.doubts)
-            if is_known and not news and not reshape:
-                return None
-            if is_known and news <= {name} and not _is_special(table):
-                found = self._folded_changes(name, table, start, rows_at or "")
-                if found is not None:
-                    return Patched(*found, reshape)
-        return Replaced(self._whole(name, table, past))
+        if then is None or reshape is None:
+            return _Step(past)
+        start = just_before(then)
+        news = self._written_since(rows_at or "") & {name, *past.ancestors}
+        is_known = past.begin <= start and not any(doubt.place > start for doubt in past.doubts)
+        if is_known and not news and not reshape:
+            return _Step(past, is_none=True)
+        if is_known and news <= {name} and not _is_special(table):
+            return _Step(past, reshape, self._read(name, table, start, rows_at or ""))
+        return _Step(past)
 
     def _written_since(self, gtids: str) -> set[TableName]:
         found = self._written.get(gtids)
@@ -92,8 +118,8 @@ class CurrentRows:
 
         fields = self._source.fields(table)
         schema = arrow_schema(fields)
-        is_plain = bool(past.cuts) and not past.doubts and not past.ancestors and not _is_special(table)
-        found = self._folded_changes(name, table, past.begin, "") if is_plain else None
+        read = self._whole_read(name, table, past)
+        found = None if read is None else self._folded_changes(table, read)
         if found is not None and not found[1].were_there.any():
             changes = found[1]
             rows = changes.rows.filter(pa.array(changes.outcomes == WHOLE))
@@ -106,17 +132,21 @@ class CurrentRows:
             raise UncertainRowsError(error.unknown.gtid, error.unknown.reason) from None
         return pa.RecordBatchReader.from_batches(schema, batches)
 
-    def _folded_changes(
-        self, name: TableName, table: TableVersion, start: Place, gtids: str
-    ) -> tuple[tuple[str, ...], LastChanges] | None:
-        """The key, and what becomes of each row that has changed since a place; None if the changes are not enough."""
-        fields = self._source.fields(table, PLACES)
-        names = [field.name for field in fields[len(PLACES) :]]
-        keys = names_of_key(fields[len(PLACES) :], table)
-        if not keys:
-            return None
+    def _whole_read(self, name: TableName, table: TableVersion, past: Past) -> Read | None:
+        """The changes that may be enough for all rows."""
+        is_plain = bool(past.cuts) and not past.doubts and not past.ancestors and not _is_special(table)
+        return self._read(name, table, past.begin, "") if is_plain else None
+
+    def _read(self, name: TableName, table: TableVersion, start: Place, gtids: str) -> Read | None:
+        """The changes after a place; None without a key by which they could be folded."""
+        return Read(name, self._source.fields(table, PLACES), start, gtids) if key_numbers(table) else None
+
+    def _folded_changes(self, table: TableVersion, read: Read) -> tuple[tuple[str, ...], LastChanges] | None:
+        """The key, and what becomes of each row that has changed; None if the changes are not enough."""
+        fields = read.fields[len(PLACES) :]
+        keys, names = names_of_key(fields, table), [field.name for field in fields]
         try:
-            changes = self._source.changes(name, fields, start, gtids)
+            changes = self._source.changes(read)
             found = last_changes(changes, keys, names, nulls_of(table))
         except (PartialChangeError, EventError):  # following the rows one by one may tell more
             return None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.arrow.plan import end_of, find_fields, history_of, open_log, plan_tasks
@@ -19,6 +19,7 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.lake.arrow_changes import effective
+from ibbmaster.lake.maintain.gathering import SharedScan, TableRequest
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, completions, statements_of
@@ -49,6 +50,18 @@ class UncertainRowsError(Exception):
         self.because = because
 
 
+class Read(NamedTuple):
+    """Changes that are asked for: of a table, into some columns, in groups after a place.
+
+    `gtids` is a position from which all of them can be read; empty for the beginning.
+    """
+
+    name: TableName
+    fields: TableFields
+    start: Place
+    gtids: str = ""
+
+
 class LogSource:
     """Up to the end that options give, or that the log has when this is made; what is appended later is for the next.
 
@@ -68,6 +81,8 @@ class LogSource:
         self.end_place = SchemaPlace(self.end_position, 0)
         self._is_continued = False
         self.history = self._history(known)
+        self._pasts: dict[TableName, Past] = {}
+        self._gathered = SharedScan(self.options, [])
 
     def _history(self, known: bytes | None) -> SchemaHistory:
         """That of all of the log; of a log that was purged it goes on from what is known."""
@@ -131,7 +146,9 @@ class LogSource:
 
     def past(self, name: TableName) -> Past:
         """What statements come to for a table, up to the end."""
-        return past_of(self.history, name, self.end_place, self.statements)
+        if name not in self._pasts:
+            self._pasts[name] = past_of(self.history, name, self.end_place, self.statements)
+        return self._pasts[name]
 
     # What is new ------------------------------------------------------------------------------
 
@@ -169,7 +186,9 @@ class LogSource:
 
     def marks(self) -> dict[str, tuple[str, int]]:
         """The last GTID of each domain, and when it was written: another log may have the same numbers."""
-        rows = self._groups_since(self.start).select(["_domain", "_gtid", "_commit_ts"]).to_pylist()
+        groups = self._groups_since(self.start).select(["_domain", "_gtid", "_commit_ts"])
+        last = {domain: number for number, domain in enumerate(groups["_domain"].to_pylist())}
+        rows = groups.take(list(last.values())).to_pylist() if last else []
         return {str(row["_domain"]): (row["_gtid"], int(row["_commit_ts"].timestamp())) for row in rows}
 
     def expect_same(self, marks: Marks, position: str) -> None:
@@ -231,15 +250,17 @@ class LogSource:
         except (ConfigurationError, EventError):  # there were columns that could not be written
             return None
 
-    def changes(self, name: TableName, fields: TableFields, start: Place, gtids: str = "") -> pa.Table:
-        """The changes of a table that have taken effect in groups after a place, in that order.
+    def gather(self, reads: Iterable[Read]) -> None:
+        """Say what will be asked for, in that order: tables then share scans of the log."""
+        self._gathered = SharedScan(self.options, [self._wanted(read) for read in reads])
 
-        `gtids` is a position from which all of them can be read; empty for the beginning.
-        """
-        options = self._of_table(name)
-        if gtids and not any(self._straddles(place, start) for place in self.prepared):
-            options = dataclasses.replace(options, starting_gtid=gtids)
-        return self._after(_read(options, fields), start)
+    def changes(self, read: Read) -> pa.Table:
+        """The changes of a table that have taken effect in groups after a place, in that order."""
+        return self._after(self._gathered.take(self._wanted(read)), read.start)
+
+    def _wanted(self, read: Read) -> TableRequest:
+        is_all = not read.gtids or any(self._straddles(place, read.start) for place in self.prepared)
+        return TableRequest(".".join(read.name), read.fields, None if is_all else read.gtids)
 
     def _straddles(self, place: Place, start: Place) -> bool:
         return place <= start < self._effective(place)
@@ -250,10 +271,6 @@ class LogSource:
         files, offsets = (changes[name].to_numpy() for name in PLACE)
         kept = (files > start[0]) | ((files == start[0]) & (offsets > start[1]))
         return changes if kept.all() else changes.filter(kept)
-
-    def _of_table(self, name: TableName) -> ReadOptions:
-        table = ".".join(name)
-        return dataclasses.replace(self.options, table=table, tables=(table,))
 
     def _of_groups(self, gtids: str | None, columns: Collection[str] = ()) -> ReadOptions:
         given = {"path": self.options.path, "granularity": "groups", "endingGtid": self.end}

@@ -1,0 +1,191 @@
+"""Requests to object stores, by URL; what can go wrong there is one line.
+
+Credentials, endpoint, region and timeouts are those of the environment (AWS_ACCESS_KEY_ID,
+AWS_ENDPOINT_URL, GOOGLE_…, AZURE_…), as the library `obstore` reads them.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import ConfigurationError, MissingFileError, StoreError
+from ibbmaster.extras import needed_for
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import ClientConfig, ObjectStore, RetryConfig
+
+STORES_MAX = 64  # clients that are kept, each of one directory
+RETRIES_MAX = 4
+RETRY_S = 30.0  # for all attempts of one request together
+CONNECT_S, ANSWER_S = 5, 60
+PROBLEM_SIZE_MAX = 300  # characters of what a store says
+REFUSAL = "the object store refuses access: credentials or rights are missing"
+
+_REFUSED = re.compile(r"status code: 40[13]\b", re.ASCII)
+_REQUEST = re.compile(
+    r"Error performing [A-Z]+ (https?://[^/\s]+)\S* in [^,\s]+(?:, after (\d+) retries)?.*? - (.*)", re.ASCII
+)
+_METADATA_SERVICES = ("169.254.169.254", "metadata.google.internal", "169.254.170.2")
+
+
+class StoredObject(NamedTuple):
+    """One object, as a listing has it."""
+
+    name: str
+    size: int
+    modified_at: float  # in seconds since 1970
+    version: str | None  # another one for other bytes, as If-Match takes it
+
+
+class ChangedError(StoreError):
+    """An object is another one than that which was found before."""
+
+
+class ObjectClient:
+    """What is asked of one directory: the objects whose names begin with a URL and a slash. Thread-safe."""
+
+    def __init__(self, url: str) -> None:
+        """
+        Raises:
+            ConfigurationError: the URL or the environment cannot be used.
+            ExtraMissingError: the library is not installed.
+        """
+        self.url = url
+        with needed_for(url):
+            import obstore
+            from obstore.exceptions import BaseError
+            from obstore.store import from_url
+
+        self._library = obstore
+        scheme, _, rest = url.partition("://")
+        try:
+            self._store: ObjectStore = from_url(
+                f"{scheme}://{quote(rest, safe='/@:._-')}", client_options=_client_options(), retry_config=_retries()
+            )
+        except (BaseError, ValueError) as error:
+            raise ConfigurationError(f"{url}: {_said(error)}") from None
+
+    def list(self) -> tuple[list[StoredObject], list[str]]:
+        """The objects, and the directories below this one, in no order.
+
+        Raises:
+            StoreError: the store cannot be reached, or refuses.
+        """
+        with self._errors(""):
+            answer = self._library.list_with_delimiter(self._store)
+            below = [prefix.rstrip("/").rpartition("/")[2] for prefix in answer["common_prefixes"]]
+            return [_found(one) for one in answer["objects"]], below
+
+    def head(self, name: str) -> StoredObject | None:
+        """One object; None if it is not there.
+
+        Raises:
+            StoreError: the store cannot be reached, or refuses.
+        """
+        try:
+            with self._errors(name):
+                return _found(self._library.head(self._store, name))
+        except MissingFileError:
+            return None
+
+    def read(self, found: StoredObject, start: int, end: int) -> Buffer:
+        """These bytes of an object, which must be as it was found.
+
+        Raises:
+            ChangedError, MissingFileError: it is not.
+            StoreError: the store cannot be reached, or refuses, or breaks off.
+        """
+        with self._errors(found.name):
+            options = {"range": (start, end)}
+            if found.version is not None:
+                options["if_match"] = found.version  # type: ignore[assignment]
+            data = self._library.get(self._store, found.name, options=options).bytes()  # type: ignore[arg-type]
+        if len(data) != end - start:
+            raise StoreError(f"{self.url}/{found.name}: {len(data)} bytes at offset {start} in place of {end - start}")
+        return memoryview(data)
+
+    def create(self, name: str, data: Buffer) -> None:
+        """Put a new object, whole or not at all.
+
+        Raises:
+            StoreError: there is one of that name, or the store cannot be reached, or refuses.
+        """
+        with self._errors(name):
+            self._library.put(self._store, name, bytes(data), mode="create")
+
+    @contextmanager
+    def _errors(self, name: str) -> Iterator[None]:
+        from obstore import exceptions
+
+        where = f"{self.url}/{name}" if name else self.url
+        try:
+            yield
+        except FileNotFoundError:
+            raise MissingFileError(f"{where}: no such object, or no such bucket") from None
+        except exceptions.AlreadyExistsError:
+            raise StoreError(f"{where} is there already, and objects are never overwritten") from None
+        except exceptions.PreconditionError:
+            raise ChangedError(f"{where}: another object has taken its place while it was read") from None
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):
+            raise StoreError(f"{where}: {REFUSAL}") from None
+        except (exceptions.BaseError, OSError, ValueError) as error:
+            if "NoSuchBucket" in str(error):
+                raise MissingFileError(f"{where}: there is no such bucket") from None
+            if _REFUSED.search(str(error)):
+                raise StoreError(f"{where}: {REFUSAL}") from None
+            raise StoreError(f"{where}: {_said(error)}") from None
+
+
+def client_of(url: str) -> ObjectClient:
+    """The client of a directory; after a fork another one."""
+    return _client_of(url, os.getpid())
+
+
+@functools.lru_cache(maxsize=STORES_MAX)
+def _client_of(url: str, process: int) -> ObjectClient:
+    return ObjectClient(url)
+
+
+def _found(meta: ObjectMeta) -> StoredObject:
+    name = meta["path"].rpartition("/")[2]
+    return StoredObject(name, meta["size"], meta["last_modified"].timestamp(), meta["e_tag"])
+
+
+def _client_options(environment: Mapping[str, str] = os.environ) -> ClientConfig:
+    """What the environment does not say; an endpoint without TLS was chosen by who names it so."""
+    options: ClientConfig = {}
+    if not environment.get("AWS_CONNECT_TIMEOUT"):
+        options["connect_timeout"] = timedelta(seconds=CONNECT_S)
+    if not environment.get("AWS_TIMEOUT"):
+        options["timeout"] = timedelta(seconds=ANSWER_S)
+    endpoints = (environment.get(name, "") for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"))
+    if any(endpoint.startswith("http://") for endpoint in endpoints):
+        options["allow_http"] = True
+    return options
+
+
+def _retries() -> RetryConfig:
+    return {"max_retries": RETRIES_MAX, "retry_timeout": timedelta(seconds=RETRY_S)}
+
+
+def _said(error: Exception) -> str:
+    """What a library says of an error, in one line and without what only its makers understand."""
+    text = str(error).partition("\n")[0].strip()
+    if any(address in str(error) for address in _METADATA_SERVICES):
+        return (
+            "no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the variables of the store "
+            "(AWS_SKIP_SIGNATURE=true for a public bucket)"
+        )
+    if failed := _REQUEST.search(text):
+        tries = f", {failed[2]} retries" if failed[2] else ""
+        text = f"{failed[3]} ({failed[1]}{tries})"
+    return text.partition(": <?xml")[0][:PROBLEM_SIZE_MAX] or type(error).__name__

@@ -1,0 +1,93 @@
+"""The bytes of a file in order, block after block, the next ones read by other threads where there are any."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from typing import NamedTuple
+
+BLOCKS_AHEAD = 3
+
+Reading = Callable[[int, memoryview], tuple[int, int]]
+"""Fills memory from an offset on; gives the bytes that it read, and another number that says something of them."""
+
+
+class FoundPiece(NamedTuple):
+    """What follows an offset. `data` is good until the next are read."""
+
+    data: memoryview
+    kept: int  # bytes of it that were given before
+    note: int  # of those that follow, as `Reading` has it
+
+
+class _Block(NamedTuple):
+    """In a buffer, after room for bytes that are given once more."""
+
+    buffer: bytearray
+    size: int
+    note: int
+
+
+class PieceReader:
+    """Reads blocks of `block_bytes`. Each may begin with the last `kept_max` bytes of the one before.
+
+    Close it: what is being read ends first.
+    """
+
+    def __init__(self, read: Reading, *, block_bytes: int, kept_max: int, helper: Executor | None) -> None:
+        self._read = read
+        self._block_bytes = block_bytes
+        self._kept_max = kept_max
+        self._helper = helper
+        self._free: list[bytearray] = []
+        self._ahead: deque[Future[_Block]] = deque()
+        self._next = 0  # the offset at which the first of them begins
+        self._current: _Block | None = None
+
+    def at(self, offset: int) -> FoundPiece:
+        """The bytes from an offset on: one that the current block has, or where it ends, needs no new beginning.
+
+        What reading raises is raised where what could not be read is wanted.
+        """
+        before, kept = self._current, self._next - offset
+        if before is None or not 0 <= kept <= min(before.size, self._kept_max):
+            self.close()
+            before, kept, self._next = None, 0, offset
+        block = self._next_block()
+        base = self._kept_max
+        if before is not None:
+            block.buffer[base - kept : base] = before.buffer[base + before.size - kept : base + before.size]
+            self._free.append(before.buffer)
+        self._current = block
+        return FoundPiece(memoryview(block.buffer)[base - kept : base + block.size], kept, block.note)
+
+    def close(self) -> None:
+        """Let nothing be read any more; reading may begin anew."""
+        self._drop_ahead()
+        self._current = None
+
+    def _next_block(self) -> _Block:
+        if self._helper is None:
+            block = self._fill(self._next, self._buffer())
+        else:
+            while len(self._ahead) < BLOCKS_AHEAD:
+                offset = self._next + len(self._ahead) * self._block_bytes
+                self._ahead.append(self._helper.submit(self._fill, offset, self._buffer()))
+            block = self._ahead.popleft().result()
+        self._next += block.size
+        if block.size < self._block_bytes:
+            self._drop_ahead()  # they are not where the file goes on, if it does
+        return block
+
+    def _fill(self, offset: int, buffer: bytearray) -> _Block:
+        return _Block(buffer, *self._read(offset, memoryview(buffer)[self._kept_max :]))
+
+    def _buffer(self) -> bytearray:
+        return self._free.pop() if self._free else bytearray(self._kept_max + self._block_bytes)
+
+    def _drop_ahead(self) -> None:
+        while self._ahead:
+            future = self._ahead.popleft()
+            if not future.cancel() and future.exception() is None:
+                self._free.append(future.result().buffer)

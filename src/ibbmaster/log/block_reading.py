@@ -1,0 +1,79 @@
+"""The pages of a file in order, many at once, read and verified by other threads where there are any."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Executor
+from typing import NamedTuple
+
+from ibbmaster.disk.interface import ReadDisk
+from ibbmaster.disk.reading_ahead import PieceReader
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.calls import Kernels
+
+BLOCK_PAGES = 128
+BLANK_BLOCK = bytes(BLOCK_PAGES * PAGE_SIZE)
+
+
+class FoundPages(NamedTuple):
+    """Pages of a file that follow each other; good until the next are read."""
+
+    data: memoryview
+    page_count: int
+    verified: int  # pages, from the first on, whose checksum is known to be right
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it is as long as blocks are, and has nothing but zeros."""
+        return self.page_count == BLOCK_PAGES and not self.data[0] and bytes(self.data) == BLANK_BLOCK
+
+    def checksums(self) -> bytes:
+        """What its pages say of themselves, side by side."""
+        words = self.data.cast("I")
+        step = PAGE_SIZE // words.itemsize
+        return words[step - 1 :: step].tobytes()
+
+
+class BlockReader:
+    """Reads blocks of one file. With kernels their checksums are verified, and `helper` reads those that follow.
+
+    Raises:
+        StoreError: the file cannot be read; also from `read`.
+    """
+
+    def __init__(self, disk: ReadDisk, name: str, kernels: Kernels | None, helper: Executor | None) -> None:
+        self._disk = disk
+        self._name = name
+        self._kernels = kernels
+        self._descriptor = None if kernels is None else disk.open(name)
+        self._blocks = PieceReader(
+            self._fill,
+            block_bytes=len(BLANK_BLOCK),
+            kept_max=len(BLANK_BLOCK),
+            helper=None if self._descriptor is None else helper,
+        )
+        self._is_verified = True  # all of the block before
+
+    def close(self) -> None:
+        """Let the helper end, and close the file."""
+        self._blocks.close()
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+
+    def read(self, page_no: int) -> FoundPages:
+        """The pages from one on; none at the end of the file. It may be one of the last that the block before had."""
+        data, kept_bytes, verified = self._blocks.at(page_no * PAGE_SIZE)
+        count, kept = len(data) // PAGE_SIZE, kept_bytes // PAGE_SIZE
+        known = kept + verified if self._is_verified or not kept else 0
+        self._is_verified = known == count
+        return FoundPages(data, count, known)
+
+    def _fill(self, offset: int, target: memoryview) -> tuple[int, int]:
+        if self._descriptor is not None and self._kernels is not None:
+            import numpy as np
+
+            count, verified = self._kernels.read_pages(self._descriptor, offset, np.frombuffer(target, dtype=np.uint8))
+            if count:
+                return count * PAGE_SIZE, verified
+        size = self._disk.read_into(self._name, offset, target) or 0
+        return size // PAGE_SIZE * PAGE_SIZE, 0

@@ -1,0 +1,109 @@
+"""Tables that are asked for one after the other share scans of the log, as far as memory allows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.arrow import many_tables
+from ibbmaster.arrow.many_tables import find_tables
+from ibbmaster.errors import EventError
+from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.kernel.loading import load
+from ibbmaster.lake.maintain import gathering
+from ibbmaster.lake.maintain.gathering import SharedScan, TableRequest
+from ibbmaster.lake.maintain.job import maintain
+from ibbmaster.spark.options import parse_options
+from tests.kept_tables import KeptTables
+from tests.written_log import inserted, write_log
+
+NAMES = [f"d.t{number}" for number in range(6)]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Six tables of 20 rows of 3000 bytes each."""
+    assert load() is not None
+    columns = {"id": "int", "a": "text"}
+    tables = [
+        written_table(name, columns, table_id=number + 1, primary_key=["id"]) for number, name in enumerate(NAMES)
+    ]
+    created = [f"CREATE TABLE t{number} (id INT PRIMARY KEY, a TEXT)" for number in range(len(NAMES))]
+    groups = [[inserted(table, [number, "x" * 3000]) for table in tables] for number in range(20)]
+    return write_log(tmp_path / "log", *created, *groups)
+
+
+@pytest.fixture
+def scans(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Of each scan the tables that it began with."""
+    found: list[list[str]] = []
+    planned = many_tables.plan_tables
+    monkeypatch.setattr(
+        gathering, "plan_tables", lambda options, fields: (found.append(list(fields)), planned(options, fields))[1]
+    )
+    return found
+
+
+def gathered(log: Path) -> tuple[SharedScan, list[TableRequest]]:
+    options = parse_options({"path": str(log)})
+    wanted = [TableRequest(name, fields, None) for name, fields in find_tables(options).items()]
+    return SharedScan(options, wanted), wanted
+
+
+def test_all_come_from_one_scan(log, scans) -> None:
+    changes, wanted = gathered(log)
+    assert [changes.take(one)["id"].to_pylist() for one in wanted] == [list(range(20))] * 6
+    assert scans == [NAMES]
+
+
+def test_what_does_not_fit_into_memory_is_in_the_next_scan(log, scans, monkeypatch) -> None:
+    monkeypatch.setattr(gathering, "BYTES_MAX", 140_000)  # two tables
+    changes, wanted = gathered(log)
+    assert [changes.take(one)["id"].to_pylist() for one in wanted] == [list(range(20))] * 6
+    assert scans == [NAMES, NAMES[2:], NAMES[4:]]
+
+
+def test_a_table_that_is_larger_than_that_is_read_all_the_same(log, scans, monkeypatch) -> None:
+    monkeypatch.setattr(gathering, "BYTES_MAX", 1)
+    changes, wanted = gathered(log)
+    assert [len(changes.take(one)) for one in wanted] == [20] * 6
+    assert len(scans) == 6
+
+
+def test_tables_that_are_not_read_after_the_same_position_share_no_scan(log, scans) -> None:
+    _, wanted = gathered(log)
+    later = [one._replace(starting_gtid="0-1-16") for one in wanted[:2]]
+    changes = SharedScan(parse_options({"path": str(log)}), [*wanted[2:4], *later])
+    assert [len(changes.take(one)) for one in (*later, *wanted[2:4], wanted[5])] == [10, 10, 20, 20, 20]
+    assert scans == [NAMES[:2], NAMES[2:4], NAMES[5:]]
+
+
+def test_what_is_wrong_with_one_table_is_no_error_of_the_others(tmp_path, scans) -> None:
+    """A value of before an ALTER does not fit into what the column is now."""
+    assert load() is not None
+    old, other = (written_table(f"d.t{number}", {"id": "bigint"}, table_id=number) for number in (1, 2))
+    new = written_table("d.t1", {"id": "int"}, table_id=3)
+    log = write_log(
+        tmp_path / "log",
+        *(f"CREATE TABLE t{number} (id BIGINT)" for number in (1, 2)),
+        [inserted(old, [1 << 40]), inserted(other, [1 << 40])],
+        "ALTER TABLE t1 MODIFY id INT",
+        [inserted(new, [3])],
+    )
+    changes, wanted = gathered(log)
+    with pytest.raises(EventError, match="t1 column id is bigint here, the DataFrame has int"):
+        changes.take(wanted[0])
+    assert changes.take(wanted[1])["id"].to_pylist() == [1 << 40]
+    assert scans == [["d.t1", "d.t2"], ["d.t1"], ["d.t2"]]
+
+
+@pytest.mark.parametrize("kind", ["current", "changes", "history"])
+def test_a_run_reads_the_log_once_for_all_tables(log, scans, tmp_path, kind) -> None:
+    kept = KeptTables("delta", tmp_path / "lake")
+    done = maintain(str(log), kept.target, kind=kind)
+    assert done.written == NAMES
+    assert scans == [NAMES]
+    assert all(state.is_exact for state in done.tables.values())
+    assert maintain(str(log), kept.target, kind=kind).written == []
+    assert len(scans) == (2 if kind == "changes" else 1)  # changes are looked for to say that there are none

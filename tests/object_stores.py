@@ -1,0 +1,132 @@
+"""An object store for tests: moto's S3 over real HTTP, which counts what it is asked and can be told to fail."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import threading
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+BUCKET = "logs"
+
+
+class Request(NamedTuple):
+    """What was asked: method, path with the bucket, the range of bytes as it was sent, and the query."""
+
+    method: str
+    path: str
+    range: str
+    query: str
+
+
+class ObjectStore:
+    """A running store.
+
+    Attributes:
+        requests: what it was asked.
+        fault: of a request the status to refuse it with, or "break" to send half of the answer; None to answer.
+    """
+
+    def __init__(self) -> None:
+        from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+        from obstore.store import S3Store
+        from werkzeug.serving import make_server
+
+        self._application = DomainDispatcherApplication(create_backend_app)
+        self._numbers = itertools.count()
+        self.requests: list[Request] = []
+        self.fault: Callable[[Request], int | str | None] = lambda request: None
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        self._server = make_server("127.0.0.1", 0, self._answer, threaded=True)
+        self.endpoint = f"http://127.0.0.1:{self._server.port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+        self.make_bucket(BUCKET)
+        self._client = S3Store(
+            BUCKET,
+            endpoint=self.endpoint,
+            access_key_id="tests",
+            secret_access_key="tests",
+            region="us-east-1",
+            client_options={"allow_http": True},
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What its clients need to know."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": "tests",
+            "AWS_SECRET_ACCESS_KEY": "tests",
+            "AWS_REGION": "us-east-1",
+        }
+
+    def make_bucket(self, name: str) -> None:
+        urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/{name}", method="PUT")).close()
+
+    def new_place(self) -> str:
+        """A URL below which nothing is."""
+        return f"s3://{BUCKET}/{next(self._numbers)}"
+
+    def put(self, url: str, data: bytes) -> None:
+        self._client.put(url.removeprefix(f"s3://{BUCKET}/"), data)
+
+    def remove(self, url: str) -> None:
+        self._client.delete(url.removeprefix(f"s3://{BUCKET}/"))
+
+    def copy(self, directory: Path) -> str:
+        """The URL of a copy of the files of a directory."""
+        url = self.new_place()
+        for path in directory.iterdir():
+            if path.is_file():
+                self.put(f"{url}/{path.name}", path.read_bytes())
+        return url
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        request = Request(
+            environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("HTTP_RANGE", ""), environ["QUERY_STRING"]
+        )
+        self.requests.append(request)
+        fault = self.fault(request)
+        if isinstance(fault, int):
+            start_response(f"{fault} refused", [("Content-Length", "0")])
+            return [b""]
+        if fault is None:
+            return self._application(environ, start_response)
+        answer = b"".join(self._application(environ, start_response))
+        return [answer[: len(answer) // 2]]  # and less than its head has announced
+
+
+@pytest.fixture(scope="session")
+def running_object_store() -> Iterator[ObjectStore]:
+    store = ObjectStore()
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def object_store(running_object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+    """A store that this process finds by its environment."""
+    from ibbmaster.disk import object_store as clients
+    from ibbmaster.disk.place import directory_at
+
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in running_object_store.environment.items():
+        monkeypatch.setenv(name, value)
+    running_object_store.requests.clear()
+    yield running_object_store
+    running_object_store.fault = lambda request: None
+    clients._client_of.cache_clear()  # one may have another environment
+    directory_at.cache_clear()
