@@ -15,7 +15,7 @@ from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.arrow.staging import history_cache_of, staged_log, with_spans
 from ibbmaster.arrow.table_maps import SeenMap, last_decoder, seen_maps, seen_maps_by_reference
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.disk.place import place
+from ibbmaster.disk.place import open_disk, place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.calls import Kernels
@@ -36,6 +36,7 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.stages.engine import StagedLog
+from ibbmaster.store.written import WrittenDirectory, has_redo_log
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
@@ -61,6 +62,8 @@ def open_log(options: ReadOptions) -> LogEngine:
         log = classic = ClassicBinlog([place(options.path)])
         if options.is_strict:
             classic.check_numbers()
+    elif options.is_strict and _has_redo_log(options.path):
+        log = WrittenDirectory(open_disk(options.path))
     else:
         log = open_directory(options.path, is_strict=options.is_strict)
     try:
@@ -68,6 +71,11 @@ def open_log(options: ReadOptions) -> LogEngine:
     except BaseException:
         log.close()
         raise
+
+
+def _has_redo_log(path: str) -> bool:
+    with closing(open_disk(path)) as disk:
+        return has_redo_log(disk)
 
 
 def open_source(options: ReadOptions) -> GroupSource:
