@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter
     from pyspark.sql.types import StructType
 
-    from ibbmaster.spark.stream_reader import StreamReader
+    from ibbmaster.spark.stream_reader import GroupStreamReader
 
 STREAMING = "pyspark.sql.streaming.datasource"  # what 4.0 and 4.1 do not have: limits of a batch
 
@@ -91,7 +91,7 @@ class IbbDataSource(DataSource):
         return self._fields
 
 
-def _stream_reader() -> type[StreamReader]:
+def _stream_reader() -> type[GroupStreamReader]:
     """What this PySpark wants."""
     try:
         from ibbmaster.spark.stream import IbbStreamReader

@@ -13,12 +13,12 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from ibbmaster.spark.stream_reader import StreamReader
+from ibbmaster.spark.stream_reader import GroupStreamReader
 from ibbmaster.spark.tracking import Limits
 
 
-class IbbStreamReader(StreamReader, SupportsTriggerAvailableNow):
-    """As `StreamReader`; Spark says where a batch begins, and what limits it."""
+class IbbStreamReader(GroupStreamReader, SupportsTriggerAvailableNow):
+    """As `GroupStreamReader`; Spark says where a batch begins, and what limits it."""
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802  # the names are Spark's
         """All there is if Spark says so, else what the options say."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class StreamReader(DataSourceStreamReader):
+class GroupStreamReader(DataSourceStreamReader):
     """Follows a directory of files that grows, of either kind, or a primary."""
 
     def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
@@ -67,7 +67,7 @@ class StreamReader(DataSourceStreamReader):
         )
 
 
-class PlainStreamReader(StreamReader):
+class PlainStreamReader(GroupStreamReader):
     """Of PySpark 4.0 and 4.1, which ask for the latest offset, and give neither the first one nor a limit.
 
     A stream that goes on is asked for an empty batch at its last offset first: from there on the options limit each
