@@ -47,7 +47,7 @@ from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
 from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.options import StageOptions, renamed_table, staged
+from ibbmaster.stages.options import StageOptions, expect_only, renamed_table, staged
 from ibbmaster.stages.span import LogSpan, span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
 
@@ -290,11 +290,14 @@ class Log:
         docs/playing.md has the details.
 
         Raises:
-            ConfigurationError: an option cannot be used with this log.
+            ConfigurationError: an option cannot be used with this log; or a pattern of `only` matches no table, though
+                neither `after` nor `until` is given. The error names those that there are.
             GtidError: a text is no position.
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
-        return StagedView(self, staged(self._engine, options, self.find_name_case), options)
+        log = staged(self._engine, options, self.find_name_case)
+        expect_only(log, options)
+        return StagedView(self, log, options)
 
     def played(self, pace: str = "original", *, rounds: int | None = 1, starts_when_read: bool = False) -> PlayedView:
         """This log as a recording that is played: a log that grows, to be served.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from ibbmaster.arrow.many_tables import expect_tables
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ShapeField, spark_ddl
@@ -38,6 +39,7 @@ class IbbReader(DataSourceReader):
         self._fields = fields
 
     def partitions(self) -> Sequence[InputPartition]:
+        expect_tables(self._options)
         return partitions_of(plan_tasks(self._options, self._fields))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -22,7 +22,7 @@ from ibbmaster.lake.placing import only_writer
 from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.identity import TableName, parse_table_name
 from ibbmaster.spark.options import schema_options
-from ibbmaster.stages.table_pattern import TableChoice, TablePattern
+from ibbmaster.stages.table_pattern import TableChoice, TablePattern, unmatched_error
 
 DELTA, ICEBERG = "delta://", "iceberg://"
 LIBRARIES = {DELTA: "deltalake", ICEBERG: "pyiceberg.catalog.sql"}
@@ -129,7 +129,7 @@ def maintain(
             choice = TableChoice(*patterns, lambda: source.history.case)
             names = [name for name in source.tables() if choice.has_table(FullName(*name))]
             if choice.unmatched:
-                raise ConfigurationError(f"no table of {path} matches {choice.unmatched[0]}")
+                raise unmatched_error(path, choice.unmatched[0], map(".".join, source.tables()))
             return _Run(place, lake, table_list, source, choice).go(names, KINDS[kind](source))
 
 
