@@ -9,12 +9,14 @@ import itertools
 import random
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
 from lanes.replay import as_sql
 
+import ibbmaster
 from ibbmaster.lake.maintain.iceberg import IcebergTarget
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.rows import nulls_of
@@ -27,10 +29,15 @@ from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.kept_tables import KINDS, KeptTables
 
 STEPS = 12  # between two runs
+OF_FILES = ("_file_no", "_offset", "_change_no")  # the order of changes in a log
+OF_DOMAIN = ("_seq", "_change_no")  # and in each domain, whichever server's log
+OF_A_PAIR = ("--binlog-row-metadata=FULL", "--binlog-format=ROW", "--log-slave-updates")
 
 
 class DomainsAndXa(Campaign):
     """The same, in several domains, with transactions in two phases."""
+
+    domains = (0, 0, 1, 7)
 
     def __init__(self, server: RealPrimary, rng: random.Random, images: tuple[str, ...]) -> None:
         self._prepared: list[str] = []
@@ -39,7 +46,7 @@ class DomainsAndXa(Campaign):
     def step(self) -> None:
         chance = self._rng.random()
         if chance < 0.05:
-            self._run(f"SET gtid_domain_id = {self._rng.choice([0, 0, 1, 7])}")
+            self._run(f"SET gtid_domain_id = {self._rng.choice(self.domains)}")
         elif chance < 0.12:
             self.begin_xa()
         elif chance < 0.18 or len(self._prepared) > 2:
@@ -65,12 +72,23 @@ class DomainsAndXa(Campaign):
             name = self._prepared.pop(self._rng.randrange(len(self._prepared)))
             self._run(f"XA {self._rng.choice(['COMMIT', 'COMMIT', 'ROLLBACK'])} '{name}'")
 
+    def go_on_with(self, server: RealPrimary) -> None:
+        """Take another server, which has all that this one had."""
+        self._server = server
+        self._renew()
+
     def _renew(self) -> None:
         """A connection with a prepared transaction can do nothing else."""
         self._connection.close()
         self._connection = self._server.connect()
         for statement in (f"USE {DATABASE}", "SET time_zone='+00:00', sql_mode='STRICT_ALL_TABLES'"):
             self._run(statement)
+
+
+class OneDomain(DomainsAndXa):
+    """With one order of all transactions, which is the same on each server."""
+
+    domains = (0,)
 
 
 def copy_binlogs(server: RealPrimary, target: Path, copied: set[str]) -> None:
@@ -103,17 +121,19 @@ def cells_of(kept: KeptTables, name: str, table: TableVersion) -> list[tuple[obj
     return sorted(found, key=repr)
 
 
-def folded_cells(kept: KeptTables, name: str, table: TableVersion, begin: Place) -> list[tuple[object, ...]] | None:
-    """The rows that changes after a place come to, one after the other; None if the server has filled in a value."""
+def folded_cells(
+    kept: KeptTables, name: str, table: TableVersion, begin: tuple[int, ...], order: Sequence[str]
+) -> list[tuple[object, ...]] | None:
+    """The rows that changes after a place in an order come to, one by one; None if the server has filled in a value."""
     kinds = [column_of(column) for column in table.columns]
     names = [kind.name for kind in kinds]
     keys = [names[number] for number in key_numbers(table)] or names
-    changes = kept.read(name).sort_by([(of, "ascending") for of in ("_file_no", "_offset", "_change_no")])
+    changes = kept.read(name).sort_by([(of, "ascending") for of in order])
     rows: Counter[tuple[object, ...]] = Counter()  # without a key there may be equal ones
     by_key: dict[tuple[object, ...], tuple[object, ...]] = {}
     before: tuple[object, ...] = ()
     for change in changes.to_pylist():
-        if (change["_file_no"], change["_offset"]) <= begin:
+        if tuple(change[of] for of in order[:-1]) <= begin:
             continue
         absent = set(change["_absent"] or ())
         if change["_change_type"] == "insert" and absent - nulls_of(table):
@@ -132,7 +152,16 @@ def folded_cells(kept: KeptTables, name: str, table: TableVersion, begin: Place)
     return sorted(rows.elements(), key=repr)
 
 
-def expect_cells(server: RealPrimary, log: Path, kept: KeptTables, kind: str, done: Maintained) -> Counter[str]:
+def number_at(log: Path, place: Place) -> int:
+    """The sequence number of the last group up to a place, in a log of one domain."""
+    with ibbmaster.open(log) as opened:
+        groups = ((group.start.file_no, group.start.offset, group.gtid.seq_no) for group in opened.groups())
+        return max((number for *at, number in groups if tuple(at) <= place), default=0)
+
+
+def expect_cells(
+    server: RealPrimary, log: Path, kept: KeptTables, kind: str, done: Maintained, order: Sequence[str] = OF_FILES
+) -> Counter[str]:
     """Every table that is exact has the server's cells; what the verdicts were."""
     counts: Counter[str] = Counter()
     known = (kept.place / HISTORY).read_bytes()
@@ -144,7 +173,8 @@ def expect_cells(server: RealPrimary, log: Path, kept: KeptTables, kind: str, do
                 known_table = source.known_table((database, table))
                 if kind == "changes":
                     past = source.past((database, table))
-                    found = None if past.ancestors else folded_cells(kept, name, known_table, past.begin)
+                    begin = past.begin if order == OF_FILES else (number_at(log, past.begin),)
+                    found = None if past.ancestors else folded_cells(kept, name, known_table, begin, order)
                     counts["not judged"] += found is None
                 else:
                     found = cells_of(kept, name, known_table)
@@ -192,4 +222,48 @@ def test_a_maintained_table_has_the_cells_of_the_server(
     assert counts["exact"] > counts["not exact"] / 2
     assert counts["patched"]
     assert counts["written"]
+    campaign.close()
+
+
+def test_tables_go_on_with_the_log_of_a_replica_that_took_over(seed, tmp_path, new_server, watch_log) -> None:
+    rng = random.Random(f"{seed} failover")
+    first, second = (new_server("11.8", *OF_A_PAIR, f"--server-id={number}") for number in (1, 2))
+    second.sql(
+        f"CHANGE MASTER TO MASTER_HOST='{first.host}', MASTER_PORT={first.port}, MASTER_USER='{first.user}', "
+        f"MASTER_PASSWORD='{first.password}', MASTER_USE_GTID=slave_pos, MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0"
+    )
+    second.sql("START SLAVE")
+    campaign = OneDomain(first, rng, (*IMAGES, "FULL", "FULL"))
+    watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
+    kinds = list(itertools.product(KINDS, ("current", "history", "changes")))
+    logs = tmp_path / "first", tmp_path / "second"
+    counts = Counter[str]()
+
+    def bring(server: RealPrimary, log: Path, copied: set[str]) -> None:
+        copy_binlogs(server, log, copied)
+        for where, kind in kinds:
+            kept = KeptTables(where, tmp_path / "tables" / where / kind)
+            done = maintain(str(log), kept.target, kind=kind, zero_dates="text")
+            counts.update(expect_cells(server, log, kept, kind, done, OF_DOMAIN))
+            counts.update(kept.commits(name)[-1] for name in done.written)
+
+    of_first, of_second = set[str](), set[str]()
+    for _ in range(2):
+        for _ in range(STEPS):
+            campaign.step()
+        bring(first, logs[0], of_first)
+    for _ in range(STEPS):  # which no run sees before the failover
+        campaign.step()
+    position = str(first.sql("SELECT @@gtid_binlog_pos")[0][0])
+    assert second.sql("SELECT MASTER_GTID_WAIT(%s, 60)", (position,)) == ((0,),)
+    first.kill()
+    second.sql("STOP SLAVE")
+    campaign.go_on_with(second)
+    for _ in range(2):
+        for _ in range(STEPS):
+            campaign.step()
+        bring(second, logs[1], of_second)
+    print(dict(counts))
+    assert counts["exact"] > counts["not exact"] / 2
+    assert counts["patched"]
     campaign.close()
