@@ -29,7 +29,7 @@ def test_the_rows_are_those_that_mariadb_binlog_prints(spark, imported, capture,
     directory = imported(capture)
     frame = (
         spark.read.format("ibb")
-        .option("tables", "[!t]*.*,types.[!o]*")
+        .option("tables", "types.[!o]*" if "/types" in capture else "[!t]*.*")
         .option("partitionBytes", "1m")
         .load(str(directory))
         .select("_table", "_change_type", "before", "after")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import random
 import shutil
@@ -14,9 +15,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
-from ibbmaster.errors import GapError, PositionError, PositionPurgedError, SourceError
+from ibbmaster.errors import ConfigurationError, GapError, PositionError, PositionPurgedError, SourceError
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.stream import IbbStreamReader
+from ibbmaster.spark.stream_reader import PlainStreamReader
 from ibbmaster.testkit.primary import FixturePrimary
 from tests.machinery.events import make_event
 from tests.machinery.streamed import StreamReading
@@ -362,3 +364,46 @@ def write(log, count):
     for _ in range(count):
         last = log.state.highest_seq_no(0) or 0
         log.append(f"0-1-{last + 1}", [make_event(23, 1, bytes(3000)), make_event(16, 1, bytes(8))])
+
+
+def plain(path, **options):
+    parsed = parse_options({"path": str(path), "granularity": "groups", **options})
+    return PlainStreamReader(parsed, find_fields(parsed))
+
+
+def test_where_spark_gives_no_limits_the_options_cut_each_batch_after_the_last_one(grow):
+    """PySpark 4.0 and 4.1: one that goes on is asked for an empty batch at its offset first, a new one for its end."""
+    path, found, sizes = grow(2), [], []
+    reader = plain(path, maxGroupsPerTrigger="40")
+    first, start = reader.latestOffset(), reader.initialOffset()
+    found += [
+        row["_gtid"] for one in reader.partitions(start, first) for rows in reader.read(one) for row in rows.to_pylist()
+    ]
+    start, count = first, len(found)
+    grow(9)
+    while (end := json.loads(json.dumps(reader.latestOffset()))) != start:
+        rows = [row for one in reader.partitions(start, end) for batch in reader.read(one) for row in batch.to_pylist()]
+        found += [row["_gtid"] for row in rows]
+        sizes.append(len(rows))
+        reader.stop()
+        start, reader = end, plain(path, maxGroupsPerTrigger="40")
+        assert not [
+            row for one in reader.partitions(start, start) for one in reader.read(one) for row in one.to_pylist()
+        ]
+    reader.stop()
+    wanted = of_groups(path)
+    wanted.catch_up()
+    wanted.close()
+    assert (found, sizes) == (wanted.gtids, [40, 40, 75 - count])
+    reader = plain(path, maxGroupsPerTrigger="40")  # availableNow: the end is asked for first
+    assert reader.latestOffset()["gtid"] == start["gtid"]
+    reader.stop()
+
+
+def test_where_spark_gives_no_limits_the_rows_of_a_primary_are_not_streamed():
+    with FixturePrimary(server_id=3) as primary:
+        login = {"host": primary.host, "port": str(primary.port), "user": primary.user, "password": primary.password}
+        with pytest.raises(ConfigurationError, match=r"streams of rows of a primary need PySpark 4\.2 or later"):
+            PlainStreamReader(parse_options(login), ()).latestOffset()
+        primary.ddl("CREATE DATABASE d")
+        assert PlainStreamReader(parse_options(login | {"granularity": "events"}), ()).latestOffset()["gtid"] == "0-3-1"
