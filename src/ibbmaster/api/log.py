@@ -16,8 +16,9 @@ from ibbmaster.api.log_files import LogFiles, OnBytes, PagedLogFiles
 from ibbmaster.api.verification import LogVerification
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
-from ibbmaster.disk.local import RealDisk, made_at_once
-from ibbmaster.disk.place import local_place, open_disk
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.place import open_disk, place
+from ibbmaster.disk.uploading import is_of_log, made_place
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.skipping import GroupFilter
@@ -610,14 +611,15 @@ class Log:
     def back_up(self, to: Path | str, *, on_bytes: OnBytes = lambda count: None) -> BackupReport:
         """Copy the log to a new directory, as it is at one moment, also while it is written.
 
-        The copy is read from its first page to its last, as by `verify`.
+        The copy is read from its first page to its last, as by `verify`. With a URL it is made among the temporary
+        files, and then uploaded.
 
         Raises:
             DamageError, FormatError: the log is damaged; nothing is left at `to`.
             StoreError: there is something at `to`, or the log cannot be copied.
         """
         with (
-            made_at_once(local_place(to, "a backup")) as staging,
+            made_place(place(to), is_kept=is_of_log) as staging,
             closing(open_disk(self.path)) as source,
             closing(RealDisk(staging)) as target,
         ):

@@ -85,8 +85,8 @@ def local_place(path: str | os.PathLike[str], what: str) -> Path:
     found = place(path)
     if isinstance(found, ObjectPath):
         raise ConfigurationError(
-            f"{found}: {what} writes files bit by bit, which object stores cannot: "
-            "give a directory, and upload what is whole"
+            f"{found}: {what} appends to files, which object stores cannot: give a directory "
+            "(`ibbmaster backup DIR --to URL` uploads a log)"
         )
     return found
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ibbmaster.disk.place import local_place
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
 from ibbmaster.lake.maintain.delta import DeltaLake
@@ -65,7 +66,7 @@ def directory_of(target: str) -> Path:
         raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
     if target.startswith(ICEBERG) and {"#", "?"} & set(str(Path(path).resolve())):
         raise ConfigurationError("--to: Iceberg tables name their files by URLs, so no # or ? may be in their path")
-    return Path(path)
+    return local_place(path, "a lake with its list of tables")
 
 
 def scheme_of(target: str) -> str:
