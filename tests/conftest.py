@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.tmpdir import tmppath_result_key
@@ -242,7 +243,7 @@ def java() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(java: None) -> Iterator[object]:
+def spark(java: None, running_object_store: Any) -> Iterator[object]:
     """One Spark session for all tests: its start takes ten seconds."""
     from ibbmaster.lake.session import open_session
 
@@ -252,7 +253,10 @@ def spark(java: None) -> Iterator[object]:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
-    session = open_session("local[2, 4]", name="tests", settings=settings)
+    with pytest.MonkeyPatch.context() as patch:  # its workers see what its JVM has begun with
+        for name, value in running_object_store.environment.items():
+            patch.setenv(name, value)
+        session = open_session("local[2, 4]", name="tests", settings=settings)
     yield session
     session.stop()
 

@@ -80,6 +80,10 @@ class ObjectStore:
     def remove(self, url: str) -> None:
         self._client.delete(url.removeprefix(f"s3://{BUCKET}/"))
 
+    def objects(self, prefix: str) -> list[Any]:
+        """What is below a prefix of the bucket."""
+        return [one for page in self._client.list(prefix) for one in page]
+
     def copy(self, directory: Path) -> str:
         """The URL of a copy of the files of a directory."""
         url = self.new_place()

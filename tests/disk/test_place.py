@@ -166,7 +166,15 @@ def test_a_start_by_gtid_fetches_few_ranges(object_store, tmp_path, run):
 
 @pytest.mark.parametrize(
     "command",
-    ["serve --own {}", "flush {}", "import {} --to {}", "reset --yes {}", "backup {} --to {}", "recover {}"],
+    [
+        "serve --own {}",
+        "flush {}",
+        "import {} --to {}",
+        "reset --yes {}",
+        "record h:1 --to {1}",
+        "lake export {} --to {}",
+        "recover {}",
+    ],
 )
 def test_what_appends_is_refused(object_store, run, command):
     url = object_store.copy(PAGED)

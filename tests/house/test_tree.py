@@ -134,7 +134,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     # What differs between versions of PySpark, and what is run with each.
     "spark/test_versions.py": ("spark/kept_options.py",),
-    "spark/test_stream.py": ("spark/live.py", "spark/tracking.py"),
+    "spark/test_stream.py": ("spark/live.py", "spark/stream_reader.py", "spark/tracking.py"),
     # Each way to read, over the same logs: what counts is that none of them has an answer of its own.
     "spark/test_every_path.py": ("spark/live_schema.py",),
     "spark/test_writer.py": ("spark/log_writing.py",),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import subprocess
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -20,6 +22,7 @@ from ibbmaster.errors import IbbMasterError, PositionError, PositionPurgedError,
 from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.machinery.streamed import StreamReading
+from tests.simulation.test_stream_kills import kill_all
 
 RESTARTS = 16
 OPTIONS = ("--binlog-format=ROW", "--gtid-strict-mode=1", "--log-slave-updates", "--binlog-row-metadata=FULL")
@@ -91,6 +94,24 @@ def rotate(server: RealPrimary, *, purges: bool) -> None:
         server.sql("PURGE BINARY LOGS TO %s", (names[-1],))
 
 
+def replicate(server: RealPrimary, primary: RealPrimary) -> None:
+    server.sql(
+        f"CHANGE MASTER TO MASTER_HOST='{primary.host}', MASTER_PORT={primary.port}, MASTER_USER='{primary.user}', "
+        f"MASTER_PASSWORD='{primary.password}', MASTER_USE_GTID=slave_pos"
+        + ("" if server.programs.version.startswith("10.") else ", MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0")
+    )
+    server.sql("START SLAVE")
+
+
+def fail_over(writer: Writer, server: RealPrimary) -> None:
+    """The primary dies once its replica has everything, which takes its place."""
+    position = str(writer.server.sql("SELECT @@gtid_binlog_pos")[0][0])
+    assert server.sql("SELECT MASTER_GTID_WAIT(%s, 60)", (position,)) == ((0,),)
+    writer.server.kill()
+    server.sql("STOP SLAVE")
+    writer.server = server
+
+
 @pytest.mark.parametrize(("version", "source"), [("11.8", "files"), ("10.11", "files"), ("11.8", "server")])
 def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failover(
     version: str, source: str, new_server: Callable[..., RealPrimary]
@@ -100,12 +121,7 @@ def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failove
     rng = random.Random(seed)
     first = new_server(version, *OPTIONS)
     second = new_server(version, *OPTIONS, "--server-id=2")
-    second.sql(
-        f"CHANGE MASTER TO MASTER_HOST='{first.host}', MASTER_PORT={first.port}, MASTER_USER='{first.user}', "
-        f"MASTER_PASSWORD='{first.password}', MASTER_USE_GTID=slave_pos"
-        + (", MASTER_SSL=0, MASTER_SSL_VERIFY_SERVER_CERT=0" if version != "10.11" else "")
-    )
-    second.sql("START SLAVE")
+    replicate(second, first)
     writer = Writer(first, rng)
     writer.write(3)
     options = SOURCES[source](first) | {"table": "s.t", "maxGroupsPerTrigger": "5"}
@@ -121,11 +137,7 @@ def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failove
             writer.write(1)  # a row names the columns of a table whose CREATE TABLE is gone
         if restarts == 11:
             stream.step()  # and not all: the other server has the rest
-            position = str(first.sql("SELECT @@gtid_binlog_pos")[0][0])
-            assert second.sql("SELECT MASTER_GTID_WAIT(%s, 60)", (position,)) == ((0,),)
-            first.kill()
-            second.sql("STOP SLAVE")
-            writer.server = second
+            fail_over(writer, second)
             stream.begin_anew(**SOURCES[source](second))
             stream.plan()
             restarts += 1
@@ -266,3 +278,96 @@ def wait_until(is_so: Callable[[], bool], timeout_s: float = 60.0) -> None:
     while not is_so():
         assert time.monotonic() < end, "it did not become so"
         time.sleep(0.05)  # nothing tells that a process has ended that is of another one
+
+
+DRIVER = """
+import json, sys
+from ibbmaster.lake.session import open_session
+options, out, checkpoint, mode = sys.argv[1:]
+session = open_session("local[2, 4]", name="kills")
+frame = session.readStream.format("ibb").options(**json.loads(options)).load()
+writer = frame.writeStream.format("parquet").option("path", out).option("checkpointLocation", checkpoint)
+writer = writer.trigger(availableNow=True) if mode == "rest" else writer.trigger(processingTime="0 seconds")
+query = writer.start()
+print("started", flush=True)
+query.awaitTermination()
+"""
+
+
+class Driver:
+    """A program of Spark that streams s.t into Parquet, to be killed."""
+
+    def __init__(self, place: Path) -> None:
+        self.out, self._checkpoint, self._log = place / "out", place / "checkpoint", place / "driver.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, options: dict[str, str], mode: str = "on") -> None:
+        command = [sys.executable, "-c", DRIVER, json.dumps(options), str(self.out), str(self._checkpoint), mode]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+
+    def committed(self) -> dict[str, Any] | None:
+        """The offset of the last batch that is done."""
+        numbers = [int(path.name) for path in self._checkpoint.glob("commits/[0-9]*")]
+        if not numbers:
+            return None
+        offset: dict[str, Any] = json.loads(
+            (self._checkpoint / "offsets" / str(max(numbers))).read_text().splitlines()[-1]
+        )
+        return offset
+
+    def wait_for_progress(self) -> None:
+        """Return after another batch was done."""
+        before = self.committed()
+        wait_until(lambda: self.committed() != before or not self.is_running)
+        assert self.is_running, self._log.read_text()[-4000:]
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def finish(self) -> None:
+        assert self._process is not None
+        assert self._process.wait(300) == 0, self._log.read_text()[-4000:]
+
+    def kill(self) -> None:
+        if self._process is not None:
+            kill_all(self._process)
+            self._process = None
+
+
+@pytest.mark.timeout(3600)
+def test_each_change_is_in_parquet_once_over_kills_of_spark_ddl_purges_and_a_failover(
+    spark: Any, tmp_path: Path, new_server: Callable[..., RealPrimary], request: pytest.FixtureRequest
+) -> None:
+    """`--stream-kills 64` kills 16 drivers."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    first, second = new_server("11.8", *OPTIONS), new_server("11.8", *OPTIONS, "--server-id=2")
+    replicate(second, first)
+    writer = Writer(first, rng)
+    writer.write(5)
+    options = {"table": "s.t", "maxGroupsPerTrigger": "8"}
+    driver = Driver(tmp_path)
+    try:
+        for number in range(request.config.getoption("--stream-kills") // 4):
+            driver.start(files(first) | options)
+            driver.wait_for_progress()
+            if number in (0, 4, 9):
+                writer.alter()
+            writer.write(rng.randrange(5, 40))
+            time.sleep(rng.random())  # nothing to wait for: a kill may come at any moment
+            driver.kill()
+            rotate(first, purges=False)
+            committed = driver.committed()
+            assert committed is not None
+            first.sql("PURGE BINARY LOGS TO %s", (committed["file"],))
+        writer.write(3)
+        fail_over(writer, second)
+        driver.start(login(second) | options, "rest")
+        driver.finish()
+    finally:
+        driver.kill()
+    found = spark.read.option("mergeSchema", "true").parquet(str(driver.out))
+    writer.expect_each_once([row.asDict() for row in found.collect()])

@@ -14,16 +14,28 @@ from ibbmaster.lake.verifying import verify_archive
 from ibbmaster.spark import register
 
 
-def stream_of(session, log: str, place: Path) -> int | str:
-    """How many changes a stream gives, or the line in which it says that there is none."""
+def stream_of(session, log: str, place: Path) -> int:
+    """How many changes a stream gives."""
     frame = session.readStream.format("ibb").option("table", "shop.parent").load(log)
     given = {"path": str(place / "rows"), "checkpointLocation": str(place / "checkpoint")}
     query = frame.writeStream.format("parquet").options(**given).trigger(availableNow=True).start()
-    try:
-        query.awaitTermination(300)
-    except Exception as error:
-        return next(line for line in str(error).splitlines() if "ibbmaster.errors" in line)
+    query.awaitTermination(300)
     return session.read.parquet(given["path"]).count()
+
+
+def limited_stream_of(session, log: str, place: Path) -> dict[str, int]:
+    """A stream of limited batches that is begun anew on its way."""
+    frame = session.readStream.format("ibb").option("table", "shop.parent").option("maxGroupsPerTrigger", "5").load(log)
+    given = {"path": str(place / "limited"), "checkpointLocation": str(place / "limited-checkpoint")}
+    for _ in range(2):
+        query = frame.writeStream.format("parquet").options(**given).trigger(processingTime="0 seconds").start()
+        query.processAllAvailable()
+        query.stop()
+    rows = session.read.parquet(given["path"])
+    groups = (
+        rows.selectExpr("input_file_name() AS file", "_gtid").distinct().groupBy("file").count().agg({"count": "max"})
+    )
+    return {"stream without availableNow": rows.count(), "most groups in a batch": groups.first()[0]}
 
 
 def main(log: str, classic: str, place: Path) -> None:
@@ -44,6 +56,7 @@ def main(log: str, classic: str, place: Path) -> None:
         "groups": verify_archive(session, log).totals.groups,
         "written": len(list((place / "written").glob("*.ibb"))),
         "stream": stream_of(session, log, place),
+        **limited_stream_of(session, log, place),
     }
     session.stop()
     print(json.dumps(found))

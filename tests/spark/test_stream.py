@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import random
 import shutil
@@ -13,10 +14,13 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.errors import GapError, PositionError, PositionPurgedError, SourceError
+from ibbmaster.arrow.reading import read_task
+from ibbmaster.errors import ConfigurationError, GapError, PositionError, PositionPurgedError, SourceError
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.stream import IbbStreamReader
+from ibbmaster.spark.stream_reader import PlainStreamReader
 from ibbmaster.testkit.primary import FixturePrimary
+from tests.machinery.events import make_event
 from tests.machinery.streamed import StreamReading
 from tests.table_versions import inserts, write_log
 
@@ -326,3 +330,80 @@ def test_a_stream_that_ends_with_what_there_is_takes_no_group_that_comes_later(t
         stream.catch_up()
         assert (stream.batches, len(stream.gtids)) == (3, 3)
         stream.close()
+
+
+@pytest.mark.parametrize("limit", [{}, {"maxGroupsPerTrigger": "40"}])
+def test_groups_that_a_writer_has_not_brought_to_its_files_yet_are_streamed_too(tmp_path, limit):
+    """Also over files that it begins, a purge, and RESET, after which the position is no place in the log."""
+    with ibbmaster.create(tmp_path, redo_bytes="1M", max_file_bytes="256K", state_interval_bytes="32K") as log:
+        write(log, 1)
+        stream = of_groups(tmp_path, **limit)
+        for count in (1, 30, 300, 2):
+            write(log, count)
+            stream.catch_up()
+            assert stream.gtids == [str(group.gtid) for group in log.groups()]
+            assert stream.lag == {"groups": 0, "bytes": 0, "seconds": 0}
+            options = parse_options({"path": str(tmp_path), "granularity": "groups"})
+            tasks = plan_tasks(options, find_fields(options))
+            assert sum(batch.num_rows for task in tasks for batch in read_task(task)) == len(stream.rows)
+        read = len(stream.gtids)
+        log.purge(to=log.files[-2].name)
+        write(log, 3)
+        stream.begin_anew()
+        stream.catch_up()
+        assert len(stream.gtids) == read + 3
+        log.reset()
+        write(log, 5)
+        with pytest.raises(PositionError):
+            stream.catch_up()
+        stream.close()
+
+
+def write(log, count):
+    """Append groups of some kilobytes, numbered anew after a reset."""
+    for _ in range(count):
+        last = log.state.highest_seq_no(0) or 0
+        log.append(f"0-1-{last + 1}", [make_event(23, 1, bytes(3000)), make_event(16, 1, bytes(8))])
+
+
+def plain(path, **options):
+    parsed = parse_options({"path": str(path), "granularity": "groups", **options})
+    return PlainStreamReader(parsed, find_fields(parsed))
+
+
+def test_where_spark_gives_no_limits_the_options_cut_each_batch_after_the_last_one(grow):
+    """PySpark 4.0 and 4.1: one that goes on is asked for an empty batch at its offset first, a new one for its end."""
+    path, found, sizes = grow(2), [], []
+    reader = plain(path, maxGroupsPerTrigger="40")
+    first, start = reader.latestOffset(), reader.initialOffset()
+    found += [
+        row["_gtid"] for one in reader.partitions(start, first) for rows in reader.read(one) for row in rows.to_pylist()
+    ]
+    start, count = first, len(found)
+    grow(9)
+    while (end := json.loads(json.dumps(reader.latestOffset()))) != start:
+        rows = [row for one in reader.partitions(start, end) for batch in reader.read(one) for row in batch.to_pylist()]
+        found += [row["_gtid"] for row in rows]
+        sizes.append(len(rows))
+        reader.stop()
+        start, reader = end, plain(path, maxGroupsPerTrigger="40")
+        assert not [
+            row for one in reader.partitions(start, start) for one in reader.read(one) for row in one.to_pylist()
+        ]
+    reader.stop()
+    wanted = of_groups(path)
+    wanted.catch_up()
+    wanted.close()
+    assert (found, sizes) == (wanted.gtids, [40, 40, 75 - count])
+    reader = plain(path, maxGroupsPerTrigger="40")  # availableNow: the end is asked for first
+    assert reader.latestOffset()["gtid"] == start["gtid"]
+    reader.stop()
+
+
+def test_where_spark_gives_no_limits_the_rows_of_a_primary_are_not_streamed():
+    with FixturePrimary(server_id=3) as primary:
+        login = {"host": primary.host, "port": str(primary.port), "user": primary.user, "password": primary.password}
+        with pytest.raises(ConfigurationError, match=r"streams of rows of a primary need PySpark 4\.2 or later"):
+            PlainStreamReader(parse_options(login), ()).latestOffset()
+        primary.ddl("CREATE DATABASE d")
+        assert PlainStreamReader(parse_options(login | {"granularity": "events"}), ()).latestOffset()["gtid"] == "0-3-1"

@@ -6,6 +6,7 @@ import random
 import shutil
 
 import pytest
+from pyspark.errors import PySparkException
 
 import ibbmaster
 from ibbmaster.errors import ConfigurationError
@@ -50,5 +51,13 @@ def test_what_is_logged_later_is_not_in_them(spark, tmp_path):
 def test_what_does_not_go_with_many_tables_is_refused(spark, log):
     with pytest.raises(ConfigurationError, match="leave out the options table, columns"):
         tables(spark, str(log), table="shop.parent")
-    with pytest.raises(ConfigurationError, match=r"no table of .* matches shopp\.\*; there are shop\.audit, "):
+    with pytest.raises(ConfigurationError, match=r"no table of .* matches shopp\.\*: it has shop\.audit, "):
         tables(spark, str(log), tables="shopp.*")
+
+
+@pytest.mark.parametrize(
+    "options", [{"tables": "shopp.*"}, {"only": "shopp.*"}, {"granularity": "groups", "tables": "shopp.*"}]
+)
+def test_a_pattern_that_matches_no_table_is_an_error_of_a_reader_too(spark, log, options):
+    with pytest.raises(PySparkException, match=r"no table of .* matches shopp\.\*: it has .*shop\.audit, "):
+        spark.read.format("ibb").options(**options).load(str(log)).count()

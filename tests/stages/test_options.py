@@ -96,3 +96,16 @@ def test_of_an_end_that_is_not_in_the_log_it_is_said_where_the_part_ends(two_ser
     assert part.staged.notes == (said,)
     assert main(["cat", str(two_servers), "--until", "0-1-3"]) == 0
     assert capsys.readouterr() == ("", f"ibbmaster: {said}\n")
+
+
+@pytest.mark.parametrize("given", [{}, {"after": "0-1-5"}])
+def test_only_of_no_table_is_an_error_of_who_reads_the_whole_log(fixtures, tmp_path, given) -> None:
+    with ibbmaster.open(fixtures / "ibb/xa-and-ddl") as log:
+        if given:  # a part may have nothing of it
+            assert log.through(only="shopp.*", **given).to_arrow().num_rows == 0
+            return
+        with pytest.raises(
+            ConfigurationError, match=r"^no table of this log matches shopp\.\*: it has .*shop\.audit, "
+        ):
+            log.through(only="shop.*,shopp.*")
+        assert log.through(except_="shopp.*").to_arrow().num_rows > 90

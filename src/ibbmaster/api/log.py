@@ -16,8 +16,9 @@ from ibbmaster.api.log_files import LogFiles, OnBytes, PagedLogFiles
 from ibbmaster.api.verification import LogVerification
 from ibbmaster.arrow.read_options import parse_schema_mode
 from ibbmaster.arrow.schema_reading import schema_of_log
-from ibbmaster.disk.local import RealDisk, made_at_once
-from ibbmaster.disk.place import local_place, open_disk
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.place import open_disk, place
+from ibbmaster.disk.uploading import is_of_log, made_place
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.skipping import GroupFilter
@@ -47,7 +48,7 @@ from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
 from ibbmaster.stages.engine import StagedLog
-from ibbmaster.stages.options import StageOptions, renamed_table, staged
+from ibbmaster.stages.options import StageOptions, expect_only, renamed_table, staged
 from ibbmaster.stages.span import LogSpan, span_so_far
 from ibbmaster.store.backup import BackupReport, back_up
 
@@ -290,11 +291,14 @@ class Log:
         docs/playing.md has the details.
 
         Raises:
-            ConfigurationError: an option cannot be used with this log.
+            ConfigurationError: an option cannot be used with this log; or a pattern of `only` matches no table, though
+                neither `after` nor `until` is given. The error names those that there are.
             GtidError: a text is no position.
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
-        return StagedView(self, staged(self._engine, options, self.find_name_case), options)
+        log = staged(self._engine, options, self.find_name_case)
+        expect_only(log, options)
+        return StagedView(self, log, options)
 
     def played(self, pace: str = "original", *, rounds: int | None = 1, starts_when_read: bool = False) -> PlayedView:
         """This log as a recording that is played: a log that grows, to be served.
@@ -607,14 +611,15 @@ class Log:
     def back_up(self, to: Path | str, *, on_bytes: OnBytes = lambda count: None) -> BackupReport:
         """Copy the log to a new directory, as it is at one moment, also while it is written.
 
-        The copy is read from its first page to its last, as by `verify`.
+        The copy is read from its first page to its last, as by `verify`. With a URL it is made among the temporary
+        files, and then uploaded.
 
         Raises:
             DamageError, FormatError: the log is damaged; nothing is left at `to`.
             StoreError: there is something at `to`, or the log cannot be copied.
         """
         with (
-            made_at_once(local_place(to, "a backup")) as staging,
+            made_place(place(to), is_kept=is_of_log) as staging,
             closing(open_disk(self.path)) as source,
             closing(RealDisk(staging)) as target,
         ):

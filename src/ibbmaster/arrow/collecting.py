@@ -37,6 +37,7 @@ from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.range_reading import check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.stages.engine import StagedLog
+from ibbmaster.store.written import WrittenDirectory
 
 DATA_BYTES = 4 << 20  # of events in a batch: more do not stay in caches; a longer event has one of its own
 GROUPS_MAX = 1 << 15
@@ -72,6 +73,8 @@ def event_batches(
     if isinstance(source, StagedLog) and (choice := source.choice) is not None:
         batches = event_batches(source.inner, log_range, kernels, is_strict=is_strict, on_start=on_start)
         return _chosen(batches, choice)
+    if isinstance(source, WrittenDirectory):
+        source = source.opened_to(log_range)
     if isinstance(source, BinlogDirectory):
         return IbbBatches(source, log_range, kernels, is_strict=is_strict, on_start=on_start)
     if isinstance(source, ClassicBinlog):

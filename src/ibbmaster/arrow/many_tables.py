@@ -7,7 +7,7 @@ table by table.
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -39,7 +39,6 @@ from ibbmaster.arrow.read_options import ReadOptions, Undecodable
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import TableFields, table_fields
 from ibbmaster.arrow.table_maps import SeenMap, last_of_each
-from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
@@ -53,11 +52,13 @@ from ibbmaster.rows.walk import TABLE_ID
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.versions import TableVersions
+from ibbmaster.stages.engine import StagedLog
+from ibbmaster.stages.options import expect_only
+from ibbmaster.stages.table_pattern import unmatched_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NAMES_SHOWN = 10  # in an error
 IS_OF_TABLE = np.isin(np.arange(256), [EventType.TABLE_MAP, *ROW_EVENT_TYPES])
 TABLE_ID_BITS = np.arange(TABLE_ID_SIZE) * 8
 
@@ -103,16 +104,42 @@ def find_tables(options: ReadOptions) -> dict[str, TableFields]:
     found = {name: _fields_of(options, name, maps) for name in names if takes(name)}
     for pattern in options.tables:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in found):
-            raise unmatched(pattern, options, names)
+            raise unmatched_error(options.path or options.host, pattern, names)
     return found
 
 
-def unmatched(pattern: str, options: ReadOptions, names: Iterable[str]) -> ConfigurationError:
-    """That a pattern matches none of these tables, which are those of a log."""
-    known = list(names)
-    others = f" and {len(known) - NAMES_SHOWN} more" if len(known) > NAMES_SHOWN else ""
-    there = f"there are {', '.join(known[:NAMES_SHOWN])}{others}" if known else "it has none"
-    return ConfigurationError(f"no table of {options.path or options.host} matches {pattern}; {there}")
+def expect_tables(options: ReadOptions) -> None:
+    """See that each pattern for tables matches one of the log; reads it up to where that is known.
+
+    Those of a running primary may come later.
+
+    Raises:
+        ConfigurationError: a pattern matches none; the error names those that there are.
+    """
+    if options.host is not None:
+        return
+    with closing(open_log(options)) as log:
+        for given in reversed(options.stages):
+            assert isinstance(log, StagedLog)
+            expect_only(log, given)
+            log = log.inner
+    wanted = () if options.table is not None else options.tables
+    names: set[str] = set()
+    for found in _names_found(options) if wanted else ():
+        names |= found
+        wanted = tuple(one for one in wanted if not any(fnmatch.fnmatchcase(name, one) for name in found))
+        if not wanted:
+            return
+    if wanted:
+        raise unmatched_error(options.path, wanted[0], names)
+
+
+def _names_found(options: ReadOptions) -> Iterator[set[str]]:
+    """Names of tables of a log: what is known of their columns has most of them, and events have the others."""
+    with closing(open_log(options)) as log:
+        yield {".".join(name) for name in history_of(options, log.with_past).names()}
+    for maps in maps_backwards(options, []):
+        yield {table_name(seen.event) for seen in maps}
 
 
 def _history_of(options: ReadOptions) -> tuple[SchemaHistory, SchemaPlace | None]:

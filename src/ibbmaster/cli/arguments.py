@@ -145,7 +145,11 @@ def expect_writable(directory: Path) -> None:
     Raises:
         StoreError: it cannot, or there is something else.
     """
-    directory = local_place(directory, "what is written here")
+    if isinstance(directory, ObjectPath):
+        from ibbmaster.disk.uploading import expect_nothing_at
+
+        expect_nothing_at(directory)
+        return
     above = next(path for path in (directory.absolute(), *directory.absolute().parents) if os.path.lexists(path))
     if not above.is_dir():
         is_itself = above == directory.absolute()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from ibbmaster.cli.arguments import add_directory, written_directory
+from ibbmaster.cli.arguments import add_directory
+from ibbmaster.disk.place import place
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -18,7 +19,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "that is damaged.",
     )
     add_directory(parser)
-    parser.add_argument("--to", type=written_directory, required=True, metavar="DIR2", help="directory to make")
+    parser.add_argument(
+        "--to", type=place, required=True, metavar="DIR2", help="directory to make, or URL of an object store"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 

@@ -20,7 +20,6 @@ from ibbmaster.cli.arguments import (
     expect_log,
     expect_writable,
     size,
-    written_directory,
 )
 from ibbmaster.disk.place import place
 from ibbmaster.errors import ConfigurationError
@@ -60,7 +59,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="directory with binlog-NNNNNN.ibb files; or traditional files: their directory, index, or one of them",
     )
     parser.add_argument(
-        "target", type=written_directory, metavar="TARGET", help="directory to write; made if missing, else empty"
+        "target",
+        type=place,
+        metavar="TARGET",
+        help="directory to write, made if missing, else empty; or URL of an object store",
     )
     parser.add_argument(
         "--to", choices=(IBB, TRADITIONAL), help="which files to write (default: those that SOURCE does not have)"
@@ -150,7 +152,8 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
     import ibbmaster
     from ibbmaster.classic.exporting import export_pages, export_traditional
     from ibbmaster.cli.progress import load_kernels, progress
-    from ibbmaster.disk.local import RealDisk, left_unfinished, made_at_once
+    from ibbmaster.disk.local import RealDisk, left_unfinished
+    from ibbmaster.disk.uploading import made_place
     from ibbmaster.kernel.parts import KernelSet
 
     expect_log(args.source)
@@ -164,7 +167,7 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
         log = chosen_part(whole, args)
         if to == TRADITIONAL:
             load_kernels(KernelSet.EXPORT, whole.stored_bytes)
-        with made_at_once(args.target) as staging, closing(RealDisk(staging)) as disk:
+        with made_place(args.target) as staging, closing(RealDisk(staging)) as disk:
             if to == TRADITIONAL:
                 report = export_traditional(
                     log.engine,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibbmaster.cli.arguments import expect_readable, expect_writable, size, written_directory
-from ibbmaster.disk.place import place
+from ibbmaster.disk.place import local_place, place
 from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
     from ibbmaster.disk.local import RealDisk
     from ibbmaster.kernel.parts import KernelSet
 
+    local_place(directory, "an import")
     if directory.exists() and not directory.is_dir():
         raise StoreError(f"{directory} is not a directory")
     if not args.append and directory.exists() and any(directory.iterdir()):

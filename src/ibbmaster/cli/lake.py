@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import ibbmaster
 from ibbmaster.cli.arguments import add_name_case, expect_log, expect_writable
 from ibbmaster.cli.lake_rows import ArrowRows, Result, SparkRows, TableRows
+from ibbmaster.disk.place import local_place
+from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
 
@@ -109,7 +111,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "snapshot", saying_engine(run_snapshot), "write a table as the changes of the log leave it", declared, engine
     )
     one.add_argument("table", metavar="DB.TABLE")
-    one.add_argument("--to", metavar="DIR", help="Parquet directory to write (default: print some rows)")
+    what = "Parquet directory to write, or URL of an object store (default: print some rows)"
+    one.add_argument("--to", type=named_place, metavar="DIR", help=what)
     one.add_argument(
         "--key", action="append", default=[], metavar="COLUMN", help="of the key (default: the primary key)"
     )
@@ -306,7 +309,7 @@ def run_export(args: argparse.Namespace) -> int:
     from ibbmaster.lake.exporting import export
     from ibbmaster.lake.placing import check_free
 
-    check_free(Path(args.to))
+    check_free(local_place(args.to, "an export"))
     expect_writable(Path(args.to))
     if args.format == "delta":
         importlib.import_module("deltalake")
@@ -343,8 +346,8 @@ def run_snapshot(args: argparse.Namespace) -> int:
     from ibbmaster.lake.snapshots import domains_left_out
 
     if args.to is not None:
-        check_free(Path(args.to))
-        expect_writable(Path(args.to))
+        check_free(args.to)
+        expect_writable(args.to)
     for domain in domains_left_out(args.directory, args.at) if args.at else ():
         print(f"ibbmaster: --at {args.at} names no GTID of domain {domain}: nothing of it counts", file=sys.stderr)
     doubts: list[str] = []
@@ -390,7 +393,7 @@ def finish_snapshot(args: argparse.Namespace, rows: TableRows, doubts: Sequence[
     for doubt in doubts:
         print(f"ibbmaster: {doubt}", file=sys.stderr)
     if args.to is not None:
-        count = rows.write(Path(args.to))
+        count = rows.write(args.to)
         found: Result = {"table": args.table, "rows": count} | ({"inexact": doubts} if doubts else {})
         print(json.dumps(found) if args.json else f"{args.table}: {count} rows")
     elif args.json:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
@@ -28,6 +29,9 @@ RETRIES_MAX = 4
 RETRY_S = 30.0  # for all attempts of one request together
 CONNECT_S, ANSWER_S = 5, 60
 PROBLEM_SIZE_MAX = 300  # characters of what a store says
+PARTS_FROM_BYTES = 32 << 20  # of an object
+PART_BYTES, PARTS_AT_ONCE = 8 << 20, 4
+EXISTS = "is there already, and objects are never overwritten"
 REFUSAL = "the object store refuses access: credentials or rights are missing"
 
 _REFUSED = re.compile(r"status code: 40[13]\b", re.ASCII)
@@ -122,6 +126,34 @@ class ObjectClient:
         with self._errors(name):
             self._library.put(self._store, name, bytes(data), mode="create")
 
+    def upload(self, name: str, path: Path, size: int) -> None:
+        """Put the first bytes of a file as a new object, whole or not at all.
+
+        A large one goes in parts, which the store takes over what has come meanwhile: who uploads to one place
+        has to be alone there.
+
+        Raises:
+            StoreError: there is one of that name, or the store cannot be reached, or refuses.
+        """
+        if size <= PARTS_FROM_BYTES:
+            with path.open("rb") as file:
+                self.create(name, file.read(size))
+            return
+        if self.head(name) is not None:
+            raise StoreError(f"{self.url}/{name} {EXISTS}")
+        with self._errors(name), path.open("rb") as file:
+            parts = (file.read(min(PART_BYTES, size - at)) for at in range(0, size, PART_BYTES))
+            self._library.put(self._store, name, parts, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
+
+    def remove(self, name: str) -> None:
+        """Remove an object, if it is there.
+
+        Raises:
+            StoreError: the store cannot be reached, or refuses.
+        """
+        with self._errors(name):
+            self._library.delete(self._store, name)
+
     @contextmanager
     def _errors(self, name: str) -> Iterator[None]:
         from obstore import exceptions
@@ -132,7 +164,7 @@ class ObjectClient:
         except FileNotFoundError:
             raise MissingFileError(f"{where}: no such object, or no such bucket") from None
         except exceptions.AlreadyExistsError:
-            raise StoreError(f"{where} is there already, and objects are never overwritten") from None
+            raise StoreError(f"{where} {EXISTS}") from None
         except exceptions.PreconditionError:
             raise ChangedError(f"{where}: another object has taken its place while it was read") from None
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):

@@ -29,7 +29,7 @@ DIRECTORIES_MAX = 64  # of object stores, whose listings are kept
 DISK_BLOCK = 512  # bytes of `st_blocks`
 
 _URL = re.compile(r"([a-z][a-z0-9+.-]*):/{1,2}(?=[^/])(.*)", re.ASCII | re.DOTALL | re.IGNORECASE)
-_FILE_URL = re.compile(r"file:(?://(?=/)|(?=/))", re.ASCII | re.IGNORECASE)
+_FILE_URL = re.compile(r"file:(?://(?=/))?", re.ASCII | re.IGNORECASE)
 
 
 def place(named: str | os.PathLike[str]) -> Path:
@@ -70,6 +70,12 @@ def open_disk(path: str | os.PathLike[str]) -> SharedDisk:
     return RealDisk(found)
 
 
+def whole_place(path: str | os.PathLike[str]) -> str:
+    """How a process with another working directory names the same place."""
+    found = place(path)
+    return str(found) if isinstance(found, ObjectPath) else os.path.abspath(found)
+
+
 def local_place(path: str | os.PathLike[str], what: str) -> Path:
     """A place where files are changed, which objects never are.
 
@@ -79,8 +85,8 @@ def local_place(path: str | os.PathLike[str], what: str) -> Path:
     found = place(path)
     if isinstance(found, ObjectPath):
         raise ConfigurationError(
-            f"{found}: {what} writes files bit by bit, which object stores cannot: "
-            "give a directory, and upload what is whole"
+            f"{found}: {what} appends to files, which object stores cannot: give a directory "
+            "(`ibbmaster backup DIR --to URL` uploads a log)"
         )
     return found
 

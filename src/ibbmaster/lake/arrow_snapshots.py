@@ -101,8 +101,8 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
             texts = [str(doubt) for doubt in doubts]
             _tell(asked, texts, on_doubt)
         rows, is_sound = current_rows(changes.after(past.begin), asked.names, keys)
-        if not (is_sound or texts or key):
-            raise InexactError(asked.name, [f"the log contradicts itself: {CONTRADICTION}"])
+        if not (texts or key):
+            _expect_sound(asked, is_sound=is_sound)
         return _judged(rows, asked, texts)
 
 
@@ -117,7 +117,10 @@ def arrow_history(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: On
         changes, past, doubts = _looked_through(asked, keys, with_history=True)
         texts = [str(doubt) for doubt in doubts]
         _tell(asked, texts, on_doubt)
-        return _judged(versions_of_rows(changes.after(START), asked.names, keys, past.cuts), asked, texts)
+        rows, is_sound = versions_of_rows(changes.after(START), asked.names, keys, past.cuts)
+        if not (texts or key):
+            _expect_sound(asked, is_sound=is_sound)
+        return _judged(rows, asked, texts)
 
 
 def arrow_difference(options: ReadOptions) -> pa.Table:
@@ -186,6 +189,11 @@ def _tell(asked: AskedTable, texts: Sequence[str], on_doubt: OnDoubt | None) -> 
     for text in texts:
         assert on_doubt is not None
         on_doubt(f"{asked.name}: {text}")
+
+
+def _expect_sound(asked: AskedTable, *, is_sound: bool) -> None:
+    if not is_sound:
+        raise InexactError(asked.name, [f"the log contradicts itself: {CONTRADICTION}"])
 
 
 def _judged(rows: pa.Table, asked: AskedTable, texts: Sequence[str]) -> pa.Table:

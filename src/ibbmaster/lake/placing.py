@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibbmaster.disk.local import FULL, RealDisk
+from ibbmaster.disk.place import ObjectPath
+from ibbmaster.disk.uploading import temporary_directory, upload
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 from ibbmaster.lake.failure import plain_errors
 
@@ -102,7 +104,7 @@ def check_free(place: Path) -> None:
     Raises:
         BusyError: another job has it.
     """
-    for directory in (place, _beside(place, "new")):
+    for directory in () if isinstance(place, ObjectPath) else (place, _beside(place, "new")):
         if directory.is_dir():
             with only_writer(directory, place):
                 pass
@@ -145,12 +147,18 @@ def write_arrow(rows: pa.Table, place: Path) -> int:
 def in_one_step(place: Path, write: Callable[[Path], int]) -> int:
     """Have a table written into the directory that `write` is given, and put it in the place of the one before.
 
-    Until it is written the old table stays; a run that was killed leaves it as it was. Returns what `write` does.
+    In an object store there may be none before. Until it is written the old table stays; a run that was killed leaves
+    it as it was. Returns what `write` does.
 
     Raises:
         BusyError: another job writes there.
         StoreError: the directory holds something else, or cannot be made.
     """
+    if isinstance(place, ObjectPath):
+        with temporary_directory() as made:
+            count = write(made / TABLE)
+            upload(made / TABLE, place)
+        return count
     fresh, old = _beside(place, "new"), _beside(place, "old")
     with contextlib.ExitStack() as held:
         held.enter_context(only_writer(fresh, place))  # the place itself is another directory afterwards

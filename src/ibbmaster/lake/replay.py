@@ -71,6 +71,34 @@ def steps_of(changes: pa.Table, keys: Sequence[str]) -> Iterator[Step]:
         before = own[row]
 
 
+class Turns:
+    """Whether each row comes and goes as a row does: inserted where it is not there, else changed or deleted.
+
+    `cuts` are where all rows went.
+    """
+
+    def __init__(self, changes: pa.Table, cuts: Sequence[Truncation] = ()) -> None:
+        self.are_sound = True
+        self._places: list[Place] = []
+        if cuts:
+            self._places = list(zip(changes["_file_no"].to_pylist(), changes["_offset"].to_pylist(), strict=True))
+        self._cuts = cuts
+        self._passed = 0
+        self._there: set[Key] = set()
+
+    def take(self, step: Step) -> None:
+        """A step comes next."""
+        while self._passed < len(self._cuts) and self._cuts[self._passed].place < self._places[step.row]:
+            self._passed += 1
+            self._there.clear()
+        if (step.op == "insert") == (step.key in self._there):
+            self.are_sound = False
+        if step.op == "delete":
+            self._there.discard(step.key)
+        else:
+            self._there.add(step.key)
+
+
 class RowSources:
     """The rows of a table while changes are done again."""
 
@@ -109,24 +137,23 @@ def current_rows(changes: pa.Table, names: Sequence[str], keys: Sequence[str]) -
     """
     import pyarrow as pa
 
-    rows = RowSources(changes, names)
+    rows, turns = RowSources(changes, names), Turns(changes)
     there: dict[Key, Source] = {}
-    counts: dict[Key, int] = {}
     alive: dict[Key, bool] = {}
     for step in steps_of(changes, keys):
+        turns.take(step)
         there[step.key] = rows.source(step, there.get(step.key))
         alive[step.key] = step.op != "delete"
-        counts[step.key] = counts.get(step.key, 0) + {"insert": 1, "delete": -1, "update": 0}[step.op]
-    is_sound = all(count == alive[key] for key, count in counts.items())
     left = [source for key, source in there.items() if alive[key]]
-    return pa.table(rows.taken(left), names=list(names)), is_sound
+    return pa.table(rows.taken(left), names=list(names)), turns.are_sound
 
 
-def periods_of(changes: pa.Table, names: Sequence[str], keys: Sequence[str]) -> Iterator[Period]:
-    """Every version of each row, those of a row after each other."""
+def periods_of(changes: pa.Table, names: Sequence[str], keys: Sequence[str], turns: Turns) -> Iterator[Period]:
+    """Every version of each row, those of a row after each other; `turns` gets each step."""
     rows = RowSources(changes, names)
     of_key: dict[Key, list[tuple[Step, Source]]] = {}
     for step in steps_of(changes, keys):
+        turns.take(step)
         found = of_key.setdefault(step.key, [])
         found.append((step, rows.source(step, found[-1][1] if found else None)))
     for found in of_key.values():
@@ -138,11 +165,15 @@ def periods_of(changes: pa.Table, names: Sequence[str], keys: Sequence[str]) -> 
 
 def versions_of_rows(
     changes: pa.Table, names: Sequence[str], keys: Sequence[str], cuts: Sequence[Truncation]
-) -> pa.Table:
-    """Every version of each row, with the moments and GTIDs between which it held; `cuts` are where all rows ended."""
+) -> tuple[pa.Table, bool]:
+    """Every version of each row, with the moments and GTIDs between which it held; and whether rows came and went so.
+
+    `cuts` are where all rows ended.
+    """
     import pyarrow as pa
 
-    periods = list(periods_of(changes, names, keys))
+    turns = Turns(changes, cuts)
+    periods = list(periods_of(changes, names, keys, turns))
     moments, gtids = changes["_commit_ts"], changes["_gtid"]
     places: list[Place] = list(zip(changes["_file_no"].to_pylist(), changes["_offset"].to_pylist(), strict=True))
     first = pa.array([one.first for one in periods], pa.int64())
@@ -159,7 +190,7 @@ def versions_of_rows(
         "_gtid_to": gtids.take(end),
         "_is_current": pa.array([until is None for until in untils], pa.bool_()),
     }
-    return pa.table([*columns, *added.values()], names=[*names, *added])
+    return pa.table([*columns, *added.values()], names=[*names, *added]), turns.are_sound
 
 
 def _end_of_all(place: Place, cuts: Sequence[Truncation]) -> datetime.datetime | None:

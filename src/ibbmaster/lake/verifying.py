@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ibbmaster.arrow.reaching import expect_files
-from ibbmaster.disk.place import open_disk
+from ibbmaster.disk.place import open_disk, whole_place
 from ibbmaster.errors import StoreError
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.lake.spreading import cores_of, spread
@@ -34,7 +33,7 @@ def verify_archive(session: SparkSession, path: str) -> Verification:
     Raises:
         StoreError: there are no binlog files, or the directory cannot be read, here or by a worker.
     """
-    path = os.path.abspath(path)  # workers have another working directory
+    path = whole_place(path)  # workers have another working directory
     disk = open_disk(path)
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:

@@ -32,8 +32,9 @@ class HistoryCache:
         beside = CacheFile(log_path / CACHE_FILE, size_max=SIZE_MAX)
         own = None if is_written else _own_file(log_path)
         self._kept_in = beside if is_written else own
-        beside_files = [] if isinstance(log_path, ObjectPath) else [beside]
-        self._files = [*([own] if own is not None else []), *beside_files]
+        self._files = [file for file in (own, beside) if file is not None]
+        if isinstance(log_path, ObjectPath):  # what lies there may be anyone's
+            self._files.remove(beside)
 
     def read(self) -> Iterator[bytes]:
         """What is there, the best first; it need not be of this log."""

@@ -16,15 +16,14 @@ import trio
 
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.server.follower import Follower
+from ibbmaster.server.growth import EndSender
 from ibbmaster.server.registry import EndReason, Session
 from ibbmaster.server.sending import Sender
 from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.source import BlockSource, written
+from ibbmaster.streaming.source import BlockSource
 from ibbmaster.streaming.stage import Stage
 
 PUMPS_MAX = (os.cpu_count() or 1) + 2  # threads that send: what more of them do is wait for each other
-
-BLOCKS_TAKEN = 4  # from where the log grows, of one dump before the next: of a paced log there is one
 
 SENDING = "Sending binlog event to slave"  # states as SHOW PROCESSLIST has them
 WAITING = "Master has sent all binlog to slave; waiting for more updates"
@@ -59,7 +58,7 @@ async def _move_blocks(
     session.start()
     source.is_pumpable = sender.descriptor is not None
     socket = sender.descriptor
-    growth = None if socket is None else _Growth(source, session, follower, connection, socket, stage)
+    growth = None if socket is None else EndSender(source, session, follower, connection, socket, stage)
     while True:
         generation = follower.generation
         if stage is not None and not session.is_inside_group:
@@ -108,7 +107,7 @@ async def _send(block: Block, sender: Sender, stage: Stage | None) -> None:
 
 
 async def _wait_at_end(
-    session: DumpSession, follower: Follower, generation: int, connection: Session, growth: _Growth | None
+    session: DumpSession, follower: Follower, generation: int, connection: Session, growth: EndSender | None
 ) -> None:
     """Wait for growth, the next heartbeat, or a request to end the dump."""
     if follower.is_over():
@@ -123,83 +122,8 @@ async def _wait_at_end(
             await follower.wait_for_growth(generation, None if growth is None else growth.take)
     connection.waiting = None
     if growth is not None:
-        growth.check()
+        growth.wake()
     session.advance_clock(now=trio.current_time())
-
-
-class _Growth:
-    """What is new at the end of a log, sent from where the log grows: to wake a dump for it takes longer than that.
-
-    It does what `run_dump` does where nothing waits; the heartbeat then is due later than the wait for it ends.
-    """
-
-    def __init__(
-        self,
-        source: BlockSource,
-        session: DumpSession,
-        follower: Follower,
-        connection: Session,
-        socket: int,
-        stage: Stage | None,
-    ) -> None:
-        self._source = source
-        self._session = session
-        self._follower = follower
-        self._connection = connection
-        self._socket = socket
-        self._stage = stage
-        self._failure: Exception | None = None
-        self._has_asked = False
-        self.rest: Block | None = None  # of a block that is begun: it comes next
-
-    def take(self) -> bool:
-        """Send what is new; False where the dump has to continue by itself."""
-        try:
-            return self._take()
-        except Exception as error:  # of this dump alone: it meets it when it is awake
-            self._failure = error
-            return False
-
-    def check(self) -> None:
-        """Raise what `take` has met."""
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
-
-    def take_asked(self) -> bool:
-        """Whether what comes next has been asked for already, and has to be waited for: others rely on the answer."""
-        has_asked, self._has_asked = self._has_asked, False
-        return has_asked
-
-    def _take(self) -> bool:
-        source, session, stage = self._source, self._session, self._stage
-        if self._connection.end_reason is not None or self._follower.is_over():
-            return False
-        if stage is not None:
-            stage.note_border()
-            if not stage.only_counts:
-                return False
-        for _ in range(BLOCKS_TAKEN):
-            block = source.next_block(self._follower.generation, may_wait=False)
-            if block is None:
-                self._has_asked = True
-                return False
-            if block:
-                rest = written(block, self._socket)
-                if stage is not None:
-                    stage.note_sent(len(block) - len(rest))
-                session.sent()
-                if rest:
-                    self.rest = rest
-                    return False
-            elif session.is_finished:
-                return False
-            elif source.is_at_end:
-                session.reached_end(now=trio.current_time())
-                return not session.is_finished
-            else:
-                session.sent_nothing(now=trio.current_time())
-        return False
 
 
 def _say_last_word(session: DumpSession, reason: EndReason) -> None:

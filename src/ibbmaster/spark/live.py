@@ -42,6 +42,10 @@ class LiveTracker:
         position = logged_position(self._primary) if text.lower() == "latest" else position_of_option(text)
         return encode_offset(position, NOWHERE, texts_before(self._options, position))
 
+    def logged(self) -> Offset:
+        """As that of `OffsetTracker`; not of rows, whose offsets say what tables are."""
+        return encode_offset(logged_position(self._primary), NOWHERE)
+
     def latest(self, *, now: float) -> Offset:
         """As that of `OffsetTracker`; nothing says how many bytes a primary has still to send."""
         logged = logged_position(self._primary)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import enum
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -23,6 +22,7 @@ from ibbmaster.arrow.read_options import (
 )
 from ibbmaster.arrow.staging import named_as_options, option_names
 from ibbmaster.classic.kind import holds_traditional
+from ibbmaster.disk.place import place, whole_place
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import ID_MAX, GtidPosition
 from ibbmaster.log.large_rows import parse_row_event_max
@@ -106,7 +106,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     table = given.get("table", "").strip()
     schema_mode, schema_at = parse_schema_mode("option schemaMode", given.get("schemamode", "latest"))
     path = local_path(given.get("path") or "")
-    is_classic = is_classic or (bool(path) and holds_traditional(Path(path)))
+    is_classic = is_classic or (bool(path) and holds_traditional(place(path)))
     name_case = parse_name_case("option lowerCaseTableNames", given.get("lowercasetablenames"))
     stages = _stages(given, is_live=host is not None)
     parsed = ReadOptions(
@@ -208,9 +208,8 @@ def without_catalog(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def local_path(path: str) -> str:
-    """A whole path of this machine, also given as a URL: workers have another working directory."""
-    path = path.removeprefix("file://") if path.startswith("file://") else path.removeprefix("file:")
-    return os.path.abspath(path) if path else ""
+    """A whole path of this machine, also given as a URL, or the URL of an object: workers have another directory."""
+    return whole_place(path) if path else ""
 
 
 def _shown(value: str) -> str:

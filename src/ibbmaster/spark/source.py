@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
-import pyspark
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
+from ibbmaster.arrow.many_tables import expect_tables
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ShapeField, spark_ddl
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter
     from pyspark.sql.types import StructType
 
-STREAMING = "pyspark.sql.streaming.datasource"  # what 4.0 and 4.1 do not have: offsets that say how far a batch goes
+    from ibbmaster.spark.stream_reader import GroupStreamReader
+
+STREAMING = "pyspark.sql.streaming.datasource"  # what 4.0 and 4.1 do not have: limits of a batch
 
 
 class IbbReader(DataSourceReader):
@@ -37,6 +39,7 @@ class IbbReader(DataSourceReader):
         self._fields = fields
 
     def partitions(self) -> Sequence[InputPartition]:
+        expect_tables(self._options)
         return partitions_of(plan_tasks(self._options, self._fields))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -75,14 +78,8 @@ class IbbDataSource(DataSource):
         return IbbReader(self._options, self._all_fields())
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
-        try:
-            from ibbmaster.spark.stream import IbbStreamReader
-        except ModuleNotFoundError as error:
-            if error.name != STREAMING:
-                raise
-            raise ConfigurationError(f"streams need PySpark 4.2 or later, this is {pyspark.__version__}") from None
         self._given = self._given or options_of(schema)
-        return IbbStreamReader(self._options, self._all_fields())
+        return _stream_reader()(self._options, self._all_fields())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # Spark's signature
         from ibbmaster.spark.writer import IbbWriter
@@ -94,6 +91,19 @@ class IbbDataSource(DataSource):
         if self._fields is None:
             self._fields = find_fields(self._options)
         return self._fields
+
+
+def _stream_reader() -> type[GroupStreamReader]:
+    """What this PySpark wants."""
+    try:
+        from ibbmaster.spark.stream import IbbStreamReader
+    except ModuleNotFoundError as error:
+        if error.name != STREAMING:
+            raise
+        from ibbmaster.spark.stream_reader import PlainStreamReader
+
+        return PlainStreamReader
+    return IbbStreamReader
 
 
 class MariadbBinlogDataSource(IbbDataSource):

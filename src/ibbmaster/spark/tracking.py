@@ -95,13 +95,17 @@ class OffsetTracker:
             log_oldest(self._options.path, position)
             return self._give(position, ReadStart(self._first_point(), {}))
         if text.lower() == "latest":
-            end, state = self._logged()
-            return self._give(state.position(), ReadStart(end, {}))
+            return self.logged()
         position = position_of_option(text)
         return self._give(position, self._find(position))
 
+    def logged(self) -> Offset:
+        """The offset after everything that can be read now."""
+        end, state = self._logged()
+        return self._give(state.position(), ReadStart(end, {}))
+
     def latest(self, *, now: float) -> Offset:
-        """The offset after everything that can be read now, with the lag of the last batch."""
+        """What to report as the latest offset, with the lag of the last batch."""
         state, end = self._log.state(), self._log.end()
         offset = self._encoded(state.position(), end)
         if self._reached is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ibbmaster.arrow.shape import field_name, own_name
+from ibbmaster.disk.place import local_place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
@@ -101,7 +102,7 @@ def parse_write_options(
     elif table is not None:
         declarations = {table: declarations[table]}
     parsed = WriteOptions(
-        path=local_path(given["path"]),
+        path=str(local_place(local_path(given["path"]), "a log of a DataFrame")),
         columns=tuple(fields),
         table=table,
         declarations=declarations,

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from ibbmaster.errors import ConfigurationError, PositionError
+from ibbmaster.errors import ConfigurationError, PositionError, StageError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.given_time import GivenTime, is_date, is_time, parse_time, shown_time
 from ibbmaster.option import NamedOption, Option, flag_of, named_options
@@ -282,8 +283,27 @@ def expect_tables(log: StagedLog) -> None:
         _expect_matched(log, choice)
 
 
-def _expect_matched(log: StagedLog, choice: TableChoice) -> None:
-    from contextlib import closing
+def expect_only(log: StagedLog, options: StageOptions) -> None:
+    """As `expect_tables`, of those of `only`, for who may read the same options of a log that grows, or part by part.
+
+    A part after or until somewhere may have nothing of a table. What cannot be filtered is an error of who reads it.
+
+    Raises:
+        ConfigurationError, FormatError, ClassicFormatError, StoreError: as `expect_tables`.
+    """
+    if not options.get("only") or options.get("after") or options.get("until") or not log.state():
+        return
+    for choice in [tables for stage in log.stages if (tables := getattr(stage, "tables", None)) is not None]:
+        with suppress(StageError):
+            _expect_matched(log, choice, choice.only)
+
+
+def _expect_matched(log: StagedLog, choice: TableChoice, patterns: Collection[TablePattern] | None = None) -> None:
+    """See that these patterns are about tables, or all."""
+    from ibbmaster.stages.table_pattern import unmatched_error
+
+    def unmatched() -> list[TablePattern]:
+        return [one for one in choice.unmatched if patterns is None or one in patterns]
 
     asked = -1
     with closing(log.groups(log.start_of_file())) as groups:
@@ -292,17 +312,10 @@ def _expect_matched(log: StagedLog, choice: TableChoice) -> None:
                 pass
             if len(choice.known) != asked:
                 asked = len(choice.known)
-                if not choice.unmatched:
+                if not unmatched():
                     return
-    unmatched = choice.unmatched
-    if unmatched and choice.known:
-        names = sorted(map(str, choice.known))
-        more = f" and {len(names) - TABLES_SHOWN} more" if len(names) > TABLES_SHOWN else ""
-        raise ConfigurationError(
-            f"no table of this log matches {unmatched[0]}: it has {', '.join(names[:TABLES_SHOWN])}{more}"
-        )
-    if unmatched:
-        raise ConfigurationError(f"no table of this log matches {unmatched[0]}: nothing in it names a table")
+    if left := unmatched():
+        raise unmatched_error("this log", left[0], map(str, choice.known))
 
 
 def _expect_some(name: str, wanted: frozenset[int], known: set[int]) -> None:

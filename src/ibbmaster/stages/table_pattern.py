@@ -11,6 +11,8 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.name_case import NameCase, lower_name
 
+TABLES_SHOWN = 8  # in an error
+
 
 class TablePattern(NamedTuple):
     """A database and a table, in which `*` stands for any letters and `?` for one."""
@@ -94,6 +96,14 @@ class TableChoice:
         if any(_matches(key(one.database), database) for one in self.leaves_out):
             return False
         return not self.only or any(one.table == "*" and _matches(key(one.database), database) for one in self.only)
+
+
+def unmatched_error(log: object, pattern: object, names: Iterable[str]) -> ConfigurationError:
+    """That a pattern matches no table of a log, which has those of these names."""
+    known = sorted(names)
+    more = f" and {len(known) - TABLES_SHOWN} more" if len(known) > TABLES_SHOWN else ""
+    there = f"it has {', '.join(known[:TABLES_SHOWN])}{more}" if known else "nothing in it names a table"
+    return ConfigurationError(f"no table of {log} matches {pattern}: {there}")
 
 
 def _matches(pattern: str, name: str) -> bool:

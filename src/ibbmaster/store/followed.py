@@ -53,8 +53,10 @@ class FollowedDirectory(LogEngine):
         StoreError, FormatError: the directory holds no binlog that can be read; an empty one is no error.
     """
 
-    def __init__(self, disk: SharedDisk) -> None:
+    def __init__(self, disk: SharedDisk, *, make: Callable[[ReadDisk], BinlogDirectory] = BinlogDirectory) -> None:
+        """`make` makes the reader of a directory without a redo log that adds to its files."""
         self._disk = disk
+        self._make = make
         self._view = _View(disk)
         self._watch: Watch | None = None  # once a thread waits
         self._lock = threading.RLock()  # for everything below
@@ -159,7 +161,7 @@ class FollowedDirectory(LogEngine):
         """The log as it is seen now; the end of a redo log is known."""
         view = self._view
         if view.tail is None:
-            return BinlogDirectory(view)
+            return self._make(view)
         return BinlogDirectory(view, known_end=lambda: None if view.tail is None else view.tail.mark)
 
     def _ask_at_once(self, question: Callable[[BinlogDirectory], Answer]) -> Answer:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.kernel.loading import kernels
@@ -12,22 +13,13 @@ from ibbmaster.kernel.parts import KernelPart
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, are_paged, changes_of, files_end_of, files_of
 from ibbmaster.player.repeated_log import RepeatedFiles
 from ibbmaster.position import LogPosition
+from ibbmaster.streaming.shared_step import EndPlace, EndProbe, SharedPlace
 
 if TYPE_CHECKING:
     from ibbmaster.dump.session import DumpSession
     from ibbmaster.kernel.calls import Kernels
     from ibbmaster.streaming.block_cache import BlockCache
     from ibbmaster.streaming.block_maker import BlockMaker
-
-EndPlace = tuple[int, LogPosition]  # the follower's generation, and a position
-
-
-class EndProbe:
-    """A dump is looking, in a worker thread, what comes at a position; others need not do so, too."""
-
-    def __init__(self, place: EndPlace) -> None:
-        self.place = place
-        self.has_others = False  # a dump relies on it
 
 
 class SharedBlocks:
@@ -37,11 +29,19 @@ class SharedBlocks:
         self._cache: BlockCache | None = None
         self.known_end: EndPlace | None = None
         self.probe: EndProbe | None = None  # the latest one
+        self._places: WeakValueDictionary[Hashable, SharedPlace] = WeakValueDictionary()  # while a dump waits there
 
     def close(self) -> None:
         """Let go of the blocks."""
         if self._cache is not None:
             self._cache.clear()
+
+    def place(self, standing: Hashable) -> SharedPlace:
+        """Where all dumps wait whose `BlockSource.standing` is this."""
+        found = self._places.get(standing)
+        if found is None:
+            found = self._places[standing] = SharedPlace()
+        return found
 
     def maker(self, groups: EventGroups, session: DumpSession) -> tuple[BlockMaker, BlockCache] | None:
         """Who makes blocks from the files of these groups, and where they are kept; None where that cannot be done."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
@@ -24,7 +24,8 @@ from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block, check_continues, plain_block, skipped_block
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
 from ibbmaster.streaming.framing_state import FramingState, Mark
-from ibbmaster.streaming.shared import EndProbe, SharedBlocks
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.shared_step import EndProbe, SharedStep, passed
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.block_cache import BlockCache
@@ -139,6 +140,11 @@ class BlockSource:
         self._is_far_behind = framed_bytes > 0
         return Pumped(rest, framed_bytes - len(rest))
 
+    @property
+    def probe(self) -> EndProbe | None:
+        """What others rely on, where this dump looks whether the log ends; None elsewhere."""
+        return self._probe
+
     def end_probe(self) -> bool:
         """After `next_block`: whether it was no end where others have taken it for one."""
         probe, self._probe = self._probe, None
@@ -147,6 +153,36 @@ class BlockSource:
         if self._shared.probe is probe:
             self._shared.probe = None
         return probe.has_others and self._shared.known_end != probe.place
+
+    # What many get at once
+
+    @property
+    def standing(self) -> Hashable | None:
+        """The same for dumps at the end of the log that get the same next but for packet numbers; None of one alone."""
+        session, maker, selection = self._session, self._maker, self._selection
+        if maker is None or selection is None or self._at.is_inside_group or self._pieces is not None:
+            return None
+        is_decided = session.has_data_to_send or session.watched_domain_ids or session.limits
+        if is_decided or not self._may_frame or not session.waits_at_end:
+            return None
+        identity = maker.identity(self._at, only_cached=True)
+        return None if identity is None else (identity, self._at, selection)
+
+    @property
+    def shared(self) -> SharedBlocks:
+        return self._shared
+
+    @property
+    def sequence(self) -> int:
+        """Number of the next packet."""
+        return self._session.sequence
+
+    def follow(self, steps: Sequence[SharedStep], sequence: int) -> None:
+        """Continue after steps that went out; `sequence` is the number of the packet that comes next."""
+        with self._failures_reported():
+            self._check_position()
+            self._note_sent(passed(steps, sequence))
+            self._is_first, self._groups_at_once = False, 0
 
     # Blocks that a maker makes
 
@@ -308,18 +344,22 @@ class BlockSource:
         block = pump.send(before, selection, self._session.sequence)
         if block is None or block.after == before:
             return None
+        self._note_sent(block)
+        return block
+
+    def _note_sent(self, block: Block) -> None:
+        """Continue after a block that went out already."""
         failure = None
         try:
             self._go_behind(block)
         except PositionPurgedError:
-            pass  # it went out already: the next block shall meet it
+            pass  # the next block shall meet it
         except DumpError as error:
             failure = error  # likewise, but nothing more may go out
         self._at = block.after
         self._session.receive_block(block)
         if failure is not None:
             self._end(failure)
-        return block
 
     def _block_to_pump(self, maker: BlockMaker, pump: BlockPump) -> Block | None:
         """A block that no pump makes by itself, or none of a large group that begins; None if there is none."""

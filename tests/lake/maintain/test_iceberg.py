@@ -220,3 +220,17 @@ def test_random_changes_of_tables_in_many_files_are_all_there(run, kept, monkeyp
         assert verdicts(run(*steps)) == {"d.t": f"exact at 0-1-{len(steps)}"}
         assert kept.rows() == sorted(rows.items())
     kept.expect_commits(["any"] * 12)
+
+
+DAMAGED = {"no text": b"garbage \xff\n", "nothing": b"", "no metadata": b'{"format-version": 2}'}
+
+
+@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+def test_metadata_that_is_damaged_is_an_error_of_one_line(run, kept, content) -> None:
+    run(*LOG[:2])
+    (path,) = (kept.directory() / "metadata").glob("*.metadata.json")
+    path.write_bytes(content)
+    with pytest.raises(
+        StoreError, match=r"^d\.t: the metadata\.json that the catalog names in .*/d\.t/metadata is damaged$"
+    ):
+        run(*LOG)

@@ -469,7 +469,7 @@ def test_another_log_is_refused_and_nothing_is_written(run, kept, tmp_path) -> N
 
 
 REFUSED = {
-    "no table": ({"only": ["d.x"]}, ConfigurationError, r"no table of .* matches d\.x"),
+    "no table": ({"only": ["d.x"]}, ConfigurationError, r"no table of .* matches d\.x: it has d\.t$"),
     "no pattern": ({"only": ["x"]}, ConfigurationError, "'x' is not a pattern"),
     "other dates": ({"zero_dates": "text"}, ConfigurationError, "made with --zero-dates null, not text"),
 }

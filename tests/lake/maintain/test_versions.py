@@ -8,8 +8,10 @@ import random
 import pyarrow as pa
 import pytest
 
-from ibbmaster.lake.maintain.last_changes import PartialChangeError
+from ibbmaster.lake.maintain.last_changes import WHOLE, PartialChangeError, last_changes
 from ibbmaster.lake.maintain.versions import new_versions
+from ibbmaster.lake.pasts import Truncation
+from ibbmaster.lake.replay import current_rows, versions_of_rows
 
 NAMES, KEYS = ["id", "a", "b"], ["id"]
 Step = tuple[int, str, tuple, list[str]]  # the group, the kind of change, the row, what its image leaves out
@@ -126,3 +128,63 @@ def test_versions_told_in_two_pieces_are_the_same() -> None:
 def test_changes_that_are_not_enough_or_contradict_each_other_are_refused(steps) -> None:
     with pytest.raises(PartialChangeError):
         new_versions(changes_of(steps), KEYS, NAMES, set())
+
+
+def mutated(rng: random.Random, steps: list[Step]) -> list[Step]:
+    """The same changes, of which perhaps one is missing, twice there, or another one's."""
+    changes = [steps[n : n + 2] if one[1] == "update_preimage" else [one] for n, one in enumerate(steps)]
+    changes = [one for one in changes if one[0][1] != "update_postimage"]
+    if changes and rng.random() < 0.6:
+        number = rng.randrange(len(changes))
+        match rng.choice(("missing", "twice", "moved")):
+            case "missing":
+                del changes[number]
+            case "twice":
+                changes.insert(number, changes[number])
+            case _:
+                changes.insert(rng.randrange(len(changes)), changes.pop(number))
+    return [(group + 1, *step[1:]) for group, change in enumerate(changes) for step in change]  # type: ignore[misc]
+
+
+def test_both_folds_of_changes_have_the_same_versions_and_rows_and_refuse_the_same() -> None:
+    """One follows rows one by one, for who asks for a snapshot; one is fast, for tables that are kept."""
+    refused = 0
+    for _ in range(300):
+        seed = random.randrange(1 << 32)
+        print(f"seed {seed}")
+        rng = random.Random(seed)
+        steps = mutated(rng, random_steps(rng)[0])
+        changes, cuts = changes_of(steps), [rng.randint(1, 20)] if rng.random() < 0.3 else []
+        truncated = [Truncation((0, cut), cut) for cut in cuts]
+        slow, is_sound = versions_of_rows(changes, NAMES, KEYS, truncated)
+        fast = versions_or_none(changes, cuts)
+        assert is_sound == (fast is not None)
+        if fast is not None:
+            assert by_first(plain(slow)) == by_first(plain(fast))
+            assert sorted(slow.column_names) == sorted(fast.column_names)
+        rows, is_sound = current_rows(changes, NAMES, KEYS)
+        kept = rows_or_none(changes)
+        assert is_sound == (kept is not None)
+        if kept is not None:
+            assert sorted(rows.to_pylist(), key=repr) == sorted(kept, key=repr)
+        refused += not is_sound
+    assert 30 < refused < 250
+
+
+def versions_or_none(changes: pa.Table, cuts: list[int]) -> pa.Table | None:
+    """The versions of rows of a table that began empty; None if changes are refused."""
+    try:
+        found = new_versions(changes, KEYS, NAMES, set(), [((0, cut), cut) for cut in cuts])
+    except PartialChangeError:
+        return None
+    return None if len(found.ended) else found.rows
+
+
+def rows_or_none(changes: pa.Table) -> list[dict] | None:
+    try:
+        found = last_changes(changes, KEYS, NAMES, set())
+    except PartialChangeError:
+        return None
+    if found.were_there.any():
+        return None
+    return found.rows.filter(pa.array(found.outcomes == WHOLE)).to_pylist()

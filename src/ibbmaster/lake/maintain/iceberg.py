@@ -249,7 +249,12 @@ class IcebergTarget:
             raise StoreError(f"{self._full_name}: this Iceberg table was not made by `lake maintain`") from None
 
     def _table(self) -> Table | None:
-        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+        """The table; None if there is none.
+
+        Raises:
+            StoreError: its metadata cannot be read.
+        """
+        from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
 
         catalog = self._lake.catalog()
         if catalog is None:
@@ -263,6 +268,9 @@ class IcebergTarget:
                 raise
             catalog.drop_table(self._name)  # its directory has been removed
             return None
+        except (ValueError, ValidationError):
+            where = "" if self._directory is None else f" in {self._directory / 'metadata'}"
+            raise StoreError(f"{self._full_name}: the metadata.json that the catalog names{where} is damaged") from None
 
     def _reshaped(self, reshape: Reshape, schema: pa.Schema) -> Transaction:
         """A change of the table, which gives it the columns of a schema.

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from ibbmaster.disk.place import local_place
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
 from ibbmaster.lake.maintain.delta import DeltaLake
@@ -22,7 +23,7 @@ from ibbmaster.lake.placing import only_writer
 from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.identity import TableName, parse_table_name
 from ibbmaster.spark.options import schema_options
-from ibbmaster.stages.table_pattern import TableChoice, TablePattern
+from ibbmaster.stages.table_pattern import TableChoice, TablePattern, unmatched_error
 
 DELTA, ICEBERG = "delta://", "iceberg://"
 LIBRARIES = {DELTA: "deltalake", ICEBERG: "pyiceberg.catalog.sql"}
@@ -65,7 +66,7 @@ def directory_of(target: str) -> Path:
         raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
     if target.startswith(ICEBERG) and {"#", "?"} & set(str(Path(path).resolve())):
         raise ConfigurationError("--to: Iceberg tables name their files by URLs, so no # or ? may be in their path")
-    return Path(path)
+    return local_place(path, "a lake with its list of tables")
 
 
 def scheme_of(target: str) -> str:
@@ -129,7 +130,7 @@ def maintain(
             choice = TableChoice(*patterns, lambda: source.history.case)
             names = [name for name in source.tables() if choice.has_table(FullName(*name))]
             if choice.unmatched:
-                raise ConfigurationError(f"no table of {path} matches {choice.unmatched[0]}")
+                raise unmatched_error(path, choice.unmatched[0], map(".".join, source.tables()))
             return _Run(place, lake, table_list, source, choice).go(names, KINDS[kind](source))
 
 

@@ -95,7 +95,8 @@ def last_changes(changes: pa.Table, keys: Sequence[str], names: Sequence[str], n
     found, last = _last(codes[places], places)
     outcomes = steps[last]
     were_there = steps[places[np.unique(codes[places], return_index=True)[1]]] != WHOLE
-    _expect_in_turn(found, codes[places], steps[places], outcomes, were_there)
+    order = np.argsort(codes[places], kind="stable")
+    expect_turns(steps[places][order], is_first_of(codes[places][order]))
     bases = places[steps[places] != PATCHED]
     based, base = _last(codes[bases], bases)
     is_based = np.isin(found, based)
@@ -123,13 +124,26 @@ def last_changes(changes: pa.Table, keys: Sequence[str], names: Sequence[str], n
     return LastChanges(outcomes, were_there, pa.table(dict(zip(names, columns, strict=True))), known)
 
 
-def _expect_in_turn(found: Any, codes: Any, steps: Any, outcomes: Any, were_there: Any) -> None:
-    """A row that is there is not inserted, and one that is not is not deleted."""
+def is_first_of(groups: Any) -> Any:
+    """Which of some numbers differ from the one before them."""
     import numpy as np
 
-    weights = np.array([-1, 0, 1])[steps]
-    balance = np.bincount(np.searchsorted(found, codes), weights, len(found))
-    if (balance != (outcomes != DELETED).astype(int) - were_there.astype(int)).any():
+    is_first = np.ones(len(groups), dtype=bool)
+    is_first[1:] = groups[1:] != groups[:-1]
+    return is_first
+
+
+def expect_turns(kinds: Any, is_first: Any) -> None:
+    """See that a row that is there is not inserted, and one that is not there is neither changed nor deleted.
+
+    `kinds` are steps, those of a row after each other; `is_first` says where those of another one begin.
+
+    Raises:
+        PartialChangeError: it is not so.
+    """
+    was_there = kinds[:-1] != DELETED
+    inserts = kinds[1:] == WHOLE
+    if ((was_there == inserts) & ~is_first[1:]).any():
         raise PartialChangeError("an INSERT of a key that is there already, or a change of a row that is not there")
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ibbmaster.lake.maintain.last_changes import DELETED, PATCHED, WHOLE, PartialChangeError, row_steps
+from ibbmaster.lake.maintain.last_changes import (
+    DELETED,
+    PATCHED,
+    WHOLE,
+    PartialChangeError,
+    expect_turns,
+    is_first_of,
+    row_steps,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,11 +58,10 @@ def new_versions(
     places = places[np.lexsort((places, epochs[places], codes[places]))]
     kinds, epoch = steps[places], epochs[places]
     group = codes[places] * (len(cuts) + 1) + epoch
-    is_first = np.ones(len(places), dtype=bool)
-    is_first[1:] = group[1:] != group[:-1]
+    is_first = is_first_of(group)
     is_last = np.ones(len(places), dtype=bool)
     is_last[:-1] = is_first[1:]
-    _expect_turns(kinds, is_first)
+    expect_turns(kinds, is_first)
 
     following = np.append(places[1:], 0)[: len(places)]
     ends = {name: changes[of].take(pa.array(following, mask=is_last)) for name, of in zip(END, _OF_GROUP, strict=True)}
@@ -90,14 +97,6 @@ def _epochs(changes: pa.Table, cuts: Sequence[tuple[tuple[int, int], int]]) -> A
     for (file_no, offset), _ in cuts:
         epochs += (files > file_no) | ((files == file_no) & (offsets > offset))
     return epochs
-
-
-def _expect_turns(kinds: Any, is_first: Any) -> None:
-    """A row that is there is not inserted, and one that is not there is neither changed nor deleted."""
-    was_there = kinds[:-1] != DELETED
-    inserts = kinds[1:] == WHOLE
-    if ((was_there == inserts) & ~is_first[1:]).any():
-        raise PartialChangeError("an INSERT of a key that is there already, or a change of a row that is not there")
 
 
 def _sources(name: str, places: Any, kinds: Any, is_first: Any, absent: dict[str, Any], keys: Sequence[str]) -> Any:

@@ -1,0 +1,101 @@
+"""What the streaming readers of every PySpark have in common; what they decide is in `tracking` and `live`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from ibbmaster.arrow.plan import OF_ROWS
+from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.arrow.shape import ShapeField
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.spark.live import LiveTracker
+from ibbmaster.spark.partition import partitions_of, read_partition
+from ibbmaster.spark.tracking import Limits, OffsetTracker
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class GroupStreamReader(DataSourceStreamReader):
+    """Follows a directory of files that grows, of either kind, or a primary."""
+
+    def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
+        self._options = options
+        self._fields = fields
+        self._tracker: OffsetTracker | LiveTracker | None = None  # on the driver only: this object is sent to workers
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_options": self._options, "_fields": self._fields, "_tracker": None}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # the names are Spark's
+        return self._offsets().initial()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        return self._offsets().latest(now=time.time())
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        return partitions_of(self._offsets().tasks(start, end, self._fields))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return read_partition(partition)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing is kept for a batch that is done."""
+
+    def stop(self) -> None:
+        if self._tracker is not None:
+            self._tracker.close()
+        self._tracker = None
+
+    def _offsets(self) -> OffsetTracker | LiveTracker:
+        if self._tracker is None:
+            is_live = self._options.host is not None
+            self._tracker = LiveTracker(self._options) if is_live else OffsetTracker(self._options)
+        return self._tracker
+
+    def _limits(self) -> Limits:
+        """What a batch may take by the options."""
+        options = self._options
+        return Limits(
+            bytes_max=options.bytes_per_trigger_max,
+            groups_max=options.groups_per_trigger_max,
+            files_max=options.files_per_trigger_max,
+        )
+
+
+class PlainStreamReader(GroupStreamReader):
+    """Of PySpark 4.0 and 4.1, which ask for the latest offset, and give neither the first one nor a limit.
+
+    A stream that goes on is asked for an empty batch at its last offset first: from there on the options limit each
+    batch. A new one is asked for its first offset later, and with `availableNow` neither comes before: then all that
+    there is must be the batch.
+    """
+
+    def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
+        super().__init__(options, fields)
+        self._reached: dict[str, Any] | None = None  # the end of the last batch, once it is known
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_reached": None}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        self._reached = super().initialOffset()
+        return self._reached
+
+    def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802
+        if self._reached is not None:
+            return self._offsets().next(self._reached, self._limits())
+        if self._options.host is not None and self._options.granularity in OF_ROWS:
+            raise ConfigurationError(
+                "streams of rows of a primary need PySpark 4.2 or later: stream its files, or granularity events"
+            )
+        return self._offsets().logged()
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        found = super().partitions(start, end)
+        self._reached = end
+        return found

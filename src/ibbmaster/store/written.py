@@ -1,0 +1,50 @@
+"""A directory that another process may be writing, to be read range by range, each by a process of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from ibbmaster.disk.interface import ReadDisk, SharedDisk
+from ibbmaster.event.group import EventGroup
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.interface import OnFault
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.log.strictness import StrictDirectory
+from ibbmaster.position import LogPosition
+from ibbmaster.store.followed import FollowedDirectory
+from ibbmaster.store.redo_log import SEGMENT_NAMES
+
+PATIENCE_S = 30.0  # for what another process has seen, and this one not yet; ends what cannot come
+PERIOD_S = 0.02  # between two looks
+
+
+class WrittenDirectory(FollowedDirectory):
+    """As `FollowedDirectory`, with ranges of pages as `BinlogDirectory` has them."""
+
+    def __init__(self, disk: SharedDisk) -> None:
+        super().__init__(disk, make=StrictDirectory)
+
+    def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
+        return self._ask(lambda opened: opened.ranges(start, end, size=size)) or []
+
+    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+        return self.opened_to(log_range).groups_in(log_range, on_fault=on_fault)
+
+    def opened_to(self, log_range: LogRange) -> BinlogDirectory:
+        """The log as it is seen now; waits until it has a range that another process has seen, for a while.
+
+        Raises:
+            StoreError: there is no log.
+        """
+        end = LogPosition(log_range.file_no, log_range.end_offset)
+        deadline = time.monotonic() + PATIENCE_S
+        while (self._ask(lambda opened: opened.end()) or end) < end and time.monotonic() < deadline:
+            time.sleep(PERIOD_S)  # a writer was in the middle of a change
+            self.look(is_urgent=True)
+        return self._log or StrictDirectory(self._disk)
+
+
+def has_redo_log(disk: ReadDisk) -> bool:
+    """Whether a directory may have groups that are durable and not in its files."""
+    return not set(SEGMENT_NAMES).isdisjoint(disk.list())

@@ -1,0 +1,249 @@
+"""Many dumps that wait at the end of a log: each gets what it would get alone, whoever gets it first."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+from collections import Counter
+
+import pytest
+import trio
+import trio.testing
+
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.kernel import loading
+from ibbmaster.server import growth
+from ibbmaster.server.dumping import run_dump
+from ibbmaster.server.follower import Follower
+from ibbmaster.server.sending import Sender
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.streaming import shared
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
+from ibbmaster.streaming.stage import Counter as SentCounter
+from tests.machinery.events import make_event, make_gtid_event
+
+EOF = bytes.fromhex("fe00000200")
+REQUESTS = [{}, {"has_semi_sync": True}, {"wants_annotate_rows": False}]
+
+
+class Store(BinlogStore):
+    """A store with small groups."""
+
+    def __init__(self, directory) -> None:
+        super().__init__(RealDisk(directory), StoreOptions(max_file_bytes=1 << 20, redo_bytes=16 << 20))
+        self.seq_no = 0
+
+    def commit(self, size: int, *, events: int = 1) -> None:
+        self.seq_no += 1
+        gtid = Gtid(domain_id=self.seq_no % 2, server_id=1, seq_no=self.seq_no)
+        body = [
+            make_event(160, 1, b"SELECT 1"),
+            *[make_event(23, 1, bytes(size))] * events,
+            make_event(16, 1, bytes(8)),
+        ]
+        self.write_direct(gtid, make_gtid_event(gtid), body)
+
+
+class Waiting:
+    """Dumps of one log that wait; those of `lazy` do not read until they are asked to."""
+
+    def __init__(self, make, store, count: int, *, heartbeat_s: float = 0.0, requests=REQUESTS) -> None:
+        self.follower = Follower(lambda _: False)
+        self.shared = SharedBlocks()
+        self.counters = [SentCounter() if number % 3 == 2 else None for number in range(count)]
+        self.dumps = []
+        for number in range(count):
+            dump = make(store, heartbeat_s=heartbeat_s, jump=lambda: None, **requests[number // 2 % len(requests)])
+            dump.follower = self.follower
+            dump._source = BlockSource(
+                store.groups(store.seek(dump.session._request.position)), dump.session, self.shared
+            )
+            self.dumps.append(dump)
+        self.lazy: set[int] = set()
+        self.reading = trio.Event()
+
+    async def run(self, number: int) -> None:
+        """One dump, until it is ended."""
+        dump = self.dumps[number]
+        ours, theirs = socket.socketpair()
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 15)
+        streams = [trio.SocketStream(trio.socket.from_stdlib_socket(one)) for one in (ours, theirs)]
+        async with streams[0], streams[1], trio.open_nursery() as nursery:
+            nursery.start_soon(self._receive, number, streams[1])
+            with contextlib.closing(dump._source), self.follower.reading():
+                sender, limiter = Sender(streams[0]), trio.CapacityLimiter(1)
+                counter = self.counters[number]
+                await run_dump(dump._source, dump.session, self.follower, dump.connection, sender, limiter, counter)
+            await streams[0].aclose()
+
+    async def _receive(self, number: int, stream: trio.SocketStream) -> None:
+        async for data in stream:
+            self.dumps[number].stream += data
+            if number in self.lazy:
+                await self.reading.wait()
+
+    async def grow(self) -> None:
+        """Have all that read get what is new."""
+        for number, dump in enumerate(self.dumps):
+            if number not in self.lazy:
+                await dump.wait_until_idle()
+        self.follower.announce()
+        for number, dump in enumerate(self.dumps):
+            await trio.testing.wait_all_tasks_blocked()
+            if number not in self.lazy:
+                await dump.wait_until_idle()
+
+    async def end(self) -> None:
+        """End all in order."""
+        self.lazy.clear()
+        self.reading.set()
+        for dump in self.dumps:
+            await dump.wait_until_idle()
+        for dump in self.dumps:
+            dump.end()
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """How many dumps took the step of another, and what was asked of sources meanwhile."""
+    assert loading.load() is not None
+    monkeypatch.setattr(shared, "kernels", loading.load)
+    count, take, next_block = Counter(), growth.EndSender._take_step, BlockSource.next_block
+
+    def taken(self, step):
+        count["steps"] += 1
+        return take(self, step)
+
+    def asked(self, *args, **options):
+        count["asked"] += 1
+        return next_block(self, *args, **options)
+
+    monkeypatch.setattr(growth.EndSender, "_take_step", taken)
+    monkeypatch.setattr(BlockSource, "next_block", asked)
+    return count
+
+
+def type_of(payload: bytes) -> int:
+    """The type of its event, with the header of semi-synchronous replication or without; -1 for none."""
+    if payload[0]:
+        return -1
+    return payload[5 + (2 if payload[1] == 0xEF else 0)]
+
+
+def without_heartbeats(payloads: list[bytes]) -> list[bytes]:
+    return [bytes(payload) for payload in payloads if type_of(payload) != EventType.HEARTBEAT]
+
+
+async def alone(waiting_dump, store, **request) -> list[bytes]:
+    """The payloads of one dump that nobody shares with, without kernels, up to its EOF."""
+    dump = waiting_dump(store, heartbeat_s=0.0, jump=lambda: None, **request)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(dump.run)
+        await dump.wait_until_idle()
+        dump.end()
+    return without_heartbeats(dump.payloads())
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_each_of_many_gets_what_one_alone_gets(waiting_dump, mock_clock, monkeypatch, tmp_path, steps, seed):
+    """Some do not read for a while, heartbeats fall due, and groups are small, large or many."""
+    rng = random.Random(seed)
+    with Store(tmp_path) as store:
+        store.commit(100)
+        waiting = Waiting(waiting_dump, store, 14, heartbeat_s=5.0)
+        async with trio.open_nursery() as nursery:
+            for number in range(len(waiting.dumps)):
+                nursery.start_soon(waiting.run, number)
+            for round_no in range(90):
+                for _ in range(rng.choice([1, 1, 1, 1, 3])):
+                    size, events = rng.choice([(50, 1), (50, 1), (9000, 1), (100, 40), (50_000, 1)])
+                    await trio.to_thread.run_sync(lambda size=size, events=events: store.commit(size, events=events))
+                if round_no == 30:
+                    waiting.lazy = {3, 8}
+                if round_no == 60:
+                    waiting.lazy = set()
+                    waiting.reading.set()
+                if rng.random() < 0.2:
+                    mock_clock.jump(rng.choice([1.0, 6.0]))
+                await waiting.grow()
+            await waiting.end()
+        monkeypatch.setattr(shared, "kernels", lambda *parts: None)
+        expected = [await alone(waiting_dump, store, **request) for request in REQUESTS]
+    for number, dump in enumerate(waiting.dumps):
+        payloads = dump.payloads()  # whose numbers follow each other
+        assert payloads[-1] == EOF
+        wanted = expected[number // 2 % len(REQUESTS)]
+        assert without_heartbeats(payloads) == wanted
+        counter = waiting.counters[number]
+        if counter is not None:
+            assert counter.sent_bytes == len(dump.stream)
+    assert steps["steps"] > 300
+
+
+async def test_small_groups_are_asked_for_by_one_of_each_kind(waiting_dump, tmp_path, steps):
+    rounds, count = 3 * growth.STEPS_MIN, 24
+    with Store(tmp_path) as store:
+        store.commit(100)
+        waiting = Waiting(waiting_dump, store, count)
+        async with trio.open_nursery() as nursery:
+            for number in range(count):
+                nursery.start_soon(waiting.run, number)
+            await waiting.grow()
+            steps.clear()
+            for _ in range(rounds):
+                await trio.to_thread.run_sync(store.commit, 100)
+                await waiting.grow()
+            assert steps["steps"] > 0.8 * rounds * (count - len(REQUESTS))
+            await waiting.end()
+
+
+async def test_heartbeats_come_a_period_after_the_last_group_and_say_where_it_ended(
+    waiting_dump, mock_clock, tmp_path, steps
+):
+    with Store(tmp_path) as store:
+        store.commit(100)
+        waiting = Waiting(waiting_dump, store, 10, heartbeat_s=5.0, requests=[{}])
+        async with trio.open_nursery() as nursery:
+            for number in range(len(waiting.dumps)):
+                nursery.start_soon(waiting.run, number)
+            await waiting.grow()
+            for _ in range(10):
+                mock_clock.jump(3.0)  # less than a period
+                await trio.testing.wait_all_tasks_blocked()
+                for _ in range(3):
+                    await trio.to_thread.run_sync(store.commit, 100)
+                    await waiting.grow()
+            assert steps["steps"] > 100
+            kinds = [Counter(map(type_of, dump.payloads())) for dump in waiting.dumps]
+            assert not any(kind[EventType.HEARTBEAT] for kind in kinds)
+            end = store.end()
+            mock_clock.jump(5.1)
+            await trio.testing.wait_all_tasks_blocked()
+            for dump in waiting.dumps:
+                await dump.wait_until_idle()
+                assert type_of(dump.payloads()[-1]) == EventType.HEARTBEAT
+                assert dump.session._position == end
+            await waiting.end()
+
+
+async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(waiting_dump, tmp_path, steps):
+    """Of the step of another a part went out: the rest comes first."""
+    with Store(tmp_path) as store:
+        store.commit(100)
+        waiting = Waiting(waiting_dump, store, 4)
+        async with trio.open_nursery() as nursery:
+            for number in range(len(waiting.dumps)):
+                nursery.start_soon(waiting.run, number)
+            await waiting.grow()
+            waiting.lazy = {1}
+            for _ in range(40):
+                await trio.to_thread.run_sync(store.commit, 9000)
+                await waiting.grow()
+            assert len(waiting.dumps[1].stream) < len(waiting.dumps[0].stream)
+            await waiting.end()
+    assert waiting.dumps[1].payloads() == waiting.dumps[0].payloads()

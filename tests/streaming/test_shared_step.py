@@ -1,0 +1,69 @@
+"""Steps that many dumps take: packets with other numbers, and a block that stands for several."""
+
+from __future__ import annotations
+
+import pytest
+
+from ibbmaster.gtid import Gtid
+from ibbmaster.position import LOG_START, LogPosition
+from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.framing_state import FramingState
+from ibbmaster.streaming.large_group import PartState
+from ibbmaster.streaming.shared_step import BYTES_MAX, PACKETS_MAX, SharedPlace, passed, shared_step
+
+
+def mark(offset: int) -> FramingState:
+    return FramingState(LogPosition(0, offset))
+
+
+def packets(sequence: int, *payloads: bytes) -> bytes:
+    return b"".join(
+        len(payload).to_bytes(3, "little") + bytes([(sequence + number) % 256]) + payload
+        for number, payload in enumerate(payloads)
+    )
+
+
+def block(data: bytes, before=None, after=None, seq_no: int = 1, **options) -> Block:
+    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+    before, after = mark(20_000) if before is None else before, mark(20_100) if after is None else after
+    return Block(data, None, len(data), before=before, after=after, gtids=(gtid,), **options)
+
+
+def test_packets_get_other_numbers_and_nothing_else():
+    payloads = [b"one", b"", b"three" * 100]
+    step = shared_step([block(packets(254, *payloads))], 254, SharedPlace(), None)
+    assert step is not None
+    assert step.packets == 3
+    for sequence in (254, 0, 255, 254, 7):
+        assert step.numbered(sequence) == packets(sequence, *payloads)
+
+
+def test_blocks_that_follow_each_other_are_one_step():
+    blocks = [block(packets(3, b"a", b"b"), framed_bytes=10), block(b"", mark(20_100), mark(20_200), seq_no=2)]
+    blocks.append(block(packets(5, b"c"), mark(20_200), mark(20_300), seq_no=3, framed_bytes=5, head=b"x"))
+    step = shared_step(blocks, 3, SharedPlace(), None)
+    assert step is not None
+    assert step.numbered(9) == packets(9, b"a", b"b", b"c")
+    other = shared_step([block(packets(0, b"d"), mark(20_300), mark(20_400), seq_no=4)], 0, SharedPlace(), None)
+    one = passed([step, other], 77)
+    assert (one.before, one.after, one.sequence_after, len(one)) == (mark(20_000), mark(20_400), 77, 0)
+    assert [gtid.seq_no for gtid in one.gtids] == [1, 2, 3, 4]
+    assert one.framed_bytes == 10 + 0 + 5 + 5
+
+
+PART = PartState(None, 0, LOG_START, (), b"")  # type: ignore[arg-type]
+ALONE = {
+    "nothing": [],
+    "no packets": [block(b"")],
+    "many bytes": [block(packets(0, bytes(BYTES_MAX)))],
+    "many packets": [block(packets(0, *[b"x"] * (PACKETS_MAX + 1)))],
+    "a cut header": [block(packets(0, b"abc")[:2])],
+    "a cut packet": [block(packets(0, b"abc")[:-1])],
+    "packets of no place in the log": [block(packets(0, b"heartbeat"), mark(20_000), mark(20_000))],
+    "a part of a group": [block(packets(0, b"a"), after=PART)],
+}
+
+
+@pytest.mark.parametrize("blocks", ALONE.values(), ids=ALONE)
+def test_what_each_has_to_get_by_itself(blocks):
+    assert shared_step(blocks, 0, SharedPlace(), None) is None
