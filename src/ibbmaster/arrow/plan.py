@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from ibbmaster.arrow.collecting import event_batches
@@ -25,7 +26,7 @@ from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, Ta
 from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import ReadStart, locate, resume
-from ibbmaster.log.log_range import GroupSelection, LogRange
+from ibbmaster.log.log_range import WHOLE_FILE, GroupSelection, LogRange
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
@@ -161,7 +162,9 @@ def history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
 
 def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     """The schema history of a log; one that has not changed since is folded once in a process."""
-    files = tuple((file.name, file.size, _modified_at(options.path, file.name)) for file in log.files())
+    where = place(options.path)
+    directory = where if where.is_dir() else where.parent
+    files = tuple((file.name, file.size, _modified_at(directory / file.name)) for file in log.files())
     told = repr((options.declarations, options.name_case, options.stages))
     begin = str(log.start_of_file().state)
     key = (options.path, options.uses_kernels, files, begin, str(log.end()), str(log.state()), told)
@@ -173,11 +176,10 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     return found
 
 
-def _modified_at(path: str, name: str) -> int:
-    """When a file of a log was written last, in nanoseconds; 0 if that cannot be determined."""
-    where = place(path)
+def _modified_at(file: Path) -> int:
+    """When a file was written last, in nanoseconds; 0 if that cannot be determined."""
     try:
-        return (where / name if where.is_dir() else where).stat().st_mtime_ns
+        return file.stat().st_mtime_ns
     except OSError:
         return 0
 
@@ -237,11 +239,12 @@ FindMaps = Callable[[TableVersions, LogPosition | None], Generator[list[SeenMap]
 def shape_of(options: ReadOptions, name: str, find_maps: FindMaps) -> TableShape:
     """As `find_shape`; `find_maps` gives the tables that the log writes to."""
     options = of_table(options, name)
-    versions = find_versions(options, to_end=options.schema_mode is SchemaMode.AT)
+    is_whole = options.ending_gtid is None or options.schema_mode is SchemaMode.AT
+    versions = find_versions(options, to_end=is_whole)
     newest = versions.newest(_schema_place(options))
     if options.schema_mode is SchemaMode.AT and newest is None:
         raise ConfigurationError(f"{name}: its columns at GTID {options.schema_at} are not known")
-    to_end = find_versions(options, to_end=True)
+    to_end = versions if is_whole else find_versions(options, to_end=True)
     since = newest.since if isinstance(newest, TableVersion) else None
     with closing(find_maps(to_end, None if since is None else since.position)) as maps:
         written = _last_written(options, to_end, maps)
@@ -292,7 +295,7 @@ def maps_backwards(
     kernels = load_kernels(options) if options.is_strict else None
     on_fault = damage_handler(is_strict=options.is_strict)
     with closing(open_source(options)) as source:
-        for log_range in reversed(_all_ranges(options)):
+        for log_range in _ranges_backwards(options):
             if since is not None and LogPosition(log_range.file_no, log_range.end_offset) <= since:
                 return
             if kernels is not None:
@@ -301,15 +304,24 @@ def maps_backwards(
                 yield seen_maps_by_reference(source.groups_in(log_range, on_fault=on_fault), boundaries)
 
 
-def _all_ranges(options: ReadOptions) -> list[LogRange]:
-    """Ranges with all that is there now."""
+def _ranges_backwards(options: ReadOptions) -> Iterator[LogRange]:
+    """Ranges with all that is there now, from the last one on: those of the last file, of two more, of four more."""
     if options.host is not None:
         from ibbmaster.arrow.live import whole_range
 
-        return [whole_range(options)]
+        yield whole_range(options)
+        return
     with closing(open_log(options)) as log:
         size = min(options.partition_bytes, STAGED_BYTES) if options.stages else options.partition_bytes
-        return log.ranges(LOG_START, log.end(), size=size)
+        end = log.end()
+        yield from reversed(log.ranges(LogPosition(end.file_no, 0), end, size=size))
+        numbers = [file.file_no for file in log.files() if file.file_no < end.file_no]
+        count = 2
+        while numbers:
+            begin, end = LogPosition(numbers[-count:][0], 0), LogPosition(numbers[-1], WHOLE_FILE)
+            yield from reversed(log.ranges(begin, end, size=size))
+            del numbers[-count:]
+            count *= 2
 
 
 def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, GroupSelection]:
@@ -358,7 +370,7 @@ def planned_ranges(options: ReadOptions) -> tuple[ReadOptions, GroupSelection, l
     """Options whose end stays, which groups they select, and the ranges that have these; errors as `plan_tasks`."""
     if options.host is not None:
         options = ended(options)
-        return options, selection_of(options), _all_ranges(options)
+        return options, selection_of(options), list(_ranges_backwards(options))
     with closing(open_log(options)) as log:
         options = with_spans(options, log)
         start, selection = find_selection(options, log)
