@@ -54,7 +54,7 @@ class ChangedError(StoreError):
     """An object is another one than that which was found before."""
 
 
-class ExistsError(StoreError):
+class BusyNameError(StoreError):
     """There is an object of that name."""
 
 
@@ -177,7 +177,7 @@ class ObjectClient:
         except FileNotFoundError:
             raise MissingFileError(f"{where}: no such object, or no such bucket") from None
         except exceptions.AlreadyExistsError:
-            raise ExistsError(f"{where} {EXISTS}") from None
+            raise BusyNameError(f"{where} {EXISTS}") from None
         except exceptions.PreconditionError:
             raise ChangedError(f"{where}: another object has taken its place while it was read") from None
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):

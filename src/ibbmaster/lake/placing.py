@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibbmaster.disk.local import FULL, RealDisk
-from ibbmaster.disk.object_store import ExistsError, client_of
+from ibbmaster.disk.object_store import BusyNameError, client_of
 from ibbmaster.disk.place import ObjectPath, directory_at
 from ibbmaster.disk.uploading import temporary_directory, upload
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
@@ -60,7 +60,7 @@ def _only_writer_of_objects(place: ObjectPath) -> Iterator[None]:
     client = client_of(str(place))
     try:
         client.create(WRITER, b"{}")
-    except ExistsError:
+    except BusyNameError:
         problem = f"another job writes here, or was killed: if so, remove {place / WRITER}"
         raise BusyError(f"{place}: {problem}") from None
     directory_at.cache_clear()  # what was known before may have been changed by the one that had it
