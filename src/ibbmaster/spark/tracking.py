@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ibbmaster.arrow.plan import (
@@ -62,7 +62,7 @@ class OffsetTracker:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._on_fault = damage_handler(is_strict=options.is_strict)
-        self._target: LogPosition | None = None
+        self._target: tuple[LogPosition, GtidState] | None = None
         self._reached: ReadBatch | None = None
         self._open()
 
@@ -115,7 +115,7 @@ class OffsetTracker:
 
     def freeze(self) -> None:
         """From now on behave as if the log did not grow."""
-        self._target, _ = self._logged()
+        self._target = self._logged()
 
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
         """The offset at the end of the batch that begins at `start`; `start` itself if there is nothing new.
@@ -126,11 +126,18 @@ class OffsetTracker:
         """
         since = self.point(start)
         begin, position = since.begin, decode_offset(start)
-        end = self._logged()[0] if self._target is None else self._target
+        end, state = self._target or self._logged()
+        ranges = self._ranges(begin, end, size=WHOLE_FILE)
         gtids = dict(position)
+        if self._takes_all(ranges, limits):
+            reached = GtidPosition((gtids | dict(state.position())).values())
+            if str(reached) != str(position):
+                self._reached = ReadBatch(reached, end, None)
+                return self._give(reached, since._replace(begin=end))
+            ranges = []
         last: EventGroup | None = None
         point, count = begin, 0
-        for log_range in self._ranges(begin, end, size=WHOLE_FILE):
+        for log_range in ranges:
             if limits.files_max is not None and count and log_range.file_no - begin.file_no >= limits.files_max:
                 break
             if isinstance(log_range, ClassicRange) and log_range.file_no != begin.file_no:
@@ -145,6 +152,11 @@ class OffsetTracker:
                 count += 1
                 point = group.start._replace(offset=group.start.offset + 1)
         return self._reach(start, GtidPosition(gtids.values()), since._replace(begin=point), last)
+
+    def _takes_all(self, ranges: Sequence[LogRange], limits: Limits) -> bool:
+        """Whether a batch has all there is, and its readers check that: no group need be looked at before."""
+        is_plain = self._on_fault is None and not self._options.stages
+        return is_plain and not limits.are_set and not any(isinstance(one, ClassicRange) for one in ranges)
 
     def _reach(
         self, start: Mapping[str, object], position: GtidPosition, end: ReadStart, last: EventGroup | None
