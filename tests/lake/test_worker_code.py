@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import ibbmaster
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.lake.worker_code import settings_for
 
@@ -24,8 +23,8 @@ def archive(place: Path, *names: str) -> Path:
 
 def test_a_wheel_is_unpacked_by_workers_and_by_the_driver(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
-    wheel = archive(tmp_path / "ours.whl", CODE, f"ibbmaster-{ibbmaster.__version__}.dist-info/METADATA")
-    with settings_for(wheel) as settings:
+    wheel = archive(tmp_path / "ours.whl", CODE, "ibbmaster-1.2.3.dist-info/METADATA")
+    with settings_for(wheel, "1.2.3") as settings:
         path, _, name = settings["spark.archives"].partition("#")
         assert path.endswith(".zip")
         assert Path(path).samefile(wheel)
@@ -41,16 +40,19 @@ def test_a_wheel_is_unpacked_by_workers_and_by_the_driver(tmp_path, monkeypatch)
     ("names", "reason"),
     [
         (["other/__init__.py"], f"has no {CODE}"),
-        ([CODE, "ibbmaster-0.0.1.dist-info/METADATA"], f"is not of version {ibbmaster.__version__}"),
+        ([CODE, "ibbmaster-0.0.1.dist-info/METADATA"], "is not of version 1.2.3"),
     ],
 )
 def test_another_wheel_is_refused(tmp_path, names, reason):
-    with pytest.raises(ConfigurationError, match=reason), settings_for(archive(tmp_path / "other.whl", *names)):
+    with (
+        pytest.raises(ConfigurationError, match=reason),
+        settings_for(archive(tmp_path / "other.whl", *names), "1.2.3"),
+    ):
         pass
 
 
 @pytest.mark.parametrize(("name", "reason"), [("none.whl", "No such file"), ("text.whl", "no wheel or other zip")])
 def test_what_is_no_wheel_is_refused(tmp_path, name, reason):
     (tmp_path / "text.whl").write_text("text")
-    with pytest.raises(ConfigurationError, match=reason), settings_for(tmp_path / name):
+    with pytest.raises(ConfigurationError, match=reason), settings_for(tmp_path / name, "1.2.3"):
         pass

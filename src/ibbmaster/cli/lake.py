@@ -219,7 +219,7 @@ def code_of_workers(args: argparse.Namespace) -> AbstractContextManager[Mapping[
         return nullcontext({})
     if not (args.master or "").startswith(CLUSTERS):
         raise ConfigurationError(f"--archives is for a --master of a cluster ({', '.join(CLUSTERS)})")
-    return settings_for(args.archives)
+    return settings_for(args.archives, ibbmaster.__version__)
 
 
 def is_for_arrow(args: argparse.Namespace) -> bool:

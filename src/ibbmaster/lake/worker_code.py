@@ -9,7 +9,6 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import ibbmaster
 from ibbmaster.errors import ConfigurationError
 
 UNPACKED = "ibbmaster-code"  # in the working directory of an executor
@@ -17,16 +16,16 @@ OURS = "ibbmaster/__init__.py"
 
 
 @contextlib.contextmanager
-def settings_for(wheel: Path) -> Iterator[dict[str, str]]:
+def settings_for(wheel: Path, version: str) -> Iterator[dict[str, str]]:
     """The settings of Spark by which each worker unpacks a wheel of this package, and imports it from there.
 
     The settings hold as long as the context: Spark unpacks what is called `.zip`, and a wheel is called so meanwhile.
     Queries are planned by the same Python on the machine of the driver, which finds the wheel by PYTHONPATH.
 
     Raises:
-        ConfigurationError: it is no wheel of this version.
+        ConfigurationError: it is no wheel of that version, which the driver is.
     """
-    expect_this_version(wheel)
+    expect_version(wheel, version)
     with tempfile.TemporaryDirectory(prefix="ibbmaster-") as place:
         archive = Path(place) / "ibbmaster.zip"
         archive.symlink_to(wheel.resolve())
@@ -50,11 +49,11 @@ def _on_the_path(directory: Path) -> Iterator[None]:
             os.environ["PYTHONPATH"] = known
 
 
-def expect_this_version(wheel: Path) -> None:
+def expect_version(wheel: Path, version: str) -> None:
     """Refuse what workers could not import, or what would not understand the driver.
 
     Raises:
-        ConfigurationError: it is no wheel of this version.
+        ConfigurationError: it is no wheel of that version, which the driver is.
     """
     try:
         with zipfile.ZipFile(wheel) as opened:
@@ -64,8 +63,6 @@ def expect_this_version(wheel: Path) -> None:
         raise ConfigurationError(f"--archives: {wheel}: {reason}") from error
     if OURS not in names:
         raise ConfigurationError(f"--archives: {wheel} has no {OURS}: `python -m pip wheel --no-deps .` makes a wheel")
-    own = f"ibbmaster-{ibbmaster.__version__}.dist-info/METADATA"
+    own = f"ibbmaster-{version}.dist-info/METADATA"
     if own not in names:
-        raise ConfigurationError(
-            f"--archives: {wheel} is not of version {ibbmaster.__version__}, which this command is"
-        )
+        raise ConfigurationError(f"--archives: {wheel} is not of version {version}, which this command is")
