@@ -14,9 +14,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
+import ibbmaster
 from benchmarks.figures import Bench, Figure, Target, rows, spread, timed
 from benchmarks.servers import process_cpu_s
 from benchmarks.workloads import HastyDisk, Primary, prepare_files, small_group
@@ -37,6 +39,9 @@ COMMIT = (
     "DECLARE until datetime(6) DEFAULT SYSDATE(6) + INTERVAL seconds SECOND; "
     "WHILE SYSDATE(6) < until DO INSERT INTO bench.t VALUES (n, row_value); SET n = n + 1; END WHILE; SELECT n; END"
 )
+
+
+Commit = Callable[[int, int], object]  # the number of a thread, and of its commit
 
 
 class Rate(NamedTuple):
@@ -87,6 +92,23 @@ def committing(base: Path) -> Iterator[Callable[[int, int], object]]:
             yield commit
 
 
+@contextlib.contextmanager
+def appending(base: Path) -> Iterator[Callable[[int, int], object]]:
+    """As `committing`, by `append` of a log that was opened, of the same events."""
+    with (
+        tempfile.TemporaryDirectory(dir=base) as name,
+        ibbmaster.create(name, max_file_bytes=64 * MB) as log,
+    ):
+        latest: dict[int, int] = {}
+
+        def commit(thread: int, number: int) -> None:
+            latest[thread] = seq_no = latest.get(thread, 0) + 1
+            gtid, event, body = small_group(seq_no, SIZE, domain_id=thread)
+            log.append(gtid, [event, *body])
+
+        yield commit
+
+
 def sync_rate(base: Path, committers: int, seconds: float) -> Rate:
     """The same bytes, appended to one allocated file, each with an fdatasync of its own."""
     _, event, body = small_group(1, SIZE)
@@ -132,9 +154,10 @@ def primary_rate(primary: Primary, committers: int, seconds: float) -> Rate:
     return Rate(sum(counts) / took, (process_cpu_s(primary.pid) - cpu) / sum(counts) * 1e6)
 
 
-@rows("commit")
-def commits(bench: Bench) -> Iterator[Figure]:
-    """Group commit."""
+@rows("commit-append", appending, "log.append")
+@rows("commit", committing, "group commit")
+def commits(bench: Bench, opened: Callable[[Path], AbstractContextManager[Commit]], what: str) -> Iterator[Figure]:
+    """Group commit, by the store itself and by a log."""
     seconds = bench.pick(*SECONDS)
     with tempfile.TemporaryDirectory(dir=bench.base) as name:
         primary = Primary(bench.peer, Path(name), "--sync-binlog=1")
@@ -143,14 +166,14 @@ def commits(bench: Bench) -> Iterator[Figure]:
             primary.begin("longblob")
             primary.sql(COMMIT)
             for committers in (1, 8, 64):
-                with committing(bench.base) as commit:
+                with opened(bench.base) as commit:
                     work = {
                         "ours": functools.partial(rate, commit, committers, seconds),
                         "peer": functools.partial(primary_rate, primary, committers, seconds),
                         "limit": functools.partial(sync_rate, bench.base, committers, seconds),
                     }
                     found = bench.rounds(work)
-                name = f"group commit, {committers} thread{'s' * (committers > 1)}"
+                name = f"{what}, {committers} thread{'s' * (committers > 1)}"
                 rates = {who: [run.per_s for run in runs] for who, runs in found.items()}
                 yield Figure(
                     name=name,

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.place import place
 from ibbmaster.errors import BusyError, DiskFullError, StoreError
-from ibbmaster.lake.placing import check_free, make_directory, only_writer, write_whole
+from ibbmaster.lake.placing import check_free, make_directory, only_writer, replace_file, write_whole
 
 HOLDER = """
 import sys
@@ -160,3 +161,18 @@ def test_a_table_that_cannot_be_written_leaves_the_one_before(spark, tmp_path: P
 
     assert spark.read.parquet(str(place)).count() == 3
     assert [path.name for path in tmp_path.iterdir()] == ["numbers"]
+
+
+def test_one_job_writes_to_a_place_in_an_object_store(object_store) -> None:
+    lake = place(object_store.new_place())
+    with only_writer(lake):
+        replace_file(lake / "list", b"first")
+        replace_file(lake / "list", b"other")
+        with (
+            pytest.raises(BusyError, match="another job writes here, or was killed: if so, remove s3://"),
+            only_writer(lake),
+        ):
+            pass
+    with only_writer(lake):
+        assert (lake / "list").read_bytes() == b"other"
+    assert [path.name for path in lake.iterdir()] == ["list"]

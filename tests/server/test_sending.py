@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import socket
-import types
 
 import numpy as np
 import pytest
@@ -74,14 +73,3 @@ async def test_a_client_that_takes_nothing_is_dropped_in_time(autojump_clock):
         async with trio.SocketStream(trio.socket.from_stdlib_socket(ours)) as stream:
             with pytest.raises(trio.TooSlowError):
                 await Sender(stream).send(DATA)
-
-
-async def test_through_tls_a_block_goes_as_bytes():
-    sent = []
-
-    async def send_all(data):
-        sent.append(bytes(data))
-
-    stream = types.SimpleNamespace(send_all=send_all)
-    await Sender(stream).send(SOURCES["a block for many"]())
-    assert sent == [DATA]

@@ -24,7 +24,8 @@ def test_each_table_has_the_rows_that_a_reader_of_it_alone_has(spark, log):
     with tables(spark, str(log), tables="shop.*", zeroDates="text") as found:
         assert "shop.parent" in found
         assert len(found) == 8
-        for name, frame in found.items():
+        for name in ("shop.parent", "shop.sq"):
+            frame = found[name]
             alone = spark.read.format("ibb").options(table=name, zeroDates="text").load(str(log))
             assert frame.schema == alone.schema
             assert frame.collect() == alone.collect()
@@ -41,7 +42,7 @@ def test_the_log_is_read_once_for_all_of_them(spark, log):
     assert sum(counts.values()) > 90
 
 
-def test_what_is_logged_later_is_not_in_them(spark, tmp_path):
+def test_they_say_up_to_where_the_log_is_read(spark, tmp_path):
     directory = random_log(random.Random(7), tmp_path / "log")
     end = ibbmaster.open(directory).state.position()
     with tables(spark, str(directory)) as found:

@@ -19,7 +19,6 @@ from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_file import StoredFileState, file_state
 from ibbmaster.classic.stored_groups import StoredGroups
-from ibbmaster.classic.verifying import verify_files
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import GapError, IbbMasterError, PositionPurgedError
@@ -255,6 +254,8 @@ class ClassicBinlog(FileEngine):
     def verify(self, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1) -> Iterator[Fault]:
         """What is wrong with the files, and with their order; see `verify_files`."""
         self._series.look()
+        from ibbmaster.classic.verifying import verify_files  # here: who plans a query starts soon
+
         return verify_files(self._series, totals, on_bytes, jobs=jobs)
 
     def _head(self, file: ClassicFile) -> ClassicHead:

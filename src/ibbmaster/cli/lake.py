@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import ibbmaster
 from ibbmaster.cli.arguments import add_name_case, expect_log, expect_writable
 from ibbmaster.cli.lake_rows import ArrowRows, Result, SparkRows, TableRows
-from ibbmaster.disk.place import local_place
+from ibbmaster.disk.place import is_object_place, local_place
 from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
@@ -422,8 +422,9 @@ def run_maintain(args: argparse.Namespace) -> int:
 
     place = directory_of(args.to)
     expect_log(args.directory)
-    check_free(place)
-    expect_writable(place)
+    if not is_object_place(place):
+        check_free(place)
+        expect_writable(place)
     importlib.import_module(LIBRARIES[scheme_of(args.to)])
     found = maintain(
         args.directory,

@@ -54,6 +54,10 @@ class ChangedError(StoreError):
     """An object is another one than that which was found before."""
 
 
+class BusyNameError(StoreError):
+    """There is an object of that name."""
+
+
 class ObjectClient:
     """What is asked of one directory: the objects whose names begin with a URL and a slash. Thread-safe."""
 
@@ -126,6 +130,15 @@ class ObjectClient:
         with self._errors(name):
             self._library.put(self._store, name, bytes(data), mode="create")
 
+    def replace(self, name: str, data: Buffer) -> None:
+        """Put an object in the place of the one that is there.
+
+        Raises:
+            StoreError: the store cannot be reached, or refuses.
+        """
+        with self._errors(name):
+            self._library.put(self._store, name, bytes(data))
+
     def upload(self, name: str, path: Path, size: int) -> None:
         """Put the first bytes of a file as a new object, whole or not at all.
 
@@ -164,7 +177,7 @@ class ObjectClient:
         except FileNotFoundError:
             raise MissingFileError(f"{where}: no such object, or no such bucket") from None
         except exceptions.AlreadyExistsError:
-            raise StoreError(f"{where} {EXISTS}") from None
+            raise BusyNameError(f"{where} {EXISTS}") from None
         except exceptions.PreconditionError:
             raise ChangedError(f"{where}: another object has taken its place while it was read") from None
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):
@@ -190,6 +203,11 @@ def _client_of(url: str, process: int) -> ObjectClient:
 def _found(meta: ObjectMeta) -> StoredObject:
     name = meta["path"].rpartition("/")[2]
     return StoredObject(name, meta["size"], meta["last_modified"].timestamp(), meta["e_tag"])
+
+
+def storage_options() -> dict[str, str] | None:
+    """What other programs that read the same environment have to be given besides, as delta-rs takes it."""
+    return {"allow_http": "true"} if _client_options().get("allow_http") else None
 
 
 def _client_options(environment: Mapping[str, str] = os.environ) -> ClientConfig:

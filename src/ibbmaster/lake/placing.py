@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibbmaster.disk.local import FULL, RealDisk
-from ibbmaster.disk.place import ObjectPath
+from ibbmaster.disk.object_store import BusyNameError, client_of
+from ibbmaster.disk.place import ObjectPath, directory_at
 from ibbmaster.disk.uploading import temporary_directory, upload
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 from ibbmaster.lake.failure import plain_errors
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DONE = "_SUCCESS"  # Spark's mark of a directory that is whole
+WRITER = "_ibbmaster-writer.json"  # in an object store, as long as a job writes there
 TABLE = "table"  # in the directory beside the place, until it is whole
 
 
@@ -38,6 +40,10 @@ def only_writer(directory: Path, place: Path | None = None) -> Iterator[None]:
         StoreError: it cannot be made, or what the job does with its files fails.
     """
     place = place or directory
+    if isinstance(directory, ObjectPath):
+        with _only_writer_of_objects(directory):
+            yield
+        return
     with _named_errors(place), contextlib.closing(RealDisk(directory)) as disk:
         made = _take(disk, place)
         try:
@@ -46,6 +52,24 @@ def only_writer(directory: Path, place: Path | None = None) -> Iterator[None]:
             for path in made:
                 with contextlib.suppress(OSError):  # it is in use
                     path.rmdir()
+
+
+@contextlib.contextmanager
+def _only_writer_of_objects(place: ObjectPath) -> Iterator[None]:
+    """As `only_writer`: who creates an object there is the one, until it is removed."""
+    client = client_of(str(place))
+    try:
+        client.create(WRITER, b"{}")
+    except BusyNameError:
+        problem = f"another job writes here, or was killed: if so, remove {place / WRITER}"
+        raise BusyError(f"{place}: {problem}") from None
+    directory_at.cache_clear()  # what was known before may have been changed by the one that had it
+    try:
+        yield
+    finally:
+        with contextlib.suppress(StoreError):  # the job says what is wrong with the store; the object stays there
+            client.remove(WRITER)
+        directory_at.cache_clear()
 
 
 def _take(disk: RealDisk, place: Path) -> list[Path]:
@@ -181,6 +205,9 @@ def in_one_step(place: Path, write: Callable[[Path], int]) -> int:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Let a file have another content in one step, which lasts; its directory is made if it is missing."""
+    if isinstance(path, ObjectPath):
+        client_of(str(path.parent)).replace(path.name, content)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.new")
     fresh.write_bytes(content)

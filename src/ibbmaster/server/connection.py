@@ -32,6 +32,7 @@ from ibbmaster.server.observing import ConnectionStep, Observer
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.server.sending import Sender
+from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.server.working import Workers, watching
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
@@ -63,7 +64,7 @@ READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command o
 NONCE_SIZE = 32  # of the ed25519 plugin
 TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connections")
 
-Stream = trio.SocketStream | trio.SSLStream[trio.SocketStream]
+Stream = trio.SocketStream | TlsStream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,8 +245,8 @@ class _Connection:
     def _begin(self, login: LoggedIn) -> None:
         self._memory.user = login.user
         version = cipher = ""
-        if isinstance(self.stream, trio.SSLStream):
-            version, cipher = self.stream.version() or "", (self.stream.cipher() or ("",))[0]
+        if isinstance(self.stream, TlsStream):
+            version, cipher = self.stream.version(), self.stream.cipher()
         self._dialog.begin(
             user=login.user,
             database=login.database,
@@ -259,7 +260,7 @@ class _Connection:
         assert certificate is not None
         assert isinstance(self.stream, trio.SocketStream)
         await self.flush()
-        self.stream = trio.SSLStream(self.stream, certificate.context, server_side=True, https_compatible=True)
+        self.stream = TlsStream(self.stream, certificate.context, self._primary.pumps)
         await self.stream.do_handshake()
         self._sender = Sender(self.stream)
         self._wire.tls_started(certificate.der)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import InputPartition
 
 from ibbmaster.arrow.plan import ReadTask, bundled
-from ibbmaster.arrow.reading import read_task
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +28,8 @@ def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
 
 def read_partition(partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The record batches of all its ranges."""
+    from ibbmaster.arrow.reading import read_task  # here: who plans reads nothing
+
     assert isinstance(partition, TaskPartition)
     for task in partition.tasks:
         yield from read_task(task)

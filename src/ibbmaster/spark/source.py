@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from ibbmaster.arrow.many_tables import expect_tables
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ShapeField, spark_ddl
@@ -15,7 +14,6 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark.kept_options import options_of, with_options
 from ibbmaster.spark.options import is_of_catalog, parse_options, without_catalog
 from ibbmaster.spark.partition import partitions_of, read_partition
-from ibbmaster.spark.write_options import parse_write_options
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,7 +37,10 @@ class IbbReader(DataSourceReader):
         self._fields = fields
 
     def partitions(self) -> Sequence[InputPartition]:
-        expect_tables(self._options)
+        if self._options.tables or self._options.stages:
+            from ibbmaster.arrow.many_tables import expect_tables
+
+            expect_tables(self._options)
         return partitions_of(plan_tasks(self._options, self._fields))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -82,6 +83,7 @@ class IbbDataSource(DataSource):
         return _stream_reader()(self._options, self._all_fields())
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # Spark's signature
+        from ibbmaster.spark.write_options import parse_write_options
         from ibbmaster.spark.writer import IbbWriter
 
         fields = {field.name: field.dataType.simpleString() for field in schema.fields}

@@ -13,6 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ibbmaster.disk.object_store import storage_options
+from ibbmaster.disk.place import ObjectPath
 from ibbmaster.errors import StoreError
 from ibbmaster.lake.delta import innermost
 from ibbmaster.lake.maintain.last_changes import DELETED, WHOLE, LastChanges
@@ -57,6 +59,7 @@ class DeltaTarget:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._options = storage_options() if isinstance(directory, ObjectPath) else None
 
     def committed(self) -> TableState | None:
         """What the last commit of a run says; None if there is none.
@@ -114,7 +117,12 @@ class DeltaTarget:
 
         with self._plain_errors():
             write_deltalake(
-                str(self._directory), rows, mode="overwrite", schema_mode="overwrite", commit_properties=_said(state)
+                str(self._directory),
+                rows,
+                mode="overwrite",
+                schema_mode="overwrite",
+                storage_options=self._options,
+                commit_properties=_said(state),
             )
 
     def can_reshape(self, reshape: Reshape) -> bool:
@@ -139,6 +147,7 @@ class DeltaTarget:
                 rows,
                 mode="append",
                 schema_mode="merge" if reshape else None,
+                storage_options=self._options,
                 commit_properties=_said(state),
             )
 
@@ -210,11 +219,15 @@ class DeltaTarget:
         return self.committed() == state
 
     def files(self) -> set[str]:
-        """The names of all Parquet files in the directory."""
+        """The names of all Parquet files in the directory; of an object store none, which VACUUM cleans."""
+        if isinstance(self._directory, ObjectPath):
+            return set()
         return {str(path.relative_to(self._directory)) for path in self._directory.rglob("*.parquet")}
 
     def remove_orphans(self, known: set[str]) -> list[str]:
         """Remove the files that have come since `known` and that no commit names; returns their names."""
+        if isinstance(self._directory, ObjectPath):
+            return []
         named = set()
         for path in (self._directory / LOG).glob("*.json"):
             actions = (json.loads(line) for line in path.read_text().splitlines())
@@ -227,8 +240,8 @@ class DeltaTarget:
     def _table(self) -> DeltaTable | None:
         from deltalake import DeltaTable
 
-        place = str(self._directory)
-        return DeltaTable(place) if DeltaTable.is_deltatable(place) else None
+        place, options = str(self._directory), self._options
+        return DeltaTable(place, storage_options=options) if DeltaTable.is_deltatable(place, options) else None
 
     @contextmanager
     def _plain_errors(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ibbmaster.disk.place import local_place
+from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
 from ibbmaster.lake.maintain.delta import DeltaLake
@@ -66,7 +67,7 @@ def directory_of(target: str) -> Path:
         raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
     if target.startswith(ICEBERG) and {"#", "?"} & set(str(Path(path).resolve())):
         raise ConfigurationError("--to: Iceberg tables name their files by URLs, so no # or ? may be in their path")
-    return local_place(path, "a lake with its list of tables")
+    return named_place(path) if target.startswith(DELTA) else local_place(path, "a directory of Iceberg tables")
 
 
 def scheme_of(target: str) -> str:

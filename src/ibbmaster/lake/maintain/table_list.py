@@ -14,7 +14,7 @@ from typing import Self
 
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.maintain.state import TableState
-from ibbmaster.lake.placing import replace_file
+from ibbmaster.lake.placing import WRITER, replace_file
 
 HISTORY = "_ibbmaster-schema.cache"
 LIST = "_ibbmaster-maintain.json"
@@ -51,7 +51,7 @@ class TableList:
         """
         path = place / LIST
         if not path.exists():
-            others = sorted(one.name for one in place.iterdir()) if place.is_dir() else []
+            others = sorted(one.name for one in place.iterdir() if one.name != WRITER) if place.is_dir() else []
             if others:
                 raise StoreError(f"{place}: holds {others[0]}, and no maintained tables: give an empty directory")
             return cls(settings)

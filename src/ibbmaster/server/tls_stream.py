@@ -1,0 +1,139 @@
+"""TLS on a socket: large blocks are encrypted and written in a worker thread, while the event loop serves others.
+
+Small ones go out at once, in one call. A block is encrypted as a whole number of pieces that stay in the processor's
+cache, and each goes to the socket in one call: `trio.SSLStream` encrypts on the event loop.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import ssl
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import trio
+
+from ibbmaster.codec.buffer import Buffer
+
+RECEIVE_BYTES = 1 << 16
+PIECE_BYTES = 1 << 18  # encrypted, and written, by one call each
+THREAD_MIN = 1 << 17  # bytes that are worth a hop to a thread
+WAIT_MS = 10  # in a thread, for a socket that takes nothing
+VERSION_WITH_LATE_TICKETS = "TLSv1.3"
+
+
+class TlsStream:
+    """The server's side of TLS on a connection. One task may send while another receives."""
+
+    def __init__(self, stream: trio.SocketStream, context: ssl.SSLContext, threads: trio.CapacityLimiter) -> None:
+        self._stream = stream
+        self._threads = threads
+        self._descriptor = stream.socket.fileno()
+        self._arriving, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._object = context.wrap_bio(self._arriving, self._leaving, server_side=True)
+        self._lock = threading.Lock()  # for the three: who sends may be in a thread
+
+    def version(self) -> str:
+        """Of the protocol, as TLSv1.3."""
+        return self._object.version() or ""
+
+    def cipher(self) -> str:
+        """The name of what encrypts."""
+        return (self._object.cipher() or ("",))[0]
+
+    async def do_handshake(self) -> None:
+        """Agree with the client.
+
+        Raises:
+            trio.BrokenResourceError: it left, or does not speak TLS as we do.
+        """
+        while True:
+            is_done = self._asked(self._object.do_handshake) is not None
+            if is_done and self.version() == VERSION_WITH_LATE_TICKETS:
+                return  # what is left are tickets: a client that only sends next would never read them
+            await self._write(self._leaving.read())
+            if is_done:
+                return
+            data = await self._stream.receive_some(RECEIVE_BYTES)
+            if not data:
+                raise trio.BrokenResourceError("the client left before TLS began")
+            self._arriving.write(data)
+
+    async def receive_some(self, size: int) -> bytes:
+        """The client's next bytes; none if it has left.
+
+        Raises:
+            trio.BrokenResourceError: the connection is lost, or what came is no TLS.
+        """
+        while True:
+            with self._lock:
+                data = self._asked(self._object.read, size)
+            if data is not None:
+                return bytes(data)
+            arrived = await self._stream.receive_some(RECEIVE_BYTES)
+            if not arrived:
+                return b""
+            with self._lock:
+                self._arriving.write(arrived)
+
+    async def send_all(self, data: Buffer, *, wait: Callable[[int], Any]) -> None:
+        """Send all; `wait` is awaited where the socket takes nothing.
+
+        Raises:
+            trio.BrokenResourceError: the client is gone.
+        """
+        left = memoryview(data)
+        while len(left):
+            rest: Buffer
+            if len(left) < THREAD_MIN:
+                rest, left = self._encrypted(left), left[len(left) :]
+            else:
+                rest, left = await trio.to_thread.run_sync(self._send_pieces, left, limiter=self._threads)
+            await self._write(rest, wait)
+
+    def _send_pieces(self, data: memoryview) -> tuple[Buffer, memoryview]:
+        """Encrypt and write until the socket takes no more; what it did not take, and what was not encrypted."""
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLOUT)
+        rest = memoryview(b"")
+        while len(data) and not len(rest):
+            rest, data = memoryview(self._encrypted(data[:PIECE_BYTES])), data[PIECE_BYTES:]
+            while len(rest):
+                try:
+                    rest = rest[os.write(self._descriptor, rest) :]
+                except BlockingIOError:
+                    if not poll.poll(WAIT_MS):
+                        break
+                except OSError as error:
+                    raise trio.BrokenResourceError(error.strerror) from error
+        return rest, data
+
+    def _encrypted(self, data: memoryview) -> bytes:
+        with self._lock:
+            while len(data):
+                data = data[self._object.write(data) :]
+            return self._leaving.read()
+
+    async def _write(self, data: Buffer, wait: Callable[[int], Any] = trio.lowlevel.wait_writable) -> None:
+        left = memoryview(data)
+        while len(left):
+            try:
+                left = left[os.write(self._descriptor, left) :]
+            except BlockingIOError:
+                await wait(self._descriptor)
+            except OSError as error:
+                raise trio.BrokenResourceError(error.strerror) from error
+
+    def _asked(self, call: Callable[..., Any], *args: int) -> Any:
+        """What a call of the TLS object gives, b"" for nothing; None where it needs what the client sends next."""
+        try:
+            answer = call(*args)
+        except ssl.SSLWantReadError:
+            return None
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+            return b""
+        except (ssl.SSLError, ssl.CertificateError) as error:
+            raise trio.BrokenResourceError(str(error)) from error
+        return b"" if answer is None else answer
