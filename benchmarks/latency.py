@@ -9,7 +9,9 @@ can be there before its commit returns: then it took no time.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
+import os
 import random
 import selectors
 import socket
@@ -22,9 +24,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from benchmarks.figures import Bench, Figure, Target, percentile, rows
-from benchmarks.replica import first_event_s, log_in, packet, reconnect_s, waiting
+from benchmarks.replica import Account, first_event_s, log_in, packet, reconnect_s, waiting
 from benchmarks.servers import Contender, ibbmaster, mariadb
-from benchmarks.workloads import GROUPS_IN_SMALL_FILE, Primary, large_log, prepare_files, small_group
+from benchmarks.workloads import (
+    GROUPS_IN_SMALL_FILE,
+    WORKLOADS,
+    Primary,
+    large_log,
+    prepare,
+    prepare_files,
+    small_group,
+)
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
@@ -101,6 +111,42 @@ def first_events(bench: Bench, files: int) -> Iterator[Figure]:
     what = f"first event, {files:,} file{'s' * (files > 1)} of 1 GB"
     limits = {"limit": ping_ms, "limit_name": "a ping"}
     yield from latencies(what, found["ours"], found["peer"], median_ms=1.0, p99_ms=5.0, **limits)
+
+
+@rows("first-event-classic")
+def first_events_of_files(bench: Bench) -> Iterator[Figure]:
+    """The same of one traditional file, that of the peer itself: with the GTID index beside it, and without."""
+    workload = WORKLOADS["W1"]
+    primary, _ = prepare(workload, bench.peer, bench.base, bench.pick(*workload.scales))
+    groups = round(workload.groups * bench.pick(*workload.scales))
+    rng = random.Random(1)
+
+    def ask(account: Account) -> float:
+        return first_event_s(account, f"0-1-{rng.randrange(1, groups)}")
+
+    with tempfile.TemporaryDirectory(dir=bench.base) as name, contextlib.ExitStack() as stack:
+        servers: dict[str, Contender] = {}
+        for what, suffixes in (("with its index", ("", ".idx")), ("alone", ("",))):
+            directory = Path(name) / what
+            directory.mkdir()
+            for suffix in suffixes:
+                file = Path(f"{primary.binlogs[0]}{suffix}")
+                if file.exists():
+                    os.link(file, directory / file.name)
+            servers[what] = stack.enter_context(ibbmaster(directory))
+        peer = stack.enter_context(mariadb(primary))
+        asked = {what: server.account for what, server in {**servers, "peer": peer}.items()}
+        found = bench.rounds(
+            {
+                **{what: functools.partial(ask, account) for what, account in asked.items()},
+                "ping": lambda: ping_s(peer),
+            },
+            round(bench.pick(*SEEKS)),
+        )
+    limits = {"limit": statistics.median(found["ping"]) * 1e3, "limit_name": "a ping"}
+    for what in servers:
+        name = f"first event, a traditional file {what}"
+        yield from latencies(name, found[what], found["peer"], median_ms=1.0, p99_ms=5.0, **limits)
 
 
 @rows("reconnect")

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.api.verification import LogVerification, opened_files
+from ibbmaster.api.verification import LogVerification
+from ibbmaster.cli.verify import opened_files
 from ibbmaster.errors import ConfigurationError, StoreError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

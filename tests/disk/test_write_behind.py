@@ -111,4 +111,27 @@ def test_the_disk_begins_to_work_before_it_is_asked_to(disk, behind, monkeypatch
     for offset in (0, 3, 6, 9, 12):
         behind.write("a", offset, b"one")
     behind.size("a")
-    assert disk.calls == ["write 0", "write 3", "sync", "write 6", "write 9", "sync", "write 12"]
+    assert [call for call in disk.calls if call != "sync"] == [f"write {offset}" for offset in (0, 3, 6, 9, 12)]
+    first, second = (at for at, call in enumerate(disk.calls) if call == "sync")
+    assert first > disk.calls.index("write 3")
+    assert second > disk.calls.index("write 9")
+
+
+def test_more_is_written_while_the_disk_syncs_and_a_sync_that_fails_is_told_by_every_call(disk, behind, monkeypatch):
+    monkeypatch.setattr(write_behind, "SYNC_BYTES", 6)
+    written = threading.Event()
+
+    def sync(name):
+        assert written.wait(20)
+        raise DiskFullError("a: No space left on device")
+
+    monkeypatch.setattr(disk, "sync", sync)
+    disk.gate.set()
+    for offset in (0, 3, 6):
+        behind.write("a", offset, b"one")
+    while "write 6" not in disk.calls:
+        pass
+    written.set()
+    for _ in range(2):
+        with pytest.raises(DiskFullError):
+            behind.size("a")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.api.log_files import ClassicLogFiles, LogCheck, LogFiles, OnBytes, PagedLogFiles
-from ibbmaster.classic.kind import holds_traditional
+from ibbmaster.api.log_files import LogCheck, LogFiles, OnBytes
 from ibbmaster.log.fault import Fault, Totals
 
 if TYPE_CHECKING:
@@ -63,27 +61,3 @@ class LogVerification:
             self._found[fault.is_damage] += 1
             yield fault
         self._progress = "done"
-
-
-@contextmanager
-def opened_files(path: Path) -> Iterator[LogFiles]:
-    """The files of a log as `ibbmaster.open` takes them, for those who read no groups: it loads half as many modules.
-
-    Raises:
-        ClassicFormatError, StoreError: they cannot be read, or there are none.
-        ConfigurationError: `path` is one `.ibb` file of a log.
-    """
-    if holds_traditional(path):
-        from ibbmaster.classic.engine import ClassicBinlog
-
-        with closing(ClassicBinlog([path])) as engine:
-            engine.start_of_file()  # looks at each head, so that what is no binlog is refused at once
-            yield ClassicLogFiles(engine)
-    elif path.is_dir():
-        yield PagedLogFiles(path)
-    else:
-        from ibbmaster.api.opening import open
-
-        with open(path) as log:
-            log.verify()  # says why not
-            yield log.stored

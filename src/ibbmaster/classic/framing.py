@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels
 
 WINDOW_BYTES = 1 << 20  # of a file that one call of a kernel sees at most
+SKIPPED_BYTES = (1 << 14, 1 << 17, WINDOW_BYTES)  # where groups are skipped: first of few, as it may end there
 PAIRS_MAX = 64
 ALL = np.zeros((0, 3), dtype=np.int64)  # GTIDs up to which groups are skipped; none: all are framed, or skipped
 PART_FIELDS = [  # of the kernel's state: what it needs to continue inside a group; `ClassicPart` counts on their order
@@ -54,6 +56,7 @@ class FileFraming:
         self._kernels = kernels
         self._window = window
         self._begin = self.place
+        self._status = int(Status.NEED_MORE)
 
     @property
     def place(self) -> tuple[int, tuple[int, ...]]:
@@ -82,6 +85,11 @@ class FileFraming:
         self.offset = self._begin[0]
         self.state[PART_FIELDS] = self._begin[1] or 0
 
+    @property
+    def is_at_window_end(self) -> bool:
+        """Whether the last call went as far as there was something for it."""
+        return self._status == Status.NEED_MORE
+
     def advance(self, size: int, skips: Any = ALL) -> bool:
         """Frame from `size` bytes, or more if the group that begins here is longer; whether it is too long for that.
 
@@ -94,7 +102,9 @@ class FileFraming:
             if self.file_end and not self.is_in_parts:
                 found = max(0, min(found, self.file_end - self.offset))
             state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
-            status = self._kernels.frame_classic(self._window, found, self.framing, kernel_roles(), skips)
+            status = self._status = self._kernels.frame_classic(
+                self._window, found, self.framing, kernel_roles(), skips
+            )
             self.offset += int(state[ClassicField.READ_AT])
             if self.place != before:
                 return False
@@ -102,14 +112,24 @@ class FileFraming:
                 return status == Status.FULL or (status == Status.NEED_MORE and found == WINDOW_BYTES)
             size = WINDOW_BYTES
 
-    def skip(self, skips: Any = ALL) -> None:
+    def skip(self, skips: Any = ALL, *, is_there: Callable[[], bool] = lambda: False) -> None:
         """Skip the groups in a window, or one that is longer; stay if they are not whole, or damaged.
+
+        At first it looks at few: those that are skipped may end here. Then `is_there` is asked whether another way
+        leads on.
 
         Raises:
             ClassicFormatError: packed data are damaged.
         """
-        if self.advance(WINDOW_BYTES, skips):
+        if self.advance(SKIPPED_BYTES[0], skips):
             self.skip_group(skips)
+            return
+        if not self.has_advanced or not self.is_at_window_end or is_there():
+            return
+        for size in SKIPPED_BYTES[1:]:
+            if not self.is_at_window_end:
+                return
+            self.advance(size, skips)
 
     def skip_group(self, skips: Any = ALL) -> None:
         """Skip the group that begins here, however long it is; stay if it is not all there, or damaged."""

@@ -63,7 +63,7 @@ def read_head(window: EventWindow) -> FileHead:
 
 def _read_head(window: EventWindow) -> FileHead:
     window.require(len(MAGIC))
-    magic = window.block[: len(MAGIC)]
+    magic = bytes(window.block[: len(MAGIC)])
     if magic != MAGIC:
         raise window.error(0, _explain_magic(magic))
     window.position = len(MAGIC)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.classic.groups import ClassicFileReader
+from ibbmaster.classic.gtid_index import FoundPlace, find_place
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
@@ -84,6 +85,10 @@ class ClassicGroups:
             ClassicFormatError: a packed file is damaged or cut short.
         """
         return self._file.window.source.read_into(offset, target)
+
+    def indexed_place(self, is_wanted: Callable[[Sequence[Gtid]], bool]) -> FoundPlace | None:
+        """As `find_place`, of the current file."""
+        return find_place(self._file, is_wanted)
 
     def check_log(self) -> None:
         """The files are those that were found at first."""

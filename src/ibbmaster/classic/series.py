@@ -116,7 +116,9 @@ class ClassicSource:
             with _errors(self._file.path):
                 if self._object is not None:
                     return self._object.fill(offset, target)
-                return os.preadv(self._stream.fileno(), [target], offset)
+                size = os.preadv(self._stream.fileno(), [target], offset)
+            self.bytes_read = max(self.bytes_read, offset + size)
+            return size
         size = 0
         while size < len(target) and (data := self.read(offset + size, len(target) - size)):
             target[size : size + len(data)] = data

@@ -29,7 +29,6 @@ from ibbmaster.position import NamedPosition
 if TYPE_CHECKING:
     from ibbmaster.classic.group_checks import GroupChecks
 
-BLOCK_SIZE = 1 << 18  # bytes that are read at once where one group is not plain
 UNLISTED_MAX = 20  # files that an index names and that are not there, each a note
 
 
@@ -60,7 +59,7 @@ def _faults(
         try:
             with (
                 contextlib.closing(_Quickly(totals, on_bytes, helper)) as quickly,
-                contextlib.closing(ClassicFileReader(file, block_size=BLOCK_SIZE)) as reader,
+                contextlib.closing(ClassicFileReader(file)) as reader,
             ):
                 try:
                     if before is not None and state is not None:

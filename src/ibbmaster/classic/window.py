@@ -15,7 +15,8 @@ from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET
 from ibbmaster.event.types import type_name
 
-BLOCK_SIZE = 1 << 20  # bytes read at once
+BLOCK_SIZE = 1 << 20  # bytes read at once at most
+FIRST_BLOCK_SIZE = 1 << 14  # at first, as at each new place: perhaps only an event or two are wanted there
 EVENT_SIZE_MAX = (1 << 30) + (1 << 16)  # bytes: max_allowed_packet ends at 1 GiB
 SIZE_AND_LOG_POS = struct.Struct("<II")  # side by side, at `SIZE_OFFSET`
 CHECKSUM_RESIDUE = 0x2144DF1C  # CRC-32 of any bytes with their own CRC-32 after them
@@ -25,16 +26,27 @@ class Truncated(Exception):  # noqa: N818  # the reader of the file decides whet
     """The file ends inside what was to be read."""
 
 
+def _is_free(buffer: bytearray) -> bool:
+    """Whether there is no view of it: only then its size may change."""
+    try:
+        buffer.append(0)
+    except BufferError:
+        return False
+    del buffer[-1:]
+    return True
+
+
 class EventWindow:
     """The part of a file around the next event: `view` of `block`, and `position` in it.
 
-    A block is never changed, so views of it stay good. `block_offset` is where it begins in
+    A block is not changed while there are views of it, so these stay good. `block_offset` is where it begins in
     the file. `checksum_size` and `is_in_use` are set when the head of the file is read.
     """
 
     def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE) -> None:
-        self.block = b""
+        self.block: Buffer = b""
         self.view = memoryview(b"")
+        self._buffer, self._spare = bytearray(), bytearray()  # what `block` is the beginning of, and what it was before
         self.position = 0
         self.block_offset = 0
         self.checksum_size = 0
@@ -42,6 +54,9 @@ class EventWindow:
         self.source = ClassicSource(file)
         self._file_name = file.name
         self._block_size = block_size
+        # A packed file is unpacked in order anyway, and where it is damaged shall not depend on where one began.
+        self._first_size = block_size if file.packing else min(FIRST_BLOCK_SIZE, block_size)
+        self._next_size = self._first_size
 
     @property
     def offset(self) -> int:
@@ -64,6 +79,7 @@ class EventWindow:
         else:
             self.block, self.view, self.position = b"", memoryview(b""), 0
             self.block_offset = offset
+            self._next_size = self._first_size
 
     def has_more(self) -> bool:
         """Whether anything follows."""
@@ -71,14 +87,29 @@ class EventWindow:
 
     def extend(self) -> bool:
         """Read one more block after what is left of this one; False at the end of the file."""
-        data = self.source.read(self.block_offset + len(self.block), self._block_size)
-        if not data:
+        left, size = len(self.block) - self.position, self._next_size
+        buffer = self._spare if _is_free(self._spare) else bytearray()
+        if len(buffer) < left + size:
+            buffer = bytearray(left + size)
+        target = memoryview(buffer)
+        found = self._read(self.block_offset + len(self.block), target[left : left + size])
+        if not found:
             return False
+        target[:left] = self.view[self.position :]
+        self._next_size = min(2 * size, self._block_size)
         self.block_offset += self.position
-        self.block = self.block[self.position :] + data if self.position < len(self.block) else data
-        self.view = memoryview(self.block)
+        self.block = self.view = target[: left + found]
+        self._buffer, self._spare = buffer, self._buffer
         self.position = 0
         return True
+
+    def _read(self, offset: int, target: memoryview) -> int:
+        """Read some bytes, none at the end of the file."""
+        if self.source.descriptor is not None:
+            return self.source.read_into(offset, target)
+        data = self.source.read(offset, len(target))
+        target[: len(data)] = data
+        return len(data)
 
     def require(self, size: int) -> None:
         """Have at least `size` bytes from the next event on in the block.

@@ -24,6 +24,8 @@ class WriteBehindDisk:
     def __init__(self, disk: Disk) -> None:
         self._disk = disk
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-write")
+        self._syncing = ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-sync")
+        self._sync: Future[None] | None = None  # under way, while more is written
         self._writes: deque[Future[None]] = deque()
         self._failure: StoreError | None = None
         self._unsynced_bytes = 0
@@ -85,6 +87,7 @@ class WriteBehindDisk:
     def close(self) -> None:
         """End the thread, and release what the disk holds, its lock too."""
         self._executor.shutdown()
+        self._syncing.shutdown()
         self._disk.close()
 
     def _write(self, name: str, offset: int, data: bytes) -> None:
@@ -96,14 +99,25 @@ class WriteBehindDisk:
             self._unsynced_bytes += len(data)
             if self._unsynced_bytes >= SYNC_BYTES:
                 self._unsynced_bytes = 0
-                self._disk.sync(name)
+                self._end_sync()
+                self._sync = self._syncing.submit(self._disk.sync, name)
         except StoreError as error:
             self._failure = error
+
+    def _end_sync(self) -> None:
+        """Wait for the sync that is under way: no more than two times SYNC_BYTES are unsynced."""
+        sync, self._sync = self._sync, None
+        if sync is not None:
+            sync.result()
 
     def _idle_disk(self) -> Disk:
         """The disk, once every write was done."""
         while self._writes:
             self._writes.popleft().result()
+        try:
+            self._end_sync()
+        except StoreError as error:
+            self._failure = self._failure or error
         self._check()
         return self._disk
 

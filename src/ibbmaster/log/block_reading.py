@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Executor
 from typing import NamedTuple
 
@@ -45,20 +44,21 @@ class BlockReader:
         self._disk = disk
         self._name = name
         self._kernels = kernels
-        self._descriptor = None if kernels is None else disk.open(name)
+        descriptor = None if kernels is None else disk.open(name)
+        self._file = None if descriptor is None else open(descriptor, "rb", buffering=0)  # noqa: SIM115
         self._blocks = PieceReader(
             self._fill,
             block_bytes=len(BLANK_BLOCK),
             kept_max=len(BLANK_BLOCK),
-            helper=None if self._descriptor is None else helper,
+            helper=None if self._file is None else helper,
         )
         self._is_verified = True  # all of the block before
 
     def close(self) -> None:
         """Let the helper end, and close the file."""
         self._blocks.close()
-        if self._descriptor is not None:
-            os.close(self._descriptor)
+        if self._file is not None:
+            self._file.close()
 
     def read(self, page_no: int) -> FoundPages:
         """The pages from one on; none at the end of the file. It may be one of the last that the block before had."""
@@ -69,10 +69,11 @@ class BlockReader:
         return FoundPages(data, count, known)
 
     def _fill(self, offset: int, target: memoryview) -> tuple[int, int]:
-        if self._descriptor is not None and self._kernels is not None:
+        if self._file is not None and self._kernels is not None:
             import numpy as np
 
-            count, verified = self._kernels.read_pages(self._descriptor, offset, np.frombuffer(target, dtype=np.uint8))
+            pages = np.frombuffer(target, dtype=np.uint8)
+            count, verified = self._kernels.read_pages(self._file.fileno(), offset, pages)
             if count:
                 return count * PAGE_SIZE, verified
         size = self._disk.read_into(self._name, offset, target) or 0

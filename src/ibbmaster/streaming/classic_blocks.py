@@ -27,8 +27,10 @@ from ibbmaster.streaming.block_maker import BlockPump, BrokenGroupError
 from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace
 from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
+from ibbmaster.streaming.known_skips import are_skipped
 
 BORDER_BYTES = 256 * 1024  # blocks of all dumps end at the last group before a multiple of it in a file
+SHORT_BYTES = 1 << 14  # of the first block of a dump: its replica shall not wait for many
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
 PIECES_MAX = 16  # are one block for many readers
 EMPTY_PIECES_MAX = 64  # if they hold no packet
@@ -78,6 +80,7 @@ class ClassicBlocks:
         """`find_end` gives the place up to which groups may be framed, None where there is no such place."""
         self._find_end = find_end
         self._groups = groups
+        self._asked_file_no = -1  # whose index was asked last
         self._buffers = cache.buffers
         self._kernels = kernels
 
@@ -106,20 +109,24 @@ class ClassicBlocks:
     ) -> Block | None:
         if only_cached:
             return None
-        block = self._frame(at, selection, sequence)
+        block = self._frame(at, selection, sequence, SHORT_BYTES if is_short else _to_border(at))
         if block is None or not is_shared:
             return block
         return _longer(
-            block, lambda last: self._frame(last.after, selection.behind(last.log_positions), last.sequence_after)
+            block,
+            lambda last: self._frame(
+                last.after, selection.behind(last.log_positions), last.sequence_after, _to_border(last.after)
+            ),
         )
 
-    def _frame(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
+    def _frame(self, at: Mark, selection: Selection, sequence: int, size: int) -> Block | None:
+        """A block of the groups in about `size` bytes."""
         with self._buffers.workspace() as workspace:
             out = self._buffers.take()
             framing = ClassicFraming(self._groups, self._kernels, workspace, at, selection, sequence, out=out)
             framing.file_end = file_end(self._find_end(), at.position)
             try:
-                if not framing.is_in_parts and framing.advance(_to_border(at)) and self._may_part(at):
+                if not framing.is_in_parts and framing.advance(size) and self._may_part(at):
                     framing.go_in_parts()
                 if framing.is_in_parts:
                     framing.advance(WINDOW_BYTES)
@@ -139,6 +146,14 @@ class ClassicBlocks:
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         if only_cached or self.identity(at, only_cached=False) is None:
             return None
+        limits = tuple(limits)
+        indexed: Block | None = None
+
+        def is_indexed() -> bool:
+            nonlocal indexed
+            indexed = self._indexed_block(at, limits)
+            return indexed is not None
+
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._buffers.workspace() as workspace:
@@ -147,12 +162,26 @@ class ClassicBlocks:
             )
             framing.file_end = file_end(self._find_end(), at.position)
             try:
-                framing.skip(skips)
+                framing.skip(skips, is_there=is_indexed)
             except ClassicFormatError:
                 return None
-            if not framing.has_advanced:
-                return None
+            if indexed is not None or not framing.has_advanced:
+                return indexed
             return Block(b"", None, 0, is_in_order=workspace.is_in_order, **framing.marks())
+
+    def _indexed_block(self, at: Mark, limits: tuple[Gtid, ...]) -> Block | None:
+        """All that is skipped, as far as the index beside a file knows, which is asked once."""
+        file_no = at.position.file_no
+        if file_no == self._asked_file_no:
+            return None
+        self._asked_file_no = file_no
+        by_domain = {gtid.domain_id: gtid for gtid in limits}
+        place = self._groups.indexed_place(lambda gtids: are_skipped(gtids, by_domain))
+        end = file_end(self._find_end(), at.position)
+        if place is None or place.offset <= at.position.offset or (end and place.offset > end):
+            return None
+        after = FramingState(LogPosition(file_no, place.offset))
+        return Block(b"", None, 0, before=at, after=after, gtids=place.gtids)
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[ClassicPump]:

@@ -28,7 +28,7 @@ class _Way:
 
     def farthest(self, limits: Mapping[int, Gtid]) -> Block | None:
         """To the last place that has nothing before it but groups that are skipped up to `limits`."""
-        count = bisect_left(self.blocks, True, key=lambda block: not _is_skipped(block.gtids, limits))
+        count = bisect_left(self.blocks, True, key=lambda block: not are_skipped(block.gtids, limits))
         return self.blocks[count - 1] if count else None
 
     def index(self, block: Block) -> int:
@@ -77,7 +77,7 @@ class KnownSkips:
                 self._gtids -= sum(1 + len(one.gtids) for one in oldest.blocks)
 
 
-def _is_skipped(gtids: Iterable[Gtid], limits: Mapping[int, Gtid]) -> bool:
+def are_skipped(gtids: Iterable[Gtid], limits: Mapping[int, Gtid]) -> bool:
     """Whether groups, the last of each pair, all come before where the skipping of their domain ends."""
     for gtid in gtids:
         limit = limits.get(gtid.domain_id)

@@ -1,0 +1,232 @@
+"""The GTID index that a server keeps beside a traditional file: what was logged up to some of its offsets.
+
+Layout of `FILE.idx`, little-endian: pages of one size, each with a header of 4 bytes (the first has 12 more before it)
+and a CRC-32 of the rest in its last 4 bytes. Nodes of a tree are written as they are filled, the root last; a node that
+does not fit into a page goes on in the next. A record is a number of GTIDs plus 1, an offset, and the GTIDs that were
+logged since the record before it; nothing is divided by the end of a page. In an inner node a page number, plus 1, of a
+child stands before, between and after the records.
+
+Source: MariaDB 11.8, gtid_index.h and gtid_index.cc.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ibbmaster.classic.groups import LARGE_EVENT_SIZE, ClassicFileReader
+from ibbmaster.classic.series import ClassicSource
+from ibbmaster.classic.window import CHECKSUM_RESIDUE
+from ibbmaster.errors import ClassicFormatError, StoreError
+from ibbmaster.event.gtid_event import FIXED
+from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+
+SUFFIX = ".idx"
+MAGIC = bytes((254, 254, 12, 1))
+MAJOR_VERSION = 1
+FILE_HEADER = struct.Struct("<4sBBxxI")  # magic, version as two numbers, size of a page
+PAGE_HEADER_SIZE = 4
+PAGE_SIZE_MIN, PAGE_SIZE_MAX = 64, 1 << 24
+NODE_BYTES_MAX = 1 << 24
+IS_LEAF, IS_CONTINUED, IS_LAST, IS_ROOT = 1, 2, 4, 8  # flags of a page
+RECORD = struct.Struct("<II")  # number of GTIDs plus 1, offset
+GTID = struct.Struct("<IIQ")  # domain, server, sequence number
+CHILD = struct.Struct("<I")
+CHECKSUM = struct.Struct("<I")
+LEVELS_MAX = 20
+AROUND_GROUPS = (EventType.ROTATE, EventType.STOP, EventType.BINLOG_CHECKPOINT)
+
+
+class FoundPlace(NamedTuple):
+    """An offset between groups, and what its file has before it: the last GTID of each pair, those logged last last."""
+
+    offset: int
+    gtids: tuple[Gtid, ...]
+
+
+def find_place(reader: ClassicFileReader, is_wanted: Callable[[Sequence[Gtid]], bool]) -> FoundPlace | None:
+    """The last place of a file up to which all that it has is wanted, as the index beside it says.
+
+    None where there is no index, or it is damaged, not finished, or of another file: then there is nothing to say.
+    """
+    file, head = reader.file, reader.head
+    path = file.path.with_name(f"{file.path.name}{SUFFIX}")
+    if reader.window.source.descriptor is None or head.state is None or not path.is_file():
+        return None
+    try:
+        with contextlib.closing(ClassicSource(replace(file, path=path))) as source:
+            index = GtidIndex(source.read, source.size_bytes, path.name)
+            before = set(index.first.gtids)
+            if before != set(head.state):
+                return None
+            place = index.find(lambda gtids: is_wanted([gtid for gtid in gtids if gtid not in before]))
+        place = FoundPlace(place.offset, tuple(gtid for gtid in place.gtids if gtid not in before))
+        return place if place.gtids and _is_between_groups(reader, place) else None
+    except (ClassicFormatError, StoreError):
+        return None
+
+
+def _is_between_groups(reader: ClassicFileReader, place: FoundPlace) -> bool:
+    """Whether a group, or what is between groups, begins at a place, and is none of those before it."""
+    source, offset = reader.window.source, place.offset
+    head = source.read(offset, EVENT_HEADER_SIZE + FIXED.size)
+    if offset <= reader.head.state_offset or len(head) < EVENT_HEADER_SIZE:
+        return False
+    _, event_type, server_id, size, log_pos, _ = HEADER.unpack_from(head)
+    if log_pos != (offset + size) & 0xFFFFFFFF or not EVENT_HEADER_SIZE <= size <= LARGE_EVENT_SIZE:
+        return False
+    if reader.head.has_checksums and zlib.crc32(source.read(offset, size)) != CHECKSUM_RESIDUE:
+        return False
+    if event_type != EventType.GTID:
+        return event_type in AROUND_GROUPS
+    if len(head) < EVENT_HEADER_SIZE + FIXED.size:
+        return False
+    seq_no, domain_id, _ = FIXED.unpack_from(head, EVENT_HEADER_SIZE)
+    return all(
+        gtid.seq_no < seq_no for gtid in place.gtids if (gtid.domain_id, gtid.server_id) == (domain_id, server_id)
+    )
+
+
+class GtidIndex:
+    """Finds places in a file by the index beside it.
+
+    `read` gives up to a number of bytes of the index from an offset on, `name` is for errors.
+
+    Raises:
+        ClassicFormatError: it is not an index, of another version, or not finished; also where something is damaged.
+    """
+
+    def __init__(self, read: Callable[[int, int], bytes], size_bytes: int, name: str) -> None:
+        self._read = read
+        self._name = name
+        header = read(0, FILE_HEADER.size)
+        if len(header) < FILE_HEADER.size:
+            raise self._error(0, f"{len(header)} bytes are not an index")
+        magic, major, _, page_size = FILE_HEADER.unpack(header)
+        self._page_size = int(page_size)
+        if magic != MAGIC or major != MAJOR_VERSION:
+            raise self._error(0, "not a GTID index of a version that is known")
+        if not PAGE_SIZE_MIN <= self._page_size <= PAGE_SIZE_MAX or size_bytes % self._page_size:
+            raise self._error(12, f"{size_bytes} bytes are not whole pages of {self._page_size} bytes")
+        self._page_count: int = size_bytes // self._page_size
+        self.first = self._first_place()
+
+    def find(self, is_wanted: Callable[[Sequence[Gtid]], bool]) -> FoundPlace:
+        """The last place up to which all that was logged is wanted, or the first; it hears of each GTID once, or more.
+
+        Raises:
+            ClassicFormatError: what is looked at is damaged.
+        """
+        node = self._root()
+        logged: dict[tuple[int, int], Gtid] = {}
+        found = self.first.offset
+        for _ in range(LEVELS_MAX):
+            records = _Records(self, node)
+            child = None if records.is_leaf else records.child()
+            for offset, gtids in records:
+                if not is_wanted(gtids):
+                    break
+                for gtid in gtids:
+                    pair = gtid.domain_id, gtid.server_id
+                    logged.pop(pair, None)
+                    logged[pair] = gtid
+                found = offset
+                child = None if records.is_leaf else records.child()
+            if child is None:
+                return FoundPlace(found, tuple(logged.values()))
+            if child >= node:  # children are written before their parents
+                raise self.damage(node, f"page {child} is not before the page that points at it")
+            node = child
+        raise self.damage(node, f"more than {LEVELS_MAX} levels")
+
+    def page(self, number: int) -> tuple[int, bytes]:
+        """Flags of a page, and what is in it."""
+        offset = number * self._page_size
+        data = self._read(offset, self._page_size)
+        if len(data) < self._page_size:
+            raise self._error(offset, "the index ends inside this page")
+        end = self._page_size - CHECKSUM.size
+        if CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(data[:end]):
+            raise self._error(offset, "the checksum of this page is wrong")
+        start = 0 if number else FILE_HEADER.size
+        flags = data[start]
+        return flags, data[start + PAGE_HEADER_SIZE : end]
+
+    def damage(self, page_no: int, problem: str) -> ClassicFormatError:
+        """What to raise for a page."""
+        return self._error(page_no * self._page_size, problem)
+
+    def _error(self, offset: int, problem: str) -> ClassicFormatError:
+        return ClassicFormatError(self._name, offset, problem)
+
+    def _first_place(self) -> FoundPlace:
+        """That of the state with which the file begins."""
+        for offset, gtids in _Records(self, 0):
+            return FoundPlace(offset, tuple(gtids))
+        raise self._error(0, "an index without a first record")
+
+    def _root(self) -> int:
+        """The number of the first page of the last node."""
+        number = self._page_count - 1
+        flags, _ = self.page(number)
+        if not flags & IS_ROOT or not flags & IS_LAST:
+            raise self._error(number * self._page_size, "no root: the index is not finished")
+        while flags & IS_CONTINUED and number:
+            number -= 1
+            flags, _ = self.page(number)
+        return number
+
+
+class _Records:
+    """The records of one node, in order."""
+
+    def __init__(self, index: GtidIndex, first_page: int) -> None:
+        self._index = index
+        self._page_no = first_page
+        flags, self._data = index.page(first_page)
+        self._flags, self._position = flags, 0
+        self.is_leaf = bool(flags & IS_LEAF)
+        self._bytes = 0
+
+    def __iter__(self) -> Iterator[tuple[int, list[Gtid]]]:
+        while True:
+            if not self._has(RECORD.size):
+                return
+            count, offset = RECORD.unpack(self._take(RECORD.size))
+            if not count:
+                return
+            gtids = []
+            for _ in range(count - 1):
+                domain_id, server_id, seq_no = GTID.unpack(self._take(GTID.size))
+                gtids.append(Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no))
+            yield offset, gtids
+
+    def child(self) -> int:
+        """The page of the child that comes next."""
+        (number,) = CHILD.unpack(self._take(CHILD.size))
+        if not number:
+            raise self._index.damage(self._page_no, "a page number is missing")
+        return int(number) - 1
+
+    def _has(self, size: int) -> bool:
+        """Whether there is room for something of a size: in this page, or the next of the node."""
+        return self._position + size <= len(self._data) or not self._flags & IS_LAST
+
+    def _take(self, size: int) -> bytes:
+        if self._position + size > len(self._data):
+            if self._flags & IS_LAST or self._bytes > NODE_BYTES_MAX:
+                raise self._index.damage(self._page_no, "a record leaves its node")
+            self._page_no, self._position = self._page_no + 1, 0
+            self._flags, self._data = self._index.page(self._page_no)
+            if not self._flags & IS_CONTINUED:
+                raise self._index.damage(self._page_no, "a record leaves its node")
+            self._bytes += len(self._data)
+        start = self._position
+        self._position += size
+        return self._data[start : self._position]
