@@ -477,7 +477,7 @@ def test_settings_of_spark_choose_it(fixtures, capsys):
     code, _, err = run_alone(
         capsys, "count", fixtures / "ibb/domains", "dom_2.t", "--engine", "arrow", "--conf", "spark.x=1"
     )
-    assert (code, err) == (2, "ibbmaster: --engine arrow: --master and --conf are for Spark\n")
+    assert (code, err) == (2, "ibbmaster: --engine arrow: --master, --archives and --conf are for Spark\n")
 
 
 DAMAGE = r"ibbmaster: binlog-000001\.ibb page 3 offset 0: page checksum is [0-9a-f]{8}, its bytes give [0-9a-f]{8}\n"
