@@ -88,21 +88,21 @@ class TablesTask:
 # Which tables --------------------------------------------------------------------------------
 
 
-def find_tables(options: ReadOptions) -> dict[str, TableFields]:
+def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str, TableFields]:
     """The tables that options select, by name, each with its columns: those that changes of rows are of, and those
-    that are there at the end. They have the names that they have there.
+    that are there at the end, unless only the others are wanted. They have the names that they have there.
 
     Raises:
-        ConfigurationError: a pattern matches no table, or the columns of a table are not known.
+        ConfigurationError: a pattern matches no table where all are wanted; the columns of a table are not known.
     """
     options = ended(options)
     history, end = _history_of(options)
     maps = [seen for part in maps_backwards(options, _boundaries(history)) for seen in part]
     maps.sort()
-    names = _names(options, history, end, maps)
+    names = _names(options, history, end, maps, only_changed=only_changed)
     takes = TableFilter(options.tables).takes
     found = {name: _fields_of(options, name, maps) for name in names if takes(name)}
-    for pattern in options.tables:
+    for pattern in () if only_changed else options.tables:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in found):
             raise unmatched_error(options.path or options.host, pattern, names)
     return found
@@ -159,13 +159,20 @@ def _boundaries(history: SchemaHistory) -> list[SchemaPlace]:
     return sorted(place for place in places if place is not None)
 
 
-def _names(options: ReadOptions, history: SchemaHistory, end: SchemaPlace | None, maps: Sequence[SeenMap]) -> list[str]:
+def _names(
+    options: ReadOptions,
+    history: SchemaHistory,
+    end: SchemaPlace | None,
+    maps: Sequence[SeenMap],
+    *,
+    only_changed: bool,
+) -> list[str]:
     """The tables up to a place, by their names there."""
     found = set()
     for name in {table_name(seen.event) for seen in maps if end is None or seen.place < end}:
         newest = selected_versions(of_table(options, name), history, end).newest(end)
         found.add(name if newest is None else newest.full_name)
-    for key in set(history.names()):
+    for key in () if only_changed else set(history.names()):
         known = history.table_at(*key, end)
         if isinstance(known, TableVersion) and known.kind is TableKind.BASE:
             found.add(known.full_name)

@@ -12,6 +12,8 @@ from ibbmaster.arrow.plan import ReadTask, bundled
 if TYPE_CHECKING:
     import pyarrow as pa
 
+SPAN_COLUMNS = ("startingGtid", "endingGtid")
+
 
 class TaskPartition(InputPartition):
     """What one Spark task reads: some ranges of the log, one after the other."""
@@ -19,6 +21,21 @@ class TaskPartition(InputPartition):
     def __init__(self, tasks: Sequence[ReadTask]) -> None:
         super().__init__(tasks)
         self.tasks = tasks
+
+
+class SpanPartition(InputPartition):
+    """Of a stream of spans: the GTID positions between which a batch lies."""
+
+    def __init__(self, start: str, end: str) -> None:
+        super().__init__((start, end))
+        self.positions = start, end
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        """The one row of the batch."""
+        import pyarrow as pa
+
+        cells = [pa.array([position], pa.string()) for position in self.positions]
+        yield pa.RecordBatch.from_arrays(cells, names=list(SPAN_COLUMNS))
 
 
 def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:

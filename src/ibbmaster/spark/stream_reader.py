@@ -13,7 +13,8 @@ from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ShapeField
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark.live import LiveTracker
-from ibbmaster.spark.partition import partitions_of, read_partition
+from ibbmaster.spark.offset import decode_offset
+from ibbmaster.spark.partition import SpanPartition, partitions_of, read_partition
 from ibbmaster.spark.tracking import Limits, OffsetTracker
 
 if TYPE_CHECKING:
@@ -26,10 +27,16 @@ class GroupStreamReader(DataSourceStreamReader):
     def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         self._options = options
         self._fields = fields
+        self.gives_spans = False  # in place of what is there
         self._tracker: OffsetTracker | LiveTracker | None = None  # on the driver only: this object is sent to workers
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_fields": self._fields, "_tracker": None}
+        return {
+            "_options": self._options,
+            "_fields": self._fields,
+            "gives_spans": self.gives_spans,
+            "_tracker": None,
+        }
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # the names are Spark's
         return self._offsets().initial()
@@ -38,10 +45,12 @@ class GroupStreamReader(DataSourceStreamReader):
         return self._offsets().latest(now=time.time())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        if self.gives_spans:
+            return [SpanPartition(str(decode_offset(start)), str(decode_offset(end)))]
         return partitions_of(self._offsets().tasks(start, end, self._fields))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return read_partition(partition)
+        return partition.read() if isinstance(partition, SpanPartition) else read_partition(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing is kept for a batch that is done."""

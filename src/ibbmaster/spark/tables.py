@@ -6,7 +6,7 @@ batch in Arrow's stream format; Spark keeps these rows, and the DataFrame of a t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -22,8 +22,11 @@ from ibbmaster.spark.options import parse_options
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 PACKED = "name STRING, batch BINARY"
+AS_WRITTEN = "asWritten"
+OF_BATCHES = ("startinggtid", "endinggtid", "startingtimestamp", "endingtimestamp", "host")
 PARTITION_BYTES = "64m"  # of a scan: Spark may hold all that one of its tasks has read of a table
 
 
@@ -37,10 +40,10 @@ class LoggedTables(Mapping[str, "DataFrame"]):
         end: the GTID position up to which the log is read.
     """
 
-    def __init__(self, session: SparkSession, options: ReadOptions) -> None:
+    def __init__(self, session: SparkSession, options: ReadOptions, *, only_changed: bool = False) -> None:
         options = _with_end(options)
         self.end = options.ending_gtid or ""
-        self._fields = find_tables(options)
+        self._fields = find_tables(options, only_changed=only_changed)
         bundles = bundled(plan_tables(options, self._fields))
         self._packed = _packed(session, bundles)
         self._frames = {name: _unpacked(self._packed, name, fields) for name, fields in self._fields.items()}
@@ -74,12 +77,50 @@ def tables(session: SparkSession, path: str | None = None, **options: str) -> Lo
         ConfigurationError: an option cannot be used; a pattern matches no table, or the columns of one are not known.
         PositionError, SourceError: as a reader.
     """
-    given = {**options, **({} if path is None else {"path": path})}
+    return LoggedTables(session, _parsed({**options, **({} if path is None else {"path": path})}))
+
+
+def each_batch(
+    session: SparkSession, function: Callable[[LoggedTables, int], object], path: str, **options: str
+) -> DataStreamWriter:
+    """A stream that gives a function, batch by batch, the tables with changes in it, from one scan, and its number.
+
+    The caller names the checkpoint and the trigger, and starts it. After a restart a batch that was not done comes
+    again, with the same changes and number. Tables are names (`schemaMode=asWritten`): each row is in that under
+    which it was written, also of a table that is gone or called otherwise at the end of its batch. `path` and
+    `options` are those of a stream of files, but for `table`, `granularity` and `columns`.
+
+    Raises:
+        ConfigurationError: an option cannot be used.
+    """
+    given = {**options, "path": path}
+    if not any(name.lower() == "schemamode" for name in options):
+        given["schemaMode"] = AS_WRITTEN
+    unfit = next((name for name in options if name.lower() in OF_BATCHES), None)
+    if unfit is not None:
+        raise ConfigurationError(
+            f"option {unfit} is not for streams of many tables, which are of files from an offset on"
+        )
+    parsed = _parsed(given)
+
+    def take(spans: DataFrame, number: int) -> None:
+        for start, end in spans.collect():
+            span = replace(parsed, starting_gtid=start or None, ending_gtid=end)
+            with LoggedTables(spans.sparkSession, span, only_changed=True) as found:
+                function(found, number)
+
+    from ibbmaster.spark.spans import FORMAT, SpanSource
+
+    session.dataSource.register(SpanSource)
+    return session.readStream.format(FORMAT).options(**given).load().writeStream.foreachBatch(take)
+
+
+def _parsed(given: Mapping[str, str]) -> ReadOptions:
     names = {name.lower() for name in given}
     parsed = parse_options(given if "partitionbytes" in names else {**given, "partitionBytes": PARTITION_BYTES})
     if parsed.table is not None or parsed.columns or parsed.granularity is not Granularity.ROWS:
         raise ConfigurationError("many tables are read whole: leave out the options table, columns and granularity")
-    return LoggedTables(session, parsed)
+    return parsed
 
 
 def _with_end(options: ReadOptions) -> ReadOptions:
