@@ -40,6 +40,7 @@ def test_it_says_what_each_kernel_took(tmp_path, capsys, monkeypatch):
     assert main(["warm-up", "verify", "--timings"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" s  ")[1] for line in lines[:-1]] == [
+        "check, read_pages",
         "check, check_table",
         "check, check_classic_groups",
         "check, machine code",

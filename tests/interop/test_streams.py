@@ -7,7 +7,6 @@ import json
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -244,12 +243,11 @@ def runners() -> set[str]:
     return found
 
 
-def test_a_query_that_is_stopped_leaves_no_process_connection_or_file(
+def test_a_query_that_is_stopped_leaves_no_process_and_no_connection(
     spark: Any, tmp_path: Path, new_server: Callable[..., RealPrimary]
 ) -> None:
     server = new_server("11.8", *OPTIONS)
     server.sql("CREATE DATABASE d")
-    temporary = set(Path(tempfile.gettempdir()).iterdir())
     before = runners()
     queries = []
     for number, source in enumerate(SOURCES.values()):
@@ -270,7 +268,6 @@ def test_a_query_that_is_stopped_leaves_no_process_connection_or_file(
         assert query.exception() is None
     wait_until(lambda: runners() <= before)
     wait_until(lambda: not server.sql("SELECT * FROM information_schema.PROCESSLIST WHERE USER = %s", (server.user,)))
-    assert {path for path in Path(tempfile.gettempdir()).iterdir() if "ibb" in path.name} <= temporary
 
 
 def wait_until(is_so: Callable[[], bool], timeout_s: float = 600.0) -> None:  # ends what hangs; a machine may be busy

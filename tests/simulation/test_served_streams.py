@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 import trio
-from trio.testing import MockClock, lockstep_stream_pair, memory_stream_pair, wait_all_tasks_blocked
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.error import DumpError
@@ -37,6 +37,7 @@ from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Registry, Session
 from ibbmaster.server.sending import Sender
+from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.streaming import block_cache, shared
@@ -361,7 +362,7 @@ class World:
                 position=dict(position),
                 start=position,
                 until=until,
-                transport=rng.choice(["socket"] * 4 + ["memory", "lockstep", "tls"]),
+                transport=rng.choice(["socket"] * 5 + ["tls"]),
             )
         )
 
@@ -487,7 +488,7 @@ class World:
             assert replica.was_ended or is_done
 
     async def move(self, replica: Replica, source: BlockSource, session: DumpSession, stream: Stream) -> None:
-        ours, theirs = await self.transport(replica.transport)
+        connection, ours, theirs = await self.transport(replica.transport)
         gone = (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
         assert replica.connection is not None
         try:
@@ -495,30 +496,31 @@ class World:
                 nursery.start_soon(self.read, replica, theirs, stream, nursery.cancel_scope)
                 with contextlib.suppress(*gone):
                     await run_dump(source, session, self.follower, replica.connection, Sender(ours), self.pumps)
-                await trio.aclose_forcefully(ours)
+                await trio.aclose_forcefully(connection)
         finally:
             with trio.CancelScope(shield=True):
-                for one in (ours, theirs):
+                for one in (connection, theirs):
                     await trio.aclose_forcefully(one)
 
-    async def transport(self, kind: str) -> tuple[Any, Any]:
+    async def transport(self, kind: str) -> tuple[Any, Any, Any]:
+        """The server's connection, what it sends on, and the client's."""
+        one, other = trio.socket.socketpair()
+        size = self.rng.choice([5_000, 60_000, 1 << 20])
+        one.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, size)
+        connection, client = trio.SocketStream(one), trio.SocketStream(other)
         if kind == "socket":
-            ours, theirs = trio.socket.socketpair()
-            size = self.rng.choice([5_000, 60_000, 1 << 20])
-            ours.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, size)
-            return trio.SocketStream(ours), trio.SocketStream(theirs)
-        ours, theirs = lockstep_stream_pair() if kind == "lockstep" else memory_stream_pair()
-        if kind != "tls":
-            return ours, theirs
-        server, client = self.tls
-        pair = (
-            trio.SSLStream(ours, server, server_side=True, https_compatible=True),
-            trio.SSLStream(theirs, client, server_hostname="here", https_compatible=True),
-        )
-        async with trio.open_nursery() as nursery:
-            for one in pair:
-                nursery.start_soon(one.do_handshake)
-        return pair
+            return connection, connection, client
+        secure = TlsStream(connection, self.tls[0], self.pumps)
+        reading = trio.SSLStream(client, self.tls[1], server_hostname="here", https_compatible=True)
+        try:
+            async with trio.open_nursery() as nursery:
+                for stream in (secure, reading):
+                    nursery.start_soon(stream.do_handshake)
+        except BaseException:  # the server ended the connection
+            one.close()
+            other.close()
+            raise
+        return connection, secure, reading
 
     async def read(self, replica: Replica, theirs: Any, stream: Stream, scope: trio.CancelScope) -> None:
         """Take bytes until the server closes, or the cut that was asked for, which the server may notice at once."""
