@@ -180,9 +180,9 @@ class BlockSource:
     def follow(self, steps: Sequence[SharedStep], sequence: int) -> None:
         """Continue after steps that went out; `sequence` is the number of the packet that comes next."""
         with self._failures_reported():
-            self._check_position()
-            self._note_sent(passed(steps, sequence))
+            self._note_sent(passed(steps, sequence))  # first: what is wrong is said in the packet that comes next
             self._is_first, self._groups_at_once = False, 0
+            self._check_position()
 
     # Blocks that a maker makes
 
