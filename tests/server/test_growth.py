@@ -247,3 +247,30 @@ async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(wait
             assert len(waiting.dumps[1].stream) < len(waiting.dumps[0].stream)
             await waiting.end()
     assert waiting.dumps[1].payloads() == waiting.dumps[0].payloads()
+
+
+async def test_parts_of_a_group_under_way_are_passed_by_all_that_wait(waiting_dump, tmp_path, steps):
+    """What comes next lies behind a block without packets, which the others have to pass, too."""
+    with Store(tmp_path) as store:
+        store.commit(100)
+        waiting = Waiting(waiting_dump, store, 6, requests=[{}])
+        under_way = store.open_group()
+
+        def commit_behind_parts() -> None:
+            under_way.write(make_event(23, 1, bytes(70_000)))
+            store.commit(100)
+
+        with trio.fail_after(30):
+            async with trio.open_nursery() as nursery:
+                for number in range(len(waiting.dumps)):
+                    nursery.start_soon(waiting.run, number)
+                await waiting.grow()
+                for _ in range(2 * growth.STEPS_MIN):
+                    await trio.to_thread.run_sync(commit_behind_parts)
+                    await waiting.grow()
+                await waiting.end()
+        under_way.abandon()
+        expected = await alone(waiting_dump, store)
+    assert steps["steps"] > 0
+    for dump in waiting.dumps:
+        assert without_heartbeats(dump.payloads()) == expected

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from ibbmaster.dump.error import DumpError
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.block import Block, sent_block
 from ibbmaster.streaming.framing_state import FramingState
 from ibbmaster.streaming.large_group import PartState
-from ibbmaster.streaming.shared_step import BYTES_MAX, PACKETS_MAX, SharedPlace, passed, shared_step
+from ibbmaster.streaming.shared_step import BYTES_MAX, PACKETS_MAX, SharedPlace, shared_step
 
 
 def mark(offset: int) -> FramingState:
@@ -45,10 +46,18 @@ def test_blocks_that_follow_each_other_are_one_step():
     assert step is not None
     assert step.numbered(9) == packets(9, b"a", b"b", b"c")
     other = shared_step([block(packets(0, b"d"), mark(20_300), mark(20_400), seq_no=4)], 0, SharedPlace(), None)
-    one = passed([step, other], 77)
+    assert other is not None
+    one = sent_block([step.block, other.block], 77)
     assert (one.before, one.after, one.sequence_after, len(one)) == (mark(20_000), mark(20_400), 77, 0)
     assert [gtid.seq_no for gtid in one.gtids] == [1, 2, 3, 4]
     assert one.framed_bytes == 10 + 0 + 5 + 5
+
+
+def test_blocks_that_do_not_follow_each_other_are_no_step():
+    with pytest.raises(DumpError, match="would not go on where it ended"):
+        shared_step(
+            [block(packets(0, b"a")), block(packets(1, b"b"), mark(20_200), mark(20_300))], 0, SharedPlace(), None
+        )
 
 
 PART = PartState(None, 0, LOG_START, (), b"")  # type: ignore[arg-type]

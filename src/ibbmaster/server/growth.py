@@ -107,7 +107,7 @@ class EndSender:
         self._sequence = (self._sequence + step.packets) & 0xFF
         self._sent_at = trio.current_time()
         if taken < len(data):
-            self.rest = plain_block(bytes(data[taken:]), step.blocks[-1].after)
+            self.rest = plain_block(bytes(data[taken:]), step.block.after)
             return False
         self._place = step.after
         if len(self._steps) >= self._steps_max:

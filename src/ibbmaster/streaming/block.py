@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from itertools import pairwise
+from collections.abc import Hashable, Sequence
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.codec.buffer import Buffer
@@ -134,25 +134,39 @@ def check_continues(block: Block, at: Mark) -> None:
         raise not_continuous(str(at), str(block.before))
 
 
-def joined(pieces: list[Block]) -> Block:
+def joined(pieces: Sequence[Block]) -> Block:
     """Blocks that follow each other as one.
 
     Raises:
         DumpError: they do not follow each other.
     """
+    return _of_all(pieces, b"".join(piece.data() for piece in pieces), pieces[-1].sequence_after)
+
+
+def sent_block(pieces: Sequence[Block], sequence: int) -> Block:
+    """No packets, as those of all these blocks went out; `sequence` is the number of the one that comes next.
+
+    Raises:
+        DumpError: they do not follow each other.
+    """
+    return _of_all(pieces, b"", sequence)
+
+
+def _of_all(pieces: Sequence[Block], data: bytes, sequence: int) -> Block:
     first, last = pieces[0], pieces[-1]
     for one, other in pairwise(pieces):
         check_continues(other, one.after)
-    data = b"".join(piece.data() for piece in pieces)
     return Block(
         data,
         None,
         len(data),
-        sequence_after=last.sequence_after,
+        sequence_after=sequence,
         before=first.before,
         after=last.after,
-        gtids=tuple(gtid for piece in pieces for gtid in piece.gtids),
+        gtids=tuple(chain.from_iterable(piece.gtids for piece in pieces)),
+        stored_gtids=tuple(chain.from_iterable(piece.stored_gtids for piece in pieces)),
         head=first.head,
         is_inside_event=last.is_inside_event,
         log_positions=last.log_positions,
+        framed_bytes=sum(piece.framed_bytes for piece in pieces),
     )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.block import Block, joined
 
 BYTES_MAX = 32 * 1024  # of what many get at once: of more, sending is what takes long
 PACKETS_MAX = 32  # each is numbered for each of them
@@ -37,19 +36,23 @@ class SharedPlace:
 class SharedStep:
     """The packets from one shared place to another. `probe` is of the dump that looks whether that is the end."""
 
-    __slots__ = ("_data", "_numbers", "_sequence", "after", "blocks", "packets", "probe")
+    __slots__ = ("_data", "_numbers", "_sequence", "after", "block", "probe")
 
     def __init__(
-        self, blocks: Sequence[Block], sequence: int, numbers: list[int], after: SharedPlace, probe: EndProbe | None
+        self, block: Block, sequence: int, numbers: list[int], after: SharedPlace, probe: EndProbe | None
     ) -> None:
-        """`numbers` are the places of the packet numbers; that of the first is `sequence`."""
-        self.blocks = tuple(blocks)
-        self.packets = len(numbers)
+        """`numbers` are the places of the packet numbers in a block; that of the first is `sequence`."""
+        self.block = block
         self.after = after
         self.probe = probe
-        self._data = bytearray().join(block.data() for block in blocks)
+        self._data = bytearray(block.data())
         self._numbers = numbers
         self._sequence = sequence
+
+    @property
+    def packets(self) -> int:
+        """How many there are."""
+        return len(self._numbers)
 
     def numbered(self, sequence: int) -> bytearray:
         """The packets, the first with this number; good until the next call."""
@@ -63,38 +66,20 @@ class SharedStep:
 def shared_step(
     blocks: Sequence[Block], sequence: int, after: SharedPlace, probe: EndProbe | None
 ) -> SharedStep | None:
-    """Blocks that one dump has got one after the other; None if each has to get them by itself."""
-    size = sum(map(len, blocks))
-    if not 0 < size <= BYTES_MAX or any(block.begins_inside_group or block.ends_inside_group for block in blocks):
+    """Blocks that one dump has got one after the other; None if each has to get them by itself.
+
+    Raises:
+        DumpError: they do not follow each other.
+    """
+    if not 0 < sum(map(len, blocks)) <= BYTES_MAX:
         return None
-    numbers: list[int] = []
-    offset = end = 0
-    for block in blocks:
-        data, begin = block.data(), end
-        end += len(block)
-        while offset < end and len(numbers) <= PACKETS_MAX:
-            numbers.append(offset + NUMBER_AT)
-            header = data[offset - begin : offset - begin + NUMBER_AT]
-            offset += HEADER_BYTES + int.from_bytes(header, "little")
-        if offset != end or len(numbers) > PACKETS_MAX or block.before == block.after:
-            return None
-    return SharedStep(blocks, sequence, numbers, after, probe)
-
-
-def passed(steps: Sequence[SharedStep], sequence: int) -> Block:
-    """A block without packets, of the way of some steps that went out; `sequence` is the number of what comes next."""
-    blocks = list(chain.from_iterable(step.blocks for step in steps))
-    last = blocks[-1]
-    return Block(
-        b"",
-        None,
-        0,
-        sequence_after=sequence,
-        before=blocks[0].before,
-        after=last.after,
-        gtids=tuple(chain.from_iterable(block.gtids for block in blocks)),
-        stored_gtids=tuple(chain.from_iterable(block.stored_gtids for block in blocks)),
-        head=blocks[0].head,
-        log_positions=last.log_positions,
-        framed_bytes=sum(block.framed_bytes for block in blocks),
-    )
+    if any(block.begins_inside_group or block.ends_inside_group or block.before == block.after for block in blocks):
+        return None
+    whole = joined(blocks)
+    data, numbers, offset = whole.data(), list[int](), 0
+    while offset < len(data) and len(numbers) <= PACKETS_MAX:
+        numbers.append(offset + NUMBER_AT)
+        offset += HEADER_BYTES + int.from_bytes(data[offset : offset + NUMBER_AT], "little")
+    if offset != len(data) or len(numbers) > PACKETS_MAX:
+        return None
+    return SharedStep(whole, sequence, numbers, after, probe)

@@ -21,11 +21,11 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.interface import EventGroups, are_paged, files_of
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.streaming.block import Block, check_continues, plain_block, skipped_block
+from ibbmaster.streaming.block import Block, check_continues, joined, plain_block, sent_block, skipped_block
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
 from ibbmaster.streaming.framing_state import FramingState, Mark
 from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.streaming.shared_step import EndProbe, SharedStep, passed
+from ibbmaster.streaming.shared_step import EndProbe, SharedStep
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.block_cache import BlockCache
@@ -180,9 +180,8 @@ class BlockSource:
     def follow(self, steps: Sequence[SharedStep], sequence: int) -> None:
         """Continue after steps that went out; `sequence` is the number of the packet that comes next."""
         with self._failures_reported():
-            self._note_sent(passed(steps, sequence))  # first: what is wrong is said in the packet that comes next
+            self._note_sent(sent_block([step.block for step in steps], sequence))
             self._is_first, self._groups_at_once = False, 0
-            self._check_position()
 
     # Blocks that a maker makes
 
@@ -237,7 +236,7 @@ class BlockSource:
 
     def _framed_block(self, maker: BlockMaker, *, only_cached: bool) -> Block | None:
         """Packets, perhaps none; None where the reference way has to continue, or this would wait."""
-        passed = None
+        passed: list[Block] = []
         for _ in range(EMPTY_BLOCKS_MAX):
             selection = self._selection
             if selection is None or not self._may_frame:
@@ -253,10 +252,12 @@ class BlockSource:
             self._go_behind(block)
             self._session.receive_block(block)
             self._is_first, self._groups_at_once = False, 0
-            passed = block
+            passed.append(block)
             if len(block):
                 break
-        return passed
+        if len(passed) < 2 or any(block.begins_inside_group or block.ends_inside_group for block in passed):
+            return passed[-1] if passed else None
+        return joined(passed)  # of the whole way, which others go by it
 
     @property
     def _may_frame(self) -> bool:
