@@ -19,7 +19,11 @@ from _pytest.tmpdir import tmppath_result_key
 from ibbmaster.classic.convert import import_classic
 from ibbmaster.disk.local import RealDisk
 
-pytest_plugins = ["tests.built_logs", "tests.object_stores"]  # logs in memory, for the folders that read them
+pytest_plugins = [
+    "tests.built_logs",
+    "tests.commands",
+    "tests.object_stores",
+]  # logs in memory, for the folders that read them
 
 DATA_MAX = 12 << 30  # bytes of private memory, mapped or not, in each process of tests
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -243,7 +247,7 @@ def java() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(java: None, running_object_store: Any) -> Iterator[object]:
+def spark(java: None, running_object_store: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """One Spark session for all tests: its start takes ten seconds."""
     from ibbmaster.lake.session import open_session
 
@@ -256,6 +260,7 @@ def spark(java: None, running_object_store: Any) -> Iterator[object]:
     with pytest.MonkeyPatch.context() as patch:  # its workers see what its JVM has begun with
         for name, value in running_object_store.environment.items():
             patch.setenv(name, value)
+        patch.setenv("TMPDIR", str(tmp_path_factory.mktemp("spark")))
         session = open_session("local[2, 4]", name="tests", settings=settings)
     yield session
     session.stop()

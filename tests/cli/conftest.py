@@ -7,24 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.events import make_event, make_gtid_event
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Exit code, output, errors of one command."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

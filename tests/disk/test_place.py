@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.cli.main import main
 from ibbmaster.disk import object_directory
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.object_directory import ObjectDirectory, RangeCache
@@ -30,16 +29,6 @@ TRADITIONAL = FIXTURES / "classic" / "11.8" / "domains"
 def copied(request, object_store):
     """A log in a directory, and the URL of its copy."""
     return request.param, object_store.copy(request.param)
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_what_a_user_names_is_a_path_or_a_url(tmp_path):

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.cli.main import main
 from ibbmaster.disk import object_store as stores
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.place import place
@@ -21,16 +20,6 @@ from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.events import make_event, make_gtid_event
 
 PAGED = Path(__file__).parents[2] / "fixtures" / "ibb" / "xa-and-ddl"
-
-
-@pytest.fixture
-def run(capsys):
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture

@@ -243,11 +243,12 @@ def runners() -> set[str]:
     return found
 
 
-def test_a_query_that_is_stopped_leaves_no_process_and_no_connection(
+def test_a_query_that_is_stopped_leaves_no_process_connection_or_file(
     spark: Any, tmp_path: Path, new_server: Callable[..., RealPrimary]
 ) -> None:
     server = new_server("11.8", *OPTIONS)
     server.sql("CREATE DATABASE d")
+    temporary = Path(spark._jvm.System.getenv("TMPDIR"))  # of its workers
     before = runners()
     queries = []
     for number, source in enumerate(SOURCES.values()):
@@ -268,6 +269,7 @@ def test_a_query_that_is_stopped_leaves_no_process_and_no_connection(
         assert query.exception() is None
     wait_until(lambda: runners() <= before)
     wait_until(lambda: not server.sql("SELECT * FROM information_schema.PROCESSLIST WHERE USER = %s", (server.user,)))
+    assert [path.name for path in temporary.iterdir() if "ibb" in path.name] == []
 
 
 def wait_until(is_so: Callable[[], bool], timeout_s: float = 600.0) -> None:  # ends what hangs; a machine may be busy

@@ -165,6 +165,23 @@ class PagedLogFiles(LogFiles):
             )
 
 
+def traditional_files(path: Path) -> ClassicBinlog | None:
+    """The traditional files at a path; None where there is something else, or nothing.
+
+    Raises:
+        ClassicFormatError, StoreError: one of them is no binlog, or cannot be read.
+    """
+    from ibbmaster.classic.kind import holds_traditional
+
+    if not holds_traditional(path):
+        return None
+    from ibbmaster.classic.engine import ClassicBinlog
+
+    found = ClassicBinlog([path])
+    found.start_of_file()  # looks at each head, so that what is no binlog is refused at once
+    return found
+
+
 class ClassicLogFiles(LogFiles):
     """Traditional files, which have no pages, and nothing beside them."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Unpack, overload
 
 from ibbmaster.api.log import FileView, Log
-from ibbmaster.api.log_files import ClassicLogFiles
+from ibbmaster.api.log_files import ClassicLogFiles, traditional_files
 from ibbmaster.api.writing import WritableLog, WritingOptions, store_options
 from ibbmaster.classic.kind import holds_classic_files
 from ibbmaster.disk.local import RealDisk
@@ -180,16 +180,13 @@ def _open_to_read(
         except BaseException:
             log.close()
             raise
-    disk = open_disk(path)
-    if is_file or holds_classic_files(disk.list()):
-        from ibbmaster.classic.engine import ClassicBinlog
-
-        engine = ClassicBinlog([path])
-        engine.start_of_file()  # looks at each head, so that what is no binlog is refused at once
-        stored = ClassicLogFiles(engine)
-        return Log(path, engine, stored=stored, schema=schema, name_case=case, row_event_max=row_event_max)
+    if (found := traditional_files(path)) is not None:
+        stored = ClassicLogFiles(found)
+        return Log(path, found, stored=stored, schema=schema, name_case=case, row_event_max=row_event_max)
     from ibbmaster.store.followed import FollowedDirectory
 
+    disk = open_disk(path)
+    disk.list()
     return Log(path, FollowedDirectory(disk), schema=schema, name_case=case, row_event_max=row_event_max)
 
 

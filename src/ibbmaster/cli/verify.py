@@ -101,15 +101,11 @@ def opened_files(path: Path) -> Iterator[LogFiles]:
         ClassicFormatError, StoreError: they cannot be read, or there are none.
         ConfigurationError: `path` is one `.ibb` file of a log.
     """
-    from ibbmaster.api.log_files import ClassicLogFiles, PagedLogFiles
-    from ibbmaster.classic.kind import holds_traditional
+    from ibbmaster.api.log_files import ClassicLogFiles, PagedLogFiles, traditional_files
 
-    if holds_traditional(path):
-        from ibbmaster.classic.engine import ClassicBinlog
-
-        with closing(ClassicBinlog([path])) as engine:
-            engine.start_of_file()  # looks at each head, so that what is no binlog is refused at once
-            yield ClassicLogFiles(engine)
+    if (found := traditional_files(path)) is not None:
+        with closing(found):
+            yield ClassicLogFiles(found)
     elif path.is_dir():
         yield PagedLogFiles(path)
     else:
