@@ -271,7 +271,7 @@ class TableReaders:
         for name in self._columns:
             if name in self._left_out:
                 continue
-            is_own = np.array([found is None or name in found for found in takers])  # who reads it says what is wrong
+            is_own = np.array([found is None or name in found for found in takers])  # unknown: its reader says why
             own = numbers[is_own[codes] | is_short]
             if len(own):
                 yield name, replace(batch, events=batch.events[own])

@@ -8,15 +8,13 @@ directory, and only for reading.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 from ibbmaster.classic.packing import PACKINGS, PackedDataError, Packing, packing_of, unpacked_name
-from ibbmaster.disk.place import ObjectFile, ObjectPath
+from ibbmaster.disk.place import ObjectPath, open_file
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
 
 MAGIC = b"\xfebin"  # the first bytes of every traditional binlog file
@@ -63,8 +61,7 @@ class ClassicSource:
         self._packing = file.packing
         self._unpacker = None if self._packing is None else self._packing.new_unpacker()
         with _errors(file.path):
-            self._stream: BinaryIO = file.path.open("rb", buffering=0)
-        self._object = self._stream if isinstance(self._stream, ObjectFile) else None
+            self._stream = open_file(file.path)
         self._held = bytearray()  # of a packed file: what was unpacked last
         self._held_offset = 0  # of its first byte in the unpacked file
         self._damage: ClassicFormatError | None = None  # after that
@@ -78,14 +75,12 @@ class ClassicSource:
     @property
     def descriptor(self) -> int | None:
         """Of the open file, if it is one of this machine, and its bytes are those of the binlog."""
-        return self._stream.fileno() if self._packing is None and self._object is None else None
+        return self._stream.descriptor if self._packing is None else None
 
     @property
     def size_bytes(self) -> int:
         """Of the binlog; for a packed file more than any has."""
-        if self._packing is not None:
-            return BEHIND_ANY_FILE
-        return os.fstat(self._stream.fileno()).st_size if self._object is None else self._object.size()
+        return self._stream.size() if self._packing is None else BEHIND_ANY_FILE
 
     def read(self, offset: int, size: int) -> bytes:
         """Between 1 and `size` bytes from an offset on; none at the end of the file.
@@ -96,10 +91,7 @@ class ClassicSource:
         """
         if self._unpacker is None:
             with _errors(self._file.path):
-                if self._object is None:
-                    data = os.pread(self._stream.fileno(), size, offset)
-                else:
-                    data = self._object.read_at(offset, size)
+                data = self._stream.read_at(offset, size)
             self.bytes_read = max(self.bytes_read, offset + len(data))
             return data
         self._hold(offset, size)
@@ -114,9 +106,7 @@ class ClassicSource:
         """
         if self._unpacker is None:
             with _errors(self._file.path):
-                if self._object is not None:
-                    return self._object.fill(offset, target)
-                size = os.preadv(self._stream.fileno(), [target], offset)
+                size = self._stream.fill(offset, target)
             self.bytes_read = max(self.bytes_read, offset + size)
             return size
         size = 0

@@ -131,7 +131,7 @@ class ObjectClient:
             self._library.put(self._store, name, bytes(data), mode="create")
 
     def replace(self, name: str, data: Buffer) -> None:
-        """Put an object in the place of the one that is there.
+        """Overwrite an object.
 
         Raises:
             StoreError: the store cannot be reached, or refuses.

@@ -179,8 +179,39 @@ class ObjectPath(PosixPath):
         return directory_at(str(self.parent)).find(self.name) if len(self.parts) > 2 else None
 
 
+def open_file(path: Path) -> LocalFile | ObjectFile:
+    """A file at a place, to read from it anywhere.
+
+    Raises:
+        OSError, StoreError: it cannot be opened.
+    """
+    return ObjectFile(path) if isinstance(path, ObjectPath) else LocalFile(path)
+
+
+class LocalFile(io.FileIO):
+    """A file of this machine, read as an `ObjectFile` is."""
+
+    @property
+    def descriptor(self) -> int:
+        return self.fileno()
+
+    def size(self) -> int:
+        """In bytes, as it is now."""
+        return os.fstat(self.fileno()).st_size
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Between 1 and `size` bytes from an offset on; none at the end."""
+        return os.pread(self.fileno(), size, offset)
+
+    def fill(self, offset: int, target: memoryview) -> int:
+        """Fill `target` from an offset on, to the end of the file at most; returns the bytes read."""
+        return os.preadv(self.fileno(), [target], offset)
+
+
 class ObjectFile(io.RawIOBase):
     """The bytes of one object, fetched as they are read."""
+
+    descriptor = None  # kernels and sockets cannot read it
 
     def __init__(self, path: ObjectPath) -> None:
         """

@@ -121,7 +121,7 @@ def send_framed(socket, pages, framing, sending):
 def find_commit(file, begin, end, wanted):
     """File offset of the commit record that comes first from a chunk on, and before `end` unless that is 0; 0 for none.
 
-    Only the heads of chunks are read: they may be damaged, and who goes there has to check all of the way.
+    Only the heads of chunks are read, and they may be damaged: the caller has to check the whole way.
     """
     place = begin
     while place < begin + READ_MAX and (end == 0 or place < end):

@@ -69,7 +69,8 @@ class PageChecks:
     ) -> Checked:
         """Check whole groups and out-of-band records from a place between records on.
 
-        Of so many pages the checksums are `verified`; on page `due` a state record has to begin, up to which it goes.
+        The checksums of the first `verified` pages are known to be right. It stops at the state record that is due on
+        page `due`.
         """
         state = self._state
         state[:] = 0

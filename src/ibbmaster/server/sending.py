@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import trio
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.server.socket_writing import write_all
 from ibbmaster.server.tls_stream import TlsStream
 
 if TYPE_CHECKING:
@@ -39,33 +39,17 @@ class Sender:
         """
         if isinstance(self._stream, TlsStream):
             await self._stream.send_all(_buffer(data), wait=self._wait_writable)
-            await self._let_others(len(data))
         else:
-            await self._write(self._stream.socket.fileno(), data)
-
-    async def _write(self, descriptor: int, data: Buffer | Block) -> None:
-        view = memoryview(_buffer(data))
-        sent, size = 0, len(data)
-        while sent < size:
-            try:
-                sent += os.write(descriptor, view[sent:])
-            except BlockingIOError:
-                await self._wait_writable(descriptor)
-            except OSError as error:
-                raise trio.BrokenResourceError(error.strerror) from error
-        await self._let_others(size)
+            await write_all(self._stream.socket.fileno(), _buffer(data), self._wait_writable)
+        self._unyielded += len(data)
+        if self._unyielded >= UNYIELDED_MAX:  # others have their turn
+            self._unyielded = 0
+            await trio.lowlevel.checkpoint()
 
     async def _wait_writable(self, descriptor: int) -> None:
         self._unyielded = 0
         with trio.fail_after(WRITE_TIMEOUT_S):
             await trio.lowlevel.wait_writable(descriptor)
-
-    async def _let_others(self, size: int) -> None:
-        """Let others have their turn where the socket took much in a row."""
-        self._unyielded += size
-        if self._unyielded >= UNYIELDED_MAX:
-            self._unyielded = 0
-            await trio.lowlevel.checkpoint()
 
 
 def _buffer(data: Buffer | Block) -> Buffer:

@@ -16,6 +16,7 @@ from typing import Any
 import trio
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.server.socket_writing import Wait, write_all
 
 RECEIVE_BYTES = 1 << 16
 PIECE_BYTES = 1 << 18  # encrypted, and written, by one call each
@@ -53,7 +54,7 @@ class TlsStream:
             is_done = self._asked(self._object.do_handshake) is not None
             if is_done and self.version() == VERSION_WITH_LATE_TICKETS:
                 return  # what is left are tickets: a client that only sends next would never read them
-            await self._write(self._leaving.read())
+            await write_all(self._descriptor, self._leaving.read(), trio.lowlevel.wait_writable)
             if is_done:
                 return
             data = await self._stream.receive_some(RECEIVE_BYTES)
@@ -78,7 +79,7 @@ class TlsStream:
             with self._lock:
                 self._arriving.write(arrived)
 
-    async def send_all(self, data: Buffer, *, wait: Callable[[int], Any]) -> None:
+    async def send_all(self, data: Buffer, *, wait: Wait) -> None:
         """Send all; `wait` is awaited where the socket takes nothing.
 
         Raises:
@@ -91,7 +92,7 @@ class TlsStream:
                 rest, left = self._encrypted(left), left[len(left) :]
             else:
                 rest, left = await trio.to_thread.run_sync(self._send_pieces, left, limiter=self._threads)
-            await self._write(rest, wait)
+            await write_all(self._descriptor, rest, wait)
 
     def _send_pieces(self, data: memoryview) -> tuple[Buffer, memoryview]:
         """Encrypt and write until the socket takes no more; what it did not take, and what was not encrypted."""
@@ -115,16 +116,6 @@ class TlsStream:
             while len(data):
                 data = data[self._object.write(data) :]
             return self._leaving.read()
-
-    async def _write(self, data: Buffer, wait: Callable[[int], Any] = trio.lowlevel.wait_writable) -> None:
-        left = memoryview(data)
-        while len(left):
-            try:
-                left = left[os.write(self._descriptor, left) :]
-            except BlockingIOError:
-                await wait(self._descriptor)
-            except OSError as error:
-                raise trio.BrokenResourceError(error.strerror) from error
 
     def _asked(self, call: Callable[..., Any], *args: int) -> Any:
         """What a call of the TLS object gives, b"" for nothing; None where it needs what the client sends next."""

@@ -284,9 +284,10 @@ def expect_tables(log: StagedLog) -> None:
 
 
 def expect_only(log: StagedLog, options: StageOptions) -> None:
-    """As `expect_tables`, of those of `only`, for who may read the same options of a log that grows, or part by part.
+    """As `expect_tables`, of the patterns of `only` alone, where the same options may be used again on a longer log.
 
-    A part after or until somewhere may have nothing of a table. What cannot be filtered is an error of who reads it.
+    With `after` or `until` nothing is checked: such a part may lack a table. Events that cannot be filtered raise their
+    error when they are read.
 
     Raises:
         ConfigurationError, FormatError, ClassicFormatError, StoreError: as `expect_tables`.

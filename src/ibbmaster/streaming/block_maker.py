@@ -108,7 +108,7 @@ class BlockPump(Protocol):
         """Where a group is committed whose parts begin at a mark; None if none was found there.
 
         What lies between was not checked: the pump does that while it sends the group, which has to be begun next;
-        if it is not, `check_way` must be called. None here: who does not say more checks all before it goes on.
+        if it is not, `check_way` must be called. By default there is none: everything was checked.
         """
         return None
 

@@ -14,7 +14,7 @@ from ibbmaster.errors import IbbMasterError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-BYTES_MAX = 256 << 20  # of tables that wait until they are asked for, and of the one that is
+BYTES_MAX = 256 << 20  # in memory: the table that is returned, and those kept for later
 
 
 class TableRequest(NamedTuple):
