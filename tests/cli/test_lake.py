@@ -468,16 +468,9 @@ def test_a_small_log_is_read_without_spark_and_that_is_said(fixtures, tmp_path, 
     (target / "mine.txt").write_text("x")
     code, _, err = run_alone(capsys, "snapshot", log, "shop.parent", "--to", target)
     assert (code, "holds mine.txt, and no table written before" in err, err.count("\n")) == (2, True, 1)
-    monkeypatch.setattr("ibbmaster.cli.lake.ARROW_BYTES_MAX", 0)
+    monkeypatch.setattr("ibbmaster.cli.lake_engine.ARROW_BYTES_MAX", 0)
     with pytest.raises(TypeError):  # that session
         run_alone(capsys, "count", log, "shop.parent")
-
-
-def test_settings_of_spark_choose_it(fixtures, capsys):
-    code, _, err = run_alone(
-        capsys, "count", fixtures / "ibb/domains", "dom_2.t", "--engine", "arrow", "--conf", "spark.x=1"
-    )
-    assert (code, err) == (2, "ibbmaster: --engine arrow: --master, --archives and --conf are for Spark\n")
 
 
 DAMAGE = r"ibbmaster: binlog-000001\.ibb page 3 offset 0: page checksum is [0-9a-f]{8}, its bytes give [0-9a-f]{8}\n"
