@@ -403,7 +403,13 @@ class Log:
         from ibbmaster.arrow.shape import arrow_schema
 
         options = self._changes_options(
-            "to_arrow", () if table is None else (table,), after, until, columns, schema_mode, complete_keys
+            "to_arrow",
+            tables=() if table is None else (table,),
+            after=after,
+            until=until,
+            columns=columns,
+            schema_mode=schema_mode,
+            complete_keys=complete_keys,
         )
         options = replace(options, table=next(iter(options.tables), None))
         fields = find_fields(options)
@@ -435,7 +441,14 @@ class Log:
         from ibbmaster.arrow.shape import arrow_schema
 
         patterns = (tables,) if isinstance(tables, str) else tuple(tables)
-        options = self._changes_options("to_arrow_tables", patterns, after, until, (), schema_mode, complete_keys)
+        options = self._changes_options(
+            "to_arrow_tables",
+            tables=patterns,
+            after=after,
+            until=until,
+            schema_mode=schema_mode,
+            complete_keys=complete_keys,
+        )
         found = find_tables(options)
         batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in found}
         for task in plan_tables(options, found):
@@ -446,14 +459,15 @@ class Log:
     def _changes_options(
         self,
         reader: str,
+        *,
         tables: tuple[str, ...],
         after: Position | None,
         until: Position | None,
-        columns: Sequence[str],
+        columns: Sequence[str] = (),
         schema_mode: str,
         complete_keys: bool,
     ) -> ReadOptions:
-        """The options for the changes of tables; errors as `to_arrow`."""
+        """The options with which a reader gets the changes of tables; errors as `to_arrow`."""
         from ibbmaster.arrow.read_options import with_keys
         from ibbmaster.kernel.loading import do_pay
         from ibbmaster.kernel.parts import KernelSet
