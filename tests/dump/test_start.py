@@ -193,7 +193,9 @@ def opening_name(
 ) -> str:
     """What a replica hears that knows the name `held`, and of which the next group is in file 5."""
     replica = DumpRequest(replica_server_id=2, position=GtidPosition(), file_name=held, is_registered=is_registered)
-    return opening_file_name(replica, PROFILES[profile], start_file_name="binlog-000005.ibb", newest_file_name=newest)
+    return opening_file_name(
+        replica, PROFILES[profile], start_file_name="binlog-000005.ibb", newest_file_name=lambda: newest
+    )
 
 
 @pytest.mark.parametrize("profile", ["engine", "compat"])

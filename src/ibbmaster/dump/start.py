@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ibbmaster.dump.error import DumpError
@@ -90,7 +90,9 @@ def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:
     return file_names.index(request.file_name) if request.file_name else 0
 
 
-def opening_file_name(request: DumpRequest, profile: Profile, *, start_file_name: str, newest_file_name: str) -> str:
+def opening_file_name(
+    request: DumpRequest, profile: Profile, *, start_file_name: str, newest_file_name: Callable[[], str]
+) -> str:
     """The name an opening ROTATE gives a replica, which reads from `start_file_name`.
 
     A replica that lost its connection inside a group has counted the events it got, and
@@ -98,13 +100,14 @@ def opening_file_name(request: DumpRequest, profile: Profile, *, start_file_name
     the one it knows: then it takes the primary for crashed and gives the group up. On a
     primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere
     the replica knows only what an earlier opening said, wherever it has come to since; so it
-    hears that name again, as long as it is one of this log's.
+    hears that name again, as long as it is one of this log's; only then `newest_file_name` is called.
 
     Source: MariaDB 10.11 and 12.3, slave.cc, queue_event(), the case of a ROTATE.
     """
     if profile.rotates_with_files or not request.is_registered:
         return start_file_name
-    held, newest = _NUMBERED.fullmatch(request.file_name), _NUMBERED.fullmatch(newest_file_name)
+    held = _NUMBERED.fullmatch(request.file_name)
+    newest = None if held is None else _NUMBERED.fullmatch(newest_file_name())
     if held is None or newest is None or int(held["number"]) > int(newest["number"]):
         return start_file_name
     is_ours = (held["before"], held["after"]) == (newest["before"], newest["after"])

@@ -138,7 +138,8 @@ class BinlogDirectory(LogEngine):
             time.sleep(END_POLL_PERIOD_S)
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
-        with self._at_end(only_cached=only_cached) as (state, tail):
+        # At once, the end that was seen last will do: what has come since lies behind any place that is found.
+        with self._at_end(only_cached=only_cached, looks=not only_cached) as (state, tail):
             current_state, end = state.copy(), tail.position
         return seek(
             PageReader(self._disk, readahead_pages_max=1, only_cached=only_cached),
@@ -248,8 +249,8 @@ class BinlogDirectory(LogEngine):
         raise StoreError(f"{self._disk}: only empty files are left, so the GTID state is unknown")
 
     @contextlib.contextmanager
-    def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
-        """State and tail, at the end of what can be seen; exclusive to the caller.
+    def _at_end(self, *, only_cached: bool = False, looks: bool = True) -> Iterator[tuple[GtidState, EventGroupReader]]:
+        """State and tail, at the end of what can be seen, or unless it `looks` of what was; exclusive to the caller.
 
         Raises:
             BlockingIOError: with `only_cached`, another thread has them, or something has to be read.
@@ -257,7 +258,8 @@ class BinlogDirectory(LogEngine):
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError(f"{self}: somebody else is looking where the log ends")
         try:
-            if self._tail is None or self._state is None or not self._stands_still(self._tail, only_cached=only_cached):
+            tail = None if self._state is None else self._tail
+            if tail is None or (looks and not self._stands_still(tail, only_cached=only_cached)):
                 if only_cached:
                     raise BlockingIOError(f"{self}: the log has grown")
                 self._catch_up()

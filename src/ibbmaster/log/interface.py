@@ -217,7 +217,7 @@ class LogEngine(GroupSource, Protocol):
         """What is logged up to the durable end; the caller may keep it."""
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
-        """Where a replica at `position` begins to read.
+        """Where a replica at `position` begins to read; with `only_cached` perhaps earlier than it could.
 
         Raises:
             PositionPurgedError: what it needs is no longer there.

@@ -253,7 +253,7 @@ def _find_page(
     Where a file has few states all are looked at. Else it is halved, and what was found
     counts if it has all that was logged up to the end of the file.
     """
-    header = search.pages.header(file_no)
+    header = search.records.header(search.pages, file_no)
     interval = 0 if header is None else header.state_interval_pages
     if header is None or not 0 < interval < header.size_pages:
         return FULL_STATE_PAGE, base

@@ -8,6 +8,7 @@ from typing import Any
 from ibbmaster.errors import Location, RecordError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.chunk import Chunk, RecordType, next_chunk
+from ibbmaster.ibb.file_header import FileHeader
 from ibbmaster.ibb.gtid_state import GtidStateRecord, decode_gtid_state
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.cursor import ChunkCursor
@@ -15,7 +16,9 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.position import LogPosition
 
 FULL_STATE_PAGE = 1
-KNOWN_MAX = 1024  # state records that are kept: those of a file of 1 GB, and more than a search of many files meets
+KNOWN_MAX = (
+    1024  # records that are kept, and headers: those of a file of 1 GB, and more than a search of many files meets
+)
 
 
 def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
@@ -40,13 +43,14 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
 
 
 class StateRecords:
-    """State records of one log that were read lately: they are not read again, as a record never changes.
+    """State records and headers of one log that were read lately: they are not read again, as neither ever changes.
 
     So what a search has found by them stays good: `found` is where it keeps that.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], GtidStateRecord] = {}
+        self._headers: dict[int, FileHeader] = {}
         self.found: dict[Hashable, Any] = {}
 
     def read(self, pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
@@ -59,6 +63,17 @@ class StateRecords:
                     self._known.clear()
                 self._known[file_no, page_no] = record
         return record
+
+    def header(self, pages: PageReader, file_no: int) -> FileHeader | None:
+        """As `PageReader.header`."""
+        header = self._headers.get(file_no)
+        if header is None:
+            header = pages.header(file_no)
+            if header is not None:
+                if len(self._headers) >= KNOWN_MAX:
+                    self._headers.clear()
+                self._headers[file_no] = header
+        return header
 
     def __contains__(self, page: tuple[int, int]) -> bool:
         return page in self._known

@@ -55,7 +55,7 @@ class DumpOpening:
             plan = self._plan_of_file(request)
         else:
             plan = engine.seek(check.position, only_cached=only_cached)
-        file_name, newest = engine.file_name(plan.position.file_no), engine.end(only_cached=only_cached)
+        file_name = engine.file_name(plan.position.file_no)
         dump = DumpSession(
             request,
             check,
@@ -69,7 +69,7 @@ class DumpOpening:
                 request,
                 options.profile,
                 start_file_name=file_name,
-                newest_file_name=engine.file_name(newest.file_no),
+                newest_file_name=lambda: engine.file_name(engine.end(only_cached=only_cached).file_no),
             ),
             started_at=self._facts.started_at,
             opening_timestamp=self._opening_timestamp(plan),
