@@ -12,6 +12,7 @@ from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, in_group, read_onl
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.window import EventWindow
+from ibbmaster.disk.page_memory import page_memory
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
@@ -227,7 +228,7 @@ class IbbBatches(GroupBatches):
             end=LogPosition(log_range.file_no, log_range.end_offset),
         )
         self._boundary = FileBoundary(log.disk, log_range)
-        self._block: Any = np.empty(BLOCK_PAGES * PAGE_SIZE, dtype=np.uint8)
+        self._block: Any = np.frombuffer(page_memory(BLOCK_PAGES * PAGE_SIZE), dtype=np.uint8)
 
     def __iter__(self) -> Iterator[EventBatch]:
         state = self._state

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ibbmaster.disk.page_memory import page_memory
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
@@ -38,7 +39,7 @@ class PageGroups:
         self._kernels = kernels
         self._position, self._inside = NOWHERE, (-1, -1)  # where the kernel stopped, and inside which records
         self._state = np.zeros(Field.SIZE, dtype=np.int64)
-        self._block: Any = np.empty(BLOCK_PAGES * PAGE_SIZE, dtype=np.uint8)
+        self._block: Any = np.frombuffer(page_memory(BLOCK_PAGES * PAGE_SIZE), dtype=np.uint8)
         self._rows = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
         self.data: Any = np.empty((BLOCK_PAGES + 1) * PAGE_SIZE, dtype=np.uint8)
         self.groups: Any = self._rows[:0]

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import NamedTuple
 
+from ibbmaster.disk.page_memory import page_memory
+
 BLOCKS_AHEAD = 3
 
 Reading = Callable[[int, memoryview], tuple[int, int]]
@@ -24,7 +26,7 @@ class FoundPiece(NamedTuple):
 class _Block(NamedTuple):
     """In a buffer, after room for bytes that are given once more."""
 
-    buffer: bytearray
+    buffer: memoryview
     size: int
     note: int
 
@@ -40,7 +42,7 @@ class PieceReader:
         self._block_bytes = block_bytes
         self._kept_max = kept_max
         self._helper = helper
-        self._free: list[bytearray] = []
+        self._free: list[memoryview] = []
         self._ahead: deque[Future[_Block]] = deque()
         self._next = 0  # the offset at which the first of them begins
         self._current: _Block | None = None
@@ -60,7 +62,7 @@ class PieceReader:
             block.buffer[base - kept : base] = before.buffer[base + before.size - kept : base + before.size]
             self._free.append(before.buffer)
         self._current = block
-        return FoundPiece(memoryview(block.buffer)[base - kept : base + block.size], kept, block.note)
+        return FoundPiece(block.buffer[base - kept : base + block.size], kept, block.note)
 
     def close(self) -> None:
         """Let nothing be read any more; reading may begin anew."""
@@ -80,11 +82,11 @@ class PieceReader:
             self._drop_ahead()  # they are not where the file goes on, if it does
         return block
 
-    def _fill(self, offset: int, buffer: bytearray) -> _Block:
-        return _Block(buffer, *self._read(offset, memoryview(buffer)[self._kept_max :]))
+    def _fill(self, offset: int, buffer: memoryview) -> _Block:
+        return _Block(buffer, *self._read(offset, buffer[self._kept_max :]))
 
-    def _buffer(self) -> bytearray:
-        return self._free.pop() if self._free else bytearray(self._kept_max + self._block_bytes)
+    def _buffer(self) -> memoryview:
+        return self._free.pop() if self._free else page_memory(self._kept_max + self._block_bytes)
 
     def _drop_ahead(self) -> None:
         while self._ahead:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ibbmaster.disk.page_memory import page_memory
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
@@ -47,7 +48,7 @@ def pages_to_border(page_no: int, size: int = PAGES_PER_BLOCK) -> int:
 class Workspace:
     """What one call of the kernels needs."""
 
-    pages: Any = field(default_factory=lambda: np.empty(PAGES_MAX * PAGE_SIZE, dtype=np.uint8))
+    pages: Any = field(default_factory=lambda: np.frombuffer(page_memory(PAGES_MAX * PAGE_SIZE), dtype=np.uint8))
     state: Any = field(default_factory=lambda: np.zeros(Field.SIZE, dtype=np.int64))
     head: Any = field(default_factory=lambda: np.zeros(32, dtype=np.uint8))
     begin: Any = field(default_factory=lambda: np.zeros(64, dtype=np.uint8))

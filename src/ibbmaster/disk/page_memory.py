@@ -1,0 +1,15 @@
+"""Memory to read files into, which begins where a page of memory does.
+
+Of large blocks the C library gives the 16th byte of such a page. The pages of a file that the system keeps begin as
+memory does, so what is copied from them goes to a place a little behind its own within a page. Some CPUs copy that at a
+fifth of their speed: on an AMD EPYC of family 25, GB by GB in turn, reading took 0.52 s a GB there, and 0.11 s here.
+"""
+
+from __future__ import annotations
+
+import mmap
+
+
+def page_memory(size: int) -> memoryview:
+    """So many bytes, all zero; given back when nothing refers to them any more."""
+    return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))

@@ -1,0 +1,25 @@
+import ctypes
+import mmap
+
+import pytest
+
+from ibbmaster.disk.page_memory import page_memory
+
+
+@pytest.mark.parametrize("size", [1, 4096, 100_000, 4 << 20])
+def test_it_begins_with_a_page_of_memory(size):
+    memory = page_memory(size)
+    assert ctypes.addressof(ctypes.c_char.from_buffer(memory)) % mmap.PAGESIZE == 0
+
+
+def test_it_is_as_large_as_was_asked_zero_and_may_be_written():
+    memory = page_memory(1000)
+    assert bytes(memory) == bytes(1000)
+    memory[999] = 7
+    assert memory[999] == 7
+
+
+def test_a_part_of_it_stays_good_alone():
+    part = page_memory(1 << 20)[4096:8192]
+    part[:] = bytes([1]) * 4096
+    assert bytes(part) == bytes([1]) * 4096
