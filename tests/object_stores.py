@@ -1,8 +1,12 @@
-"""An object store for tests: moto's S3 over real HTTP, which counts what it is asked and can be told to fail."""
+"""An object store for tests: moto's S3 over real HTTP, which counts what it is asked and can be told to fail.
+
+It answers clients of Google Cloud Storage, too, whose XML API is that of S3 but for two headers.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 import os
 import threading
@@ -67,6 +71,13 @@ class ObjectStore:
             "AWS_REGION": "us-east-1",
         }
 
+    def google_environment(self, directory: Path) -> dict[str, str]:
+        """What clients of Google's need to know, for which a file is written."""
+        account = dict.fromkeys(("client_email", "private_key", "private_key_id"), "")
+        path = directory / "account.json"
+        path.write_text(json.dumps(account | {"disable_oauth": True}))
+        return {"GOOGLE_SERVICE_ACCOUNT": str(path), "GOOGLE_BASE_URL": self.endpoint}
+
     def make_bucket(self, name: str) -> None:
         urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/{name}", method="PUT")).close()
 
@@ -97,6 +108,13 @@ class ObjectStore:
         self._server.server_close()
         self._thread.join()
 
+    def _has(self, path: str) -> bool:
+        try:
+            self._client.head(path.removeprefix(f"/{BUCKET}/"))
+        except FileNotFoundError:
+            return False
+        return True
+
     def _answer(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         request = Request(
             environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("HTTP_RANGE", ""), environ["QUERY_STRING"]
@@ -106,10 +124,22 @@ class ObjectStore:
         if isinstance(fault, int):
             start_response(f"{fault} refused", [("Content-Length", "0")])
             return [b""]
+        if not environ.get("HTTP_AUTHORIZATION", "").startswith("AWS4"):
+            if request.method == "DELETE" and not self._has(request.path):
+                start_response("404 Not Found", [("Content-Length", "0")])
+                return [b""]
+            _as_s3(environ)
         if fault is None:
             return self._application(environ, start_response)
         answer = b"".join(self._application(environ, start_response))
         return [answer[: len(answer) // 2]]  # and less than its head has announced
+
+
+def _as_s3(environ: dict[str, Any]) -> None:
+    """Make a request of Google's XML API one of S3: they differ in the login, and in how a new object is asked for."""
+    environ["HTTP_AUTHORIZATION"] = "AWS4-HMAC-SHA256 Credential=tests/20260101/us-east-1/s3/aws4_request"
+    if environ.pop("HTTP_X_GOOG_IF_GENERATION_MATCH", None) == "0":
+        environ["HTTP_IF_NONE_MATCH"] = "*"
 
 
 @pytest.fixture(scope="session")

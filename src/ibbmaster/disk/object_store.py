@@ -10,7 +10,7 @@ import functools
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,6 +38,15 @@ _REFUSED = re.compile(r"status code: 40[13]\b", re.ASCII)
 _REQUEST = re.compile(
     r"Error performing [A-Z]+ (https?://[^/\s]+)\S* in [^,\s]+(?:, after (\d+) retries)?.*? - (.*)", re.ASCII
 )
+_ENDPOINTS = (
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT",
+    "AWS_ENDPOINT_URL_S3",
+    "AZURE_ENDPOINT",
+    "AZURE_STORAGE_ENDPOINT",
+    "GOOGLE_BASE_URL",
+)
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound")
 _METADATA_SERVICES = ("169.254.169.254", "metadata.google.internal", "169.254.170.2")
 
 
@@ -164,7 +173,7 @@ class ObjectClient:
         Raises:
             StoreError: the store cannot be reached, or refuses.
         """
-        with self._errors(name):
+        with self._errors(name), suppress(FileNotFoundError):  # S3 alone says nothing of it
             self._library.delete(self._store, name)
 
     @contextmanager
@@ -183,7 +192,7 @@ class ObjectClient:
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):
             raise StoreError(f"{where}: {REFUSAL}") from None
         except (exceptions.BaseError, OSError, ValueError) as error:
-            if "NoSuchBucket" in str(error):
+            if any(code in str(error) for code in _NO_BUCKET):
                 raise MissingFileError(f"{where}: there is no such bucket") from None
             if _REFUSED.search(str(error)):
                 raise StoreError(f"{where}: {REFUSAL}") from None
@@ -202,7 +211,10 @@ def _client_of(url: str, process: int) -> ObjectClient:
 
 def _found(meta: ObjectMeta) -> StoredObject:
     name = meta["path"].rpartition("/")[2]
-    return StoredObject(name, meta["size"], meta["last_modified"].timestamp(), meta["e_tag"])
+    version = meta["e_tag"]
+    if version and not version.endswith('"'):
+        version = f'"{version}"'  # as If-Match and all answers but Azure's listings have it
+    return StoredObject(name, meta["size"], meta["last_modified"].timestamp(), version)
 
 
 def storage_options() -> dict[str, str] | None:
@@ -217,8 +229,7 @@ def _client_options(environment: Mapping[str, str] = os.environ) -> ClientConfig
         options["connect_timeout"] = timedelta(seconds=CONNECT_S)
     if not environment.get("AWS_TIMEOUT"):
         options["timeout"] = timedelta(seconds=ANSWER_S)
-    endpoints = (environment.get(name, "") for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"))
-    if any(endpoint.startswith("http://") for endpoint in endpoints):
+    if any(environment.get(name, "").startswith("http://") for name in _ENDPOINTS):
         options["allow_http"] = True
     return options
 

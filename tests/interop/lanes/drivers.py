@@ -14,13 +14,14 @@ from pathlib import Path
 from ibbmaster.user_cache import make_directory, program_directory
 
 SOURCES = Path(__file__).parents[1] / "drivers"
-KINDS = ("java", "debezium", "go", "node")
+KINDS = ("java", "debezium", "go", "node", "azurite")
 BUILD_TIMEOUT_S = 600
 TOOLS = {
     "java": ("java", "javac", "mvn"),
     "debezium": ("java", "javac", "mvn"),
     "go": ("go",),
     "node": ("node", "npm"),
+    "azurite": ("node", "npm"),
 }
 HEAP = {"java": "-Xmx128m", "debezium": "-Xmx300m"}
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
@@ -61,7 +62,7 @@ def driver_directory(kind: str) -> Path:
 
 
 def driver_command(kind: str, what: str) -> list[str]:
-    """The words that start a program of a kind: of java a class, of go a task, of node a driver."""
+    """The words that start a program of a kind: of java a class, of go a task, of node a driver, of azurite a store."""
     directory = driver_directory(kind)
     match kind:
         case "java" | "debezium":
@@ -69,6 +70,8 @@ def driver_command(kind: str, what: str) -> list[str]:
             return ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", HEAP[kind], "-cp", path, what]
         case "go":
             return [str(directory / "driver"), what]
+        case "azurite":
+            return ["node", str(directory / "node_modules" / "azurite" / "dist" / "src" / what / "main.js")]
         case _:
             return ["node", str(directory / "ask.js"), what]
 

@@ -1,0 +1,135 @@
+"""The same commands and requests in each kind of object store: S3 and Google's of moto, Azure's of Azurite."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lanes.azurite import Azurite
+from lanes.drivers import DriverMissingError
+
+from ibbmaster.disk import object_store as stores
+from ibbmaster.disk.object_directory import ObjectDirectory
+from ibbmaster.disk.object_store import BusyNameError, ChangedError, client_of
+from ibbmaster.disk.place import directory_at
+from ibbmaster.disk.uploading import CLAIM
+from ibbmaster.errors import MissingFileError, StoreError
+from tests.object_stores import BUCKET, ObjectStore
+
+PAGED = Path(__file__).parents[2] / "fixtures" / "ibb" / "xa-and-ddl"
+REFUSED = "the object store refuses access: credentials or rights are missing"
+Run = Callable[..., tuple[int, str, str]]
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def azurite() -> Iterator[Azurite]:
+    try:
+        running = Azurite(BUCKET)
+    except DriverMissingError as error:
+        pytest.skip(str(error))
+    yield running
+    running.close()
+
+
+@pytest.fixture(params=["s3", "gs", "az"])
+def url(
+    request: pytest.FixtureRequest,
+    running_object_store: ObjectStore,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[str]:
+    """A place of which nothing is there yet, which this process finds by its environment."""
+    environment = {
+        "s3": lambda: running_object_store.environment,
+        "gs": lambda: running_object_store.google_environment(tmp_path),
+        "az": lambda: request.getfixturevalue("azurite").environment,
+    }[request.param]()
+    for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "AZURE_"))]:
+        monkeypatch.delenv(name)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    yield f"{request.param}://{BUCKET}/stores/{next(_numbers)}"
+    running_object_store.fault = lambda request: None
+    stores._client_of.cache_clear()
+    directory_at.cache_clear()
+
+
+def names_at(url: str) -> list[str]:
+    return sorted(one.name for one in client_of(url).list()[0])
+
+
+def test_a_log_is_written_read_and_verified(url: str, run: Run, tmp_path: Path) -> None:
+    assert run("backup", PAGED, "--to", url)[0] == 0
+    assert names_at(url) == ["binlog-000000.ibb"]
+    for command in (("cat",), ("cat", "--after", "0-1-10", "--until", "0-1-14")):
+        code, out, _ = run(command[0], url, *command[1:])
+        assert (code, out.replace(url, str(PAGED))) == run(command[0], PAGED, *command[1:])[:2]
+    assert [run(command, url)[0] for command in ("info", "verify")] == [0, 0]
+    assert run("backup", url, "--to", tmp_path / "home")[0] == 0
+    assert run("cat", tmp_path / "home") == run("cat", PAGED)
+
+
+def test_what_is_there_is_kept(url: str, run: Run) -> None:
+    client = client_of(url)
+    client.create(CLAIM, b"{}")
+    with pytest.raises(BusyNameError, match=r"is there already, and objects are never overwritten$"):
+        client.create(CLAIM, b"other")
+    code, out, err = run("backup", PAGED, "--to", url)
+    assert (code, out, err.count("\n"), "an upload is under way, or was killed" in err) == (2, "", 1, True)
+    client.remove(CLAIM)
+    client.remove(CLAIM)  # no error: it is not there
+    client.create("other", b"1")
+    code, out, err = run("backup", PAGED, "--to", url)
+    assert (code, out, err.count("\n"), "is not empty, it holds other" in err) == (2, "", 1, True)
+    assert names_at(url) == ["other"]
+
+
+def test_an_object_that_has_changed_is_not_read(url: str) -> None:
+    client = client_of(url)
+    client.create("one", b"first")
+    [listed], _ = client.list()
+    assert client.head("one") == listed
+    assert bytes(client.read(listed, 1, 3)) == b"ir"
+    client.replace("one", b"other")
+    with pytest.raises(ChangedError, match=r"/one: another object has taken its place while it was read$"):
+        client.read(listed, 0, 5)
+    client.remove("one")
+    with pytest.raises((ChangedError, MissingFileError), match=r"/one: (another object|no such object)"):
+        client.read(listed, 0, 5)
+    assert client.head("one") is None
+
+
+def test_a_large_file_goes_in_parts(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "PARTS_FROM_BYTES", 100)
+    monkeypatch.setattr(stores, "PART_BYTES", 5 << 20)
+    data = os.urandom(11 << 20)
+    (tmp_path / "large").write_bytes(data)
+    client_of(url).upload("large", tmp_path / "large", len(data))
+    assert ObjectDirectory(url).read("large", 0, len(data)) == data
+    with pytest.raises(StoreError, match=r"is there already, and objects are never overwritten$"):
+        client_of(url).upload("large", tmp_path / "large", len(data))
+
+
+def test_a_bucket_that_is_missing_is_named(url: str, run: Run) -> None:
+    elsewhere = url.replace(f"//{BUCKET}/", "//nowhere/")
+    for command in (("info", elsewhere), ("backup", PAGED, "--to", elsewhere)):
+        assert run(*command) == (2, "", f"ibbmaster: {elsewhere}: there is no such bucket\n")
+
+
+def test_a_store_that_refuses_access_says_so(
+    url: str, run: Run, running_object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(request: Any) -> int:
+        return 403
+
+    running_object_store.fault = refuse
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", base64.b64encode(bytes(64)).decode())
+    for command in (("cat", url), ("backup", PAGED, "--to", url)):
+        assert run(*command) == (2, "", f"ibbmaster: {url}: {REFUSED}\n")
