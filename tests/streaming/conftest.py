@@ -116,7 +116,7 @@ def run_dump(
     generation = 1
     try:
         session.start()
-        dump = Dump(bytearray(session.data_to_send()), 0, None, source)
+        dump = Dump(bytearray(), 0, None, source)
         while True:
             if is_pumped:
                 rest, sent = source.pump(ours.fileno())

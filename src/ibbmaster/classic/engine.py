@@ -271,8 +271,8 @@ class ClassicBinlog(FileEngine):
 
 
 def _read_all(groups: StoredGroups) -> None:
-    ready = kernels(KernelPart.FILES)
     while (group := groups.next_group()) is not None:
+        ready = kernels(KernelPart.FILES)  # which may be loaded meanwhile
         if ready is not None and group.gtid is not None:
             from ibbmaster.classic.framing import skip_groups
 

@@ -125,6 +125,13 @@ def load_in_background(*sets: KernelSet) -> None:
     loader.start()
 
 
+def wait_for_kernels(*wanted: KernelSet | KernelPart) -> Kernels | None:
+    """The kernels, once all that were begun to be loaded in the background are. Takes long: for a worker thread."""
+    for loader in list(_loaders.values()):
+        loader.join()
+    return kernels(*wanted)
+
+
 def _end() -> None:
     """Let no thread be inside LLVM when the interpreter goes: that ends in SIGSEGV."""
     end_all()

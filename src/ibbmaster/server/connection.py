@@ -30,6 +30,7 @@ from ibbmaster.server.logins import LoginGuard
 from ibbmaster.server.memory import SessionMemory, SharedMemory
 from ibbmaster.server.observing import ConnectionStep, Observer
 from ibbmaster.server.options import PrimaryOptions
+from ibbmaster.server.preparation import Preparation
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.server.sending import Sender
 from ibbmaster.server.tls_stream import TlsStream
@@ -81,6 +82,7 @@ class PrimaryParts:
     workers: Workers
     memory: SharedMemory
     guard: LoginGuard
+    preparation: Preparation
 
 
 async def serve_connection(stream: trio.SocketStream, session: Session, primary: PrimaryParts) -> None:
@@ -431,6 +433,7 @@ class _Connection:
             self._dialog.check_dump()
             if command.server_id:
                 primary.registry.end_dumps_of(command.server_id, but=session)
+            await primary.preparation.wait()
             try:
                 dump, groups = self._prepare_dump(command, only_cached=True)
             except BlockingIOError:

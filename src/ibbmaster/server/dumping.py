@@ -57,6 +57,7 @@ async def _move_blocks(
 ) -> None:
     session.start()
     source.is_pumpable = sender.descriptor is not None
+    source.opens_alone = stage is not None  # it hears of borders between groups
     socket = sender.descriptor
     growth = None if socket is None else EndSender(source, session, follower, connection, socket, stage)
     while True:

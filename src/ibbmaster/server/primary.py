@@ -15,8 +15,6 @@ from dataclasses import replace
 import trio
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.kernel.loading import load_in_background
-from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import FileEngine, LogEngine
 from ibbmaster.server.connection import PrimaryParts, refuse_connection, serve_connection
@@ -26,6 +24,7 @@ from ibbmaster.server.follower import Follower
 from ibbmaster.server.logins import LoginGuard
 from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
+from ibbmaster.server.preparation import Preparation
 from ibbmaster.server.registry import EndReason, Registry
 from ibbmaster.server.working import Workers
 from ibbmaster.streaming.shared import SharedBlocks
@@ -74,6 +73,7 @@ class Primary:
             workers=Workers(),
             memory=SharedMemory(),
             guard=self.guard,
+            preparation=Preparation(engine, has_kernels=options.has_kernels),
         )
 
     async def serve(
@@ -96,11 +96,10 @@ class Primary:
             self.engine.wait_for_growth, 0.0
         )  # what cannot be read shall fail here, not later
         listeners = await self._listen()
-        if self.options.has_kernels:
-            load_in_background(KernelSet.SERVE)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.follower.run)
             nursery.start_soon(self._accept, listeners, nursery)
+            nursery.start_soon(self._parts.preparation.run)
             if handle_signals:
                 await nursery.start(self._heed_signals, nursery.cancel_scope, read_again)
             task_status.started(listeners[0].socket.getsockname()[1])

@@ -31,7 +31,7 @@ from ibbmaster.streaming.large_group import LargeGroup, PartState, first_packet,
 from ibbmaster.streaming.passed_run import PassedRun
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
-SHORT_PAGES = 4  # 64 KiB: are framed and sent in a third of the time of a whole block
+SHORT_PAGES = 2  # 32 KiB: read, framed and sent in a fifth of the time of a whole block
 PAGES_PER_READ = 32  # of a block for many readers
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
 

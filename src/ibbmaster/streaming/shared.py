@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Hashable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING
@@ -64,6 +65,12 @@ class SharedBlocks:
 
             maker = RepeatedBlocks(files.groups, maker, make)
         return maker, self._cache
+
+
+def import_makers() -> None:
+    """Import what makes blocks, once there are kernels: else the first dump waits for that."""
+    for name in ("block_cache", "page_blocks", "classic_blocks"):
+        importlib.import_module(f"ibbmaster.streaming.{name}")
 
 
 def _parts_for(groups: EventGroups, files: FramedEventGroups, session: DumpSession) -> Iterator[KernelPart]:

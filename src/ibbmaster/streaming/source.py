@@ -31,13 +31,16 @@ if TYPE_CHECKING:
     from ibbmaster.streaming.block_cache import BlockCache
 
 REFERENCE_BYTES = 256 * 1024  # in one block of the reference way: a hop to a thread, and one send
+FIRST_BYTES = 16 * 1024  # in the first of them, which shall be there soon
 FAR_BEHIND_BYTES = 128 * 1024  # a block of this size is not the last one
 EMPTY_BLOCKS_MAX = 8  # without a packet, skipped in one call
 SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
 SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
 GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
+GROUPS_BEFORE_KERNELS = 500  # likewise: where kernels are loaded meanwhile, they go on
 GROUPS_AT_ONCE = 4  # read on the event loop before a block is framed: where more are to be decided, a thread does it
+OPENING_STEPS = 3  # to the first group that goes out: behind what a page begins with, and the way from there
 SKIPPED_AT_ONCE = 12  # blocks on the event loop, about half a millisecond: those of one state interval
 PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms: a hop costs nothing beside that
 
@@ -73,6 +76,8 @@ class BlockSource:
         self._groups_at_once = 0  # since a block was framed
         self._is_first = True  # no block has been made: the first one shall be there soon
         self._is_far_behind = False
+        self._is_opening = True  # nothing was given yet
+        self.opens_alone = False  # what opens the stream is a block of its own
         self.is_pumpable = True  # else blocks are long where much is to come: each costs some calls
         self.is_at_end = False  # after the block that was given last
 
@@ -87,11 +92,13 @@ class BlockSource:
         """The next packets, perhaps none; None where it has to be asked with `may_wait`, in a worker thread.
 
         `generation` is what the follower said before. What the session has queued goes out
-        by itself and first, so that nothing stands between the parts of a group.
+        by itself and first, so that nothing stands between the parts of a group; what opens a stream
+        with the first groups, if they are in memory.
         """
         self.is_at_end = False
+        is_opening, self._is_opening = self._is_opening and not self.opens_alone and not may_wait, False
         if self._session.has_data_to_send:
-            return self._queued()
+            return self._opening() if is_opening else self._queued()
         maker = self._ready_maker()
         if not may_wait:
             return None if maker is None or self._pieces is not None else self._block_at_once(maker, generation)
@@ -206,6 +213,21 @@ class BlockSource:
                 self._begin_probe(generation)
             return block
         return self._queued()
+
+    def _opening(self) -> Block:
+        """What opens the stream, and what comes first behind it, where the way there is in memory."""
+        data = bytearray(self._session.data_to_send())
+        maker = self._ready_maker()
+        if maker is not None and self._session.limits:
+            with self._failures_reported():
+                for _ in range(OPENING_STEPS):
+                    begun = self._begun_block(maker)
+                    data += b"" if begun is None else begun.data()
+                    if begun is None or begun:
+                        break
+                framed = self._framed_block(maker, only_cached=True)
+                data += b"" if framed is None else framed.data()
+        return self._queued(data)
 
     def _begun_block(self, maker: BlockMaker) -> Block | None:
         """Where a dump or a file begins: the way to what the maker can frame, if all of it is in memory."""
@@ -400,9 +422,10 @@ class BlockSource:
 
     def _read_groups(self, data: bytearray, maker: BlockMaker | None, generation: int) -> None:
         """Append the packets of group after group, each as the session decides."""
-        groups_left = GROUPS_MAX
+        groups_left = GROUPS_BEFORE_KERNELS if maker is None else GROUPS_MAX
         tries_left = SKIP_TRIES
-        while len(data) < REFERENCE_BYTES and groups_left > 0:
+        bytes_max = FIRST_BYTES if maker is None and self._is_first else REFERENCE_BYTES
+        while len(data) < bytes_max and groups_left > 0:
             if self._pieces is None:
                 if maker is not None and tries_left:
                     if self._skip(maker, SKIPPED_BLOCKS_MAX):
@@ -429,6 +452,7 @@ class BlockSource:
             self._follow_reader()
             if maker is not None and self._selection is not None and self._may_frame:
                 break
+        self._is_first &= maker is not None or not data
 
     def _skip(self, maker: BlockMaker, blocks_max: int, *, only_cached: bool = False) -> bool:
         """Go after groups that the replica has; returns whether there were any."""

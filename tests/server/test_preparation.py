@@ -1,0 +1,65 @@
+"""What is done once a primary listens, and what the first dump waits for."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import trio
+import trio.testing
+
+from ibbmaster.errors import StoreError
+from ibbmaster.kernel import loading
+from ibbmaster.server import preparation
+from ibbmaster.server.preparation import WAIT_S, Preparation
+
+
+class Engine:
+    """A log whose end is looked for in a worker thread."""
+
+    def __init__(self, problem: Exception | None = None) -> None:
+        self.asked = 0
+        self._problem = problem
+
+    def state(self) -> None:
+        self.asked += 1
+        if self._problem is not None:
+            raise self._problem
+
+
+@pytest.mark.parametrize("problem", [None, StoreError("gone")], ids=["sound", "unreadable"])
+async def test_a_primary_with_kernels_finds_the_end_and_imports_what_makes_blocks(problem):
+    assert loading.load() is not None
+    engine = Engine(problem)
+    prepared = Preparation(engine, has_kernels=True)
+    await prepared.run()
+    assert engine.asked == 1
+    assert "ibbmaster.streaming.page_blocks" in sys.modules
+    await prepared.wait()
+
+
+async def test_without_kernels_nothing_is_done_and_nobody_waits():
+    engine = Engine()
+    prepared = Preparation(engine, has_kernels=False)
+    await prepared.run()
+    await prepared.wait()
+    assert engine.asked == 0
+
+
+async def test_nobody_waits_for_kernels_that_have_to_be_compiled(monkeypatch):
+    monkeypatch.setattr(preparation, "is_cached", lambda *sets: False)
+    compiled = trio.Event()
+    monkeypatch.setattr(preparation, "load_in_background", lambda *sets: None)
+    monkeypatch.setattr(preparation, "wait_for_kernels", lambda *sets: trio.from_thread.run(compiled.wait))
+    prepared = Preparation(Engine(), has_kernels=True)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(prepared.run)
+        await prepared.wait()
+        assert not compiled.is_set()
+        compiled.set()
+
+
+async def test_a_dump_waits_a_little_and_not_longer(autojump_clock):
+    begun = trio.current_time()
+    await Preparation(Engine(), has_kernels=True).wait()  # which nobody runs
+    assert trio.current_time() - begun == pytest.approx(WAIT_S)
