@@ -17,7 +17,7 @@ from ibbmaster.spark.partition import partitions_of, read_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql.datasource import DataSourceStreamReader, DataSourceWriter
+    from pyspark.sql.datasource import DataSourceWriter
     from pyspark.sql.types import StructType
 
     from ibbmaster.spark.stream_reader import GroupStreamReader
@@ -78,7 +78,7 @@ class IbbDataSource(DataSource):
         self._given = self._given or options_of(schema)
         return IbbReader(self._options, self._all_fields())
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
+    def streamReader(self, schema: StructType) -> GroupStreamReader:  # noqa: N802  # Spark's name
         self._given = self._given or options_of(schema)
         return _stream_reader()(self._options, self._all_fields())
 

@@ -16,8 +16,9 @@ from ibbmaster.spark.partition import SPAN_COLUMNS
 from ibbmaster.spark.source import IbbDataSource
 
 if TYPE_CHECKING:
-    from pyspark.sql.datasource import DataSourceStreamReader
     from pyspark.sql.types import StructType
+
+    from ibbmaster.spark.stream_reader import GroupStreamReader
 
 FORMAT = "ibb_spans"
 
@@ -38,7 +39,7 @@ class SpanSource(IbbDataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         raise ConfigurationError(f"format {FORMAT} is for readStream")
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
+    def streamReader(self, schema: StructType) -> GroupStreamReader:  # noqa: N802  # Spark's name
         found = super().streamReader(schema)
-        found.gives_spans = True  # type: ignore[attr-defined]
+        found.gives_spans = True
         return found
