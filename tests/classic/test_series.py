@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.classic.head import head_of
 from ibbmaster.classic.packing import packing_of
 from ibbmaster.classic.series import ClassicSource, find_series
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
@@ -48,6 +49,25 @@ def test_a_directory_gives_the_files_of_its_one_binlog(tmp_path: Path) -> None:
     (tmp_path / "b.000003").mkdir()
     os.mkfifo(tmp_path / "b.000004")
     assert names(tmp_path) == ["b.000001", "b.000002"]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_file_in_the_row_that_does_not_begin_as_a_binlog_is_not_passed_over(tmp_path: Path, number: int) -> None:
+    for each in (1, 2, 3):
+        (tmp_path / f"binlog.{each:06}").write_bytes(MAGIC)
+    damaged = tmp_path / f"binlog.{number:06}"
+    damaged.write_bytes(b"\xfebix")
+    (tmp_path / "notes.000001").write_text("of something else")
+    files = find_series([tmp_path])
+    assert [file.number for file in files] == [1, 2, 3]
+    with pytest.raises(ClassicFormatError, match=rf"{damaged.name}.*begins with fe 62 69 78"):
+        head_of(files[number - 1])
+
+
+def test_a_file_that_a_server_has_just_made_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "binlog.000001").write_bytes(MAGIC)
+    (tmp_path / "binlog.000002").write_bytes(MAGIC[:2])
+    assert [file.number for file in find_series([tmp_path])] == [1]
 
 
 def test_a_directory_with_two_binlogs_is_refused(tmp_path: Path) -> None:

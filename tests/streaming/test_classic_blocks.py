@@ -201,6 +201,7 @@ def test_damage_ends_the_dump_where_and_as_it_does_group_by_group(dump_of, tmp_p
         try:
             engine = ClassicBinlog([tmp_path])
             engine.state()
+            engine.seek(GtidPosition(""))  # reads the heads
         except IbbMasterError:
             continue  # that is found before anything is sent
         else:

@@ -228,17 +228,23 @@ def _files_of_directory(directory: Path) -> list[Path]:
     paths = sorted(directory.iterdir())
     if isinstance(directory, ObjectPath):
         directory.expect_heads([path.name for path in paths if _NUMBERED.fullmatch(unpacked_name(path.name))])
+    others: list[tuple[str, Path]] = []  # named as files of a binlog, but beginning as something else
     for path in paths:
         match = _NUMBERED.fullmatch(unpacked_name(path.name))
-        if match and path.is_file() and starts_like_a_binlog(path):
-            by_base.setdefault(match["base"], []).append(path)
+        if match and path.is_file():
+            if starts_like_a_binlog(path):
+                by_base.setdefault(match["base"], []).append(path)
+            elif path.stat().st_size >= len(MAGIC):  # else it has just been made
+                others.append((match["base"], path))
     if not by_base:
         raise StoreError(f"{directory} holds no traditional binlog file")
     if len(by_base) > 1:
         raise StoreError(
             f"{directory} holds more than one binlog ({', '.join(sorted(by_base))}): name the index file of one of them"
         )
-    return next(iter(by_base.values()))
+    ((base, found),) = by_base.items()
+    # a file in their row is damaged, as who reads its head says, and not to be passed over
+    return sorted([*found, *(path for other, path in others if other == base)])
 
 
 @contextlib.contextmanager
