@@ -11,5 +11,5 @@ import mmap
 
 
 def page_memory(size: int) -> memoryview:
-    """So many bytes, all zero; given back when nothing refers to them any more."""
+    """So many bytes, all zero; they are freed when nothing refers to them any more."""
     return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
