@@ -279,7 +279,9 @@ class BlockSource:
                 break
         if len(passed) < 2 or any(block.begins_inside_group or block.ends_inside_group for block in passed):
             return passed[-1] if passed else None
-        return joined(passed)  # of the whole way, which others go by it
+        whole = joined(passed)  # of the whole way, which others go by it
+        self._keep_way(maker, whole, only_cached=only_cached)
+        return whole
 
     @property
     def _may_frame(self) -> bool:
@@ -297,7 +299,7 @@ class BlockSource:
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
             return None
-        is_shared = cache.is_shared or (self._is_far_behind and not self.is_pumpable)
+        is_shared = self._is_shared(cache)
 
         def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
@@ -312,6 +314,20 @@ class BlockSource:
             )
 
         return cache.find((identity, at, selection, is_shared), sequence, make, only_cached=only_cached)
+
+    def _is_shared(self, cache: BlockCache) -> bool:
+        """Whether blocks are long."""
+        return cache.is_shared or (self._is_far_behind and not self.is_pumpable)
+
+    def _keep_way(self, maker: BlockMaker, whole: Block, *, only_cached: bool) -> None:
+        """Let other readers take the way to where a large group is committed in one step: it has no packets."""
+        cache, selection = self._cache, self._selection
+        if cache is None or selection is None or len(whole) or whole.gtids or whole.stored_gtids:
+            return
+        identity = maker.identity(whole.before, only_cached=only_cached)
+        if identity is not None:
+            key = (identity, whole.before, selection, self._is_shared(cache))
+            cache.keep(key, self._session.sequence, whole)
 
     def _go_behind(self, block: Block) -> None:
         """Continue after a block.
