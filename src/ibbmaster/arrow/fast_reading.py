@@ -67,7 +67,7 @@ def fast_batches(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
         EventError: an event is damaged, or a value cannot be read; it names the group.
     """
     freeze()
-    maker = _maker(task, kernels)
+    maker = maker_of(task, kernels)
     has_yielded = False
     with closing(open_source(task.options)) as source:
         for batch in event_batches(source, task.log_range, kernels, is_strict=task.options.is_strict):
@@ -89,7 +89,7 @@ def sound_batches(task: ReadTask, kernels: Kernels) -> Generator[pa.RecordBatch,
     until all of it was read: of one that turns out to be damaged nothing may have been given away.
     """
     freeze()
-    maker = _maker(task, kernels)
+    maker = maker_of(task, kernels)
     held: list[pa.RecordBatch] = []
     begin, last_group = LOG_START, None
     has_yielded = False
@@ -131,7 +131,8 @@ class Maker(Protocol):
         """What waited for more: the last group has ended."""
 
 
-def _maker(task: ReadTask, kernels: Kernels) -> Maker:
+def maker_of(task: ReadTask, kernels: Kernels) -> Maker:
+    """What makes the record batches of a task."""
     options = task.options
     tables = TableFilter(options.tables)
     match options.granularity:

@@ -16,12 +16,14 @@ import numpy as np
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch, wanted_groups
-from ibbmaster.arrow.fast_reading import columns_of, freeze, is_fast
+from ibbmaster.arrow.fast_reading import columns_of, freeze, is_fast, maker_of
 from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.plan import (
     ReadTask,
     end_of,
     ended,
+    find_fields,
+    find_selection,
     find_versions,
     history_of,
     load_kernels,
@@ -35,7 +37,7 @@ from ibbmaster.arrow.plan import (
     tasks_between,
 )
 from ibbmaster.arrow.reaching import expect_log
-from ibbmaster.arrow.read_options import ReadOptions, Undecodable
+from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import TableFields, table_fields
 from ibbmaster.arrow.table_maps import SeenMap, last_of_each
@@ -47,11 +49,11 @@ from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.log.group_content import TableFilter, own_name, table_name
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.log_range import LogRange
-from ibbmaster.position import LogPosition
+from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.rows.walk import TABLE_ID
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
-from ibbmaster.schema.versions import TableVersions
+from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.options import expect_only
 from ibbmaster.stages.table_pattern import unmatched_error
@@ -61,18 +63,24 @@ if TYPE_CHECKING:
 
 IS_OF_TABLE = np.isin(np.arange(256), [EventType.TABLE_MAP, *ROW_EVENT_TYPES])
 TABLE_ID_BITS = np.arange(TABLE_ID_SIZE) * 8
+NO_TABLE = ""  # whose name record batches have that are of no table
 
 
 @dataclass(frozen=True, slots=True)
 class TablesTask:
-    """One range, and what is read of each table there, by its name. Sent to a worker."""
+    """One range, and what is read of each table there, by its name. Sent to a worker.
+
+    Attributes:
+        whole: what else is read of the range, and is of no table: its groups, for one.
+    """
 
     tasks: Mapping[str, ReadTask]
+    whole: ReadTask | None = None
 
     @property
     def first(self) -> ReadTask:
-        """The task of one table: what all have in common."""
-        return next(iter(self.tasks.values()))
+        """The task of one table, or of none: what all have in common."""
+        return self.whole or next(iter(self.tasks.values()))
 
     @property
     def log_range(self) -> LogRange:
@@ -90,14 +98,19 @@ class TablesTask:
 
 def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str, TableFields]:
     """The tables that options select, by name, each with its columns: those that changes of rows are of, and those
-    that are there at the end, unless only the others are wanted. They have the names that they have there.
+    that are there at the end, unless only the others are wanted: these have changes in what is read, or near its
+    start. They have the names that they have at the end.
 
     Raises:
         ConfigurationError: a pattern matches no table where all are wanted; the columns of a table are not known.
     """
     options = ended(options)
     history, end = _history_of(options)
-    maps = [seen for part in maps_backwards(options, _boundaries(history)) for seen in part]
+    begin = _begin_of(options) if only_changed else LOG_START
+    boundaries = sorted({*_boundaries(history), *([] if end is None else [end]), SchemaPlace(begin, 0)})
+    maps = [
+        seen for part in maps_backwards(options, boundaries, begin) for seen in part if seen.place.position >= begin
+    ]
     maps.sort()
     names = _names(options, history, end, maps, only_changed=only_changed)
     takes = TableFilter(options.tables).takes
@@ -153,6 +166,14 @@ def _history_of(options: ReadOptions) -> tuple[SchemaHistory, SchemaPlace | None
         return history_of(options, log.with_past), end
 
 
+def _begin_of(options: ReadOptions) -> LogPosition:
+    """A place in front of all that is read."""
+    if options.host is not None or not options.starting_gtid:
+        return LOG_START
+    with closing(open_log(options)) as log:
+        return find_selection(options, log)[0]
+
+
 def _boundaries(history: SchemaHistory) -> list[SchemaPlace]:
     """Where any table becomes another."""
     places = {one.since for name in set(history.names()) for one in history.versions(*name)}
@@ -191,8 +212,10 @@ def _fields_of(options: ReadOptions, name: str, maps: list[SeenMap]) -> TableFie
 # What is read --------------------------------------------------------------------------------
 
 
-def plan_tables(options: ReadOptions, tables: Mapping[str, TableFields]) -> list[TablesTask]:
-    """The ranges of one query of these tables; errors as `plan_tasks`."""
+def plan_tables(
+    options: ReadOptions, tables: Mapping[str, TableFields], *, with_groups: bool = False
+) -> list[TablesTask]:
+    """The ranges of one query of these tables, and perhaps of the groups; errors as `plan_tasks`."""
     options, selection, ranges = planned_ranges(options)
     versions = {name: find_versions(of_table(options, name)) for name in tables}
     if options.host is not None:
@@ -204,11 +227,18 @@ def plan_tables(options: ReadOptions, tables: Mapping[str, TableFields]) -> list
         tasks_between(of_table(options, name), fields, selection, ranges, versions[name])
         for name, fields in tables.items()
     ]
-    return [TablesTask(dict(zip(tables, tasks, strict=True))) for tasks in zip(*planned, strict=True)]
+    if not with_groups:
+        return [TablesTask(dict(zip(tables, tasks, strict=True))) for tasks in zip(*planned, strict=True)]
+    groups = replace(options, granularity=Granularity.GROUPS, tables=())
+    of_groups = tasks_between(groups, find_fields(groups), selection, ranges, NO_VERSIONS)
+    return [
+        TablesTask({name: tasks[number] for name, tasks in zip(tables, planned, strict=True)}, one)
+        for number, one in enumerate(of_groups)
+    ]
 
 
 def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The record batches of one range, each with the name of its table; errors as `read_task`.
+    """The record batches of one range, each with the name of its table or `NO_TABLE`; errors as `read_task`.
 
     Those of a table are in the order of the log; one without rows there has none, or an empty one. Tables that are
     `left_out`, perhaps from now on, are not read.
@@ -216,18 +246,27 @@ def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tu
     first, options = task.first, task.options
     kernels = load_kernels(options) if options.is_strict and is_fast(first) else None
     if kernels is None:
-        for name, one in task.tasks.items():
+        others = {} if task.whole is None else {NO_TABLE: task.whole}
+        for name, one in (others | dict(task.tasks)).items():
             if name not in left_out:
                 yield from ((name, batch) for batch in read_task(one))
         return
     if options.host is None:
         expect_log(options, task.log_range, is_strict=True)
     freeze()
-    readers = TableReaders(task.tasks, kernels, left_out)
+    readers = TableReaders(task.tasks, kernels, left_out) if task.tasks else None
+    whole = None if task.whole is None else maker_of(task.whole, kernels)
     with closing(open_source(options)) as source:
         for batch in event_batches(source, task.log_range, kernels):
-            yield from readers.record_batches(batch.of_groups(wanted_groups(batch.groups, first.selection)))
-    readers.finish()
+            wanted = batch.of_groups(wanted_groups(batch.groups, first.selection))
+            if whole is not None:
+                yield from ((NO_TABLE, found) for found in whole.record_batches(wanted))
+            if readers is not None:
+                yield from readers.record_batches(wanted)
+    if whole is not None:
+        yield from ((NO_TABLE, found) for found in whole.finish())
+    if readers is not None:
+        readers.finish()
 
 
 class TableReaders:

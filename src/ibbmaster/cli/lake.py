@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.cli.arguments import add_name_case, expect_log, expect_writable
 from ibbmaster.cli.lake_engine import arrow_options, is_for_arrow, pair_of, saying_engine, session_of
 from ibbmaster.cli.lake_rows import ArrowRows, Result, SparkRows, TableRows
-from ibbmaster.disk.place import is_object_place, local_place
+from ibbmaster.disk.place import is_object_place
 from ibbmaster.disk.place import place as named_place
 
 if TYPE_CHECKING:
@@ -104,7 +104,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "write the changes of rows as Parquet or Delta, a table each, and a table of all groups",
         declared,
     )
-    one.add_argument("--to", required=True, metavar="DIR", help="directory to write; a later run adds what is new")
+    one.add_argument(
+        "--to", required=True, metavar="DIR", help="directory, or URL of an object store; a later run adds what is new"
+    )
     one.add_argument("--table", action="append", default=[], metavar="DB.TABLE", help="only this one; may be repeated")
     one.add_argument(
         "--format", choices=("parquet", "delta"), default="parquet", help="kind of the tables (default: %(default)s)"
@@ -225,8 +227,10 @@ def run_export(args: argparse.Namespace) -> int:
     from ibbmaster.lake.exporting import export
     from ibbmaster.lake.placing import check_free
 
-    check_free(local_place(args.to, "an export"))
-    expect_writable(Path(args.to))
+    place = named_place(args.to)
+    check_free(place)
+    if not is_object_place(place):
+        expect_writable(place)
     if args.format == "delta":
         importlib.import_module("deltalake")
     with session_of(args, "export") as session:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,12 +20,8 @@ from ibbmaster.schema.names import column_of
 from ibbmaster.spark.options import parse_options
 
 
-def tables_to_export(
-    source: Mapping[str, str], names: Iterable[str], place: Path, start: str, end: str, *, only: Sequence[str] = ()
-) -> list[str]:
+def tables_to_export(source: Mapping[str, str], names: Iterable[str], place: Path, start: str, end: str) -> list[str]:
     """The names under which tables are exported that a run has found rows of: those that they have at its end.
-
-    With `only` no others are looked at more closely.
 
     Raises:
         StoreError: the last run ended at `start`, and what it has written of a table is not what that table has now.
@@ -41,7 +37,6 @@ def tables_to_export(
     problems = [
         f"{name}: {problem}"
         for name in found
-        if not only or name in only
         for problem in changes_of_table(options, history, name, then, now, has_rows=_is_there(place, name))
     ]
     if problems:

@@ -7,13 +7,15 @@ number: however often a run is written, it counts once.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ibbmaster.disk.object_store import storage_options
+from ibbmaster.disk.place import ObjectPath
 from ibbmaster.errors import StoreError
+from ibbmaster.lake.export_files import DAY, NO_DAY
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,10 +23,8 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
 
 APPLICATION = "ibbmaster-export"
-DAY = "_date"
 LAYER = re.compile(r"(?:\x1b\[\d*m|\u21b3)+")
 STACK = re.compile(r"\n\s+0: ")  # where RUST_BACKTRACE asks for it
-NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 
 
 def publish(directory: Path, runs: Sequence[Sequence[Path]]) -> None:
@@ -57,15 +57,15 @@ def _publish(directory: Path, runs: Sequence[Sequence[Path]]) -> None:
     import pyarrow as pa
     from deltalake import CommitProperties, DeltaTable, Transaction
 
-    place = str(directory)
-    table = DeltaTable(place) if DeltaTable.is_deltatable(place) else None
+    place, options = str(directory), storage_options() if isinstance(directory, ObjectPath) else None
+    table = DeltaTable(place, storage_options=options) if DeltaTable.is_deltatable(place, options) else None
     published = (table.transaction_version(APPLICATION) or 0) if table is not None else 0
     for number, files in enumerate(runs, start=1):
         if number <= published or not files:
             continue
         schema = _schema_of(files[0])
         if table is None:
-            table = DeltaTable.create(place, schema, partition_by=[DAY])
+            table = DeltaTable.create(place, schema, partition_by=[DAY], storage_options=options)
         else:
             _widen(table, schema, directory)
         table.create_write_transaction(
@@ -83,7 +83,8 @@ def _schema_of(path: Path) -> pa.Schema:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return pq.read_schema(path).remove_metadata().append(pa.field(DAY, pa.date32()))
+    with path.open("rb") as file:
+        return pq.read_schema(file).remove_metadata().append(pa.field(DAY, pa.date32()))
 
 
 def _widen(table: DeltaTable, schema: pa.Schema, directory: Path) -> None:
@@ -108,7 +109,9 @@ def _action(path: Path, directory: Path) -> AddAction:
     import pyarrow.parquet as pq
     from deltalake.transaction import AddAction
 
-    status = os.stat(path)
+    status = path.stat()
+    with path.open("rb") as file:
+        count = pq.read_metadata(file).num_rows
     day = path.parent.name.partition("=")[2]
     return AddAction(
         path=str(path.relative_to(directory)),
@@ -116,5 +119,5 @@ def _action(path: Path, directory: Path) -> AddAction:
         partition_values={DAY: None if day == NO_DAY else day},
         modification_time=int(status.st_mtime * 1000),
         data_change=True,
-        stats=json.dumps({"numRecords": pq.read_metadata(path).num_rows}),
+        stats=json.dumps({"numRecords": count}),
     )

@@ -1,8 +1,9 @@
-"""Changes of rows as Parquet, one table each, and a table of the groups.
+"""Changes of rows as Parquet, one table each, and a table of the groups: all out of one scan of the log.
 
-A run writes beside the tables first. Its files get their places when all are there, under
-names that carry the run's number, and count once the run is in the list of runs: what a
-killed run has left is removed by the next one. The logs of Delta tables follow that list.
+Workers write the files under names that carry the run's number and their attempt's. In a directory they do so
+beside the tables, and the files get their places when all are there; in an object store they are put there at once.
+They count once the run is in the list of runs: what a killed run has left is removed by the next one. The logs of
+Delta tables follow that list.
 """
 
 from __future__ import annotations
@@ -11,28 +12,39 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.plan import open_log
+from ibbmaster.arrow.many_tables import NO_TABLE, TablesTask, find_tables, plan_tables
+from ibbmaster.arrow.plan import bundled, find_fields, open_log, plan_tasks
+from ibbmaster.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.arrow.shape import TableFields
+from ibbmaster.disk.object_store import client_of
+from ibbmaster.disk.place import ObjectPath, whole_place
+from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.continuing import tables_to_export
+from ibbmaster.lake.export_files import RUN_MARK, ExportTarget, Written, run_and_attempt, write_bundle
 from ibbmaster.lake.failure import plain_errors
 from ibbmaster.lake.maintain.changes import doubts_of
-from ibbmaster.lake.placing import make_directory, only_writer, replace_file, sync
+from ibbmaster.lake.placing import WRITER, make_directory, only_writer, replace_file, sync
+from ibbmaster.lake.spreading import spread
 from ibbmaster.lake.table_directory import directory_of, rename_older, table_name
+from ibbmaster.lake.text import pattern_of
 from ibbmaster.spark.options import parse_options, schema_options
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 RUNS = "_ibbmaster-runs.json"
 STAGING = "_ibbmaster-staging"
 GROUPS = "_groups"
 FAULTS = "_faults"  # all that the latest run has skipped
-RUN_MARK = "ibb-run-"
+OURS = (STAGING, WRITER)  # there before a first run has ended
 
 
 def export(
@@ -62,8 +74,9 @@ def export(
         StoreError: the directory holds something else, or cannot be written; or tables have changed since the last
             run, so that what it has written is no longer what they have.
     """
-    place = Path(target)
-    source = {"path": path, "failOnDataLoss": str(not keeps_going).lower(), **schema_options(schema or None, name_case)}
+    place = named_place(target)
+    given = {"path": path, "failOnDataLoss": str(not keeps_going).lower(), **schema_options(schema or None, name_case)}
+    source = parse_options({**given, "zeroDates": zero_dates})
     with only_writer(place), plain_errors(place):
         runs = read_runs(place)
         clean(place, runs)
@@ -71,24 +84,29 @@ def export(
             rename_older(place)
             _publish(place, runs)
         start = str(runs[-1]["gtid"]) if runs else ""
-        with closing(open_log(parse_options(source))) as log:
+        with closing(open_log(source)) as log:
             end = str(log.state().position())
-        common = source | {"endingGtid": end} | ({"startingGtid": start} if start else {})
+        options = replace(source, starting_gtid=start or None, ending_gtid=end)
         done: dict[str, object] = {"from": start, "to": end}
-        with _staging(place) as staging:
-            counts = _write_tables(session, common, place, staging, tables=tables, zero_dates=zero_dates)
-            faults = _write_faults(session, source, staging) if keeps_going else {}
-            if not counts["groups"] and not any(faults.values()):
-                return done | {"groups": 0, "rows": {}} | faults
-            token = uuid.uuid4().hex[:12]
-            _place_files(staging, place, token)
-        doubts = {} if keeps_going else doubts_of(source | {"endingGtid": end}, _tables_in(place))
-        runs.append({"run": token, "gtid": end, **counts})
-        replace_file(place / RUNS, json.dumps(runs, indent=1).encode())
+        run = uuid.uuid4().hex[:12]
+        with _removed_unless_done(place, runs):
+            fields = _tables_of(options, given, place, tables)
+            written = _write_tables(session, options, fields, place, run)
+            faults = _write_faults(session, source, place, run) if keeps_going else []
+            counts = _counts_of(written)
+            fault_counts = {"faults": _rows_in(FAULTS, faults)} if keeps_going else {}
+            if not counts["groups"] and not any(fault_counts.values()):
+                return done | {"groups": 0, "rows": {}} | fault_counts
+            if not isinstance(place, ObjectPath):
+                _place_files([file.name for one in (*written, *faults) for file in one.files], place)
+            doubts = {} if keeps_going else doubts_of(given | {"endingGtid": end}, _tables_in(place))
+            attempts = [one.attempt for one in (*written, *faults) if one.files]
+            runs.append({"run": run, "gtid": end, **counts, "attempts": attempts})
+            replace_file(place / RUNS, json.dumps(runs, indent=1).encode())
         clean(place, runs)
         if as_delta:
             _publish(place, runs)
-        return done | counts | faults | ({"inexact": doubts} if doubts else {})
+        return done | counts | fault_counts | ({"inexact": doubts} if doubts else {})
 
 
 def _tables_in(place: Path) -> list[str]:
@@ -98,70 +116,62 @@ def _tables_in(place: Path) -> list[str]:
 
 
 @contextmanager
-def _staging(place: Path) -> Iterator[Path]:
-    """Where a run writes before its files get their places; what is left there goes with it."""
-    staging = place / STAGING
-    make_directory(staging)
+def _removed_unless_done(place: Path, runs: Sequence[dict[str, object]]) -> Iterator[None]:
+    """Leave nothing of a run that fails or has nothing to write."""
+    known = list(runs)
+    if not isinstance(place, ObjectPath):
+        make_directory(place / STAGING)
     try:
-        yield staging
+        yield
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        if len(known) == len(runs):
+            with suppress(OSError, StoreError):  # what has failed says why
+                clean(place, known)
+
+
+def _tables_of(
+    options: ReadOptions, given: Mapping[str, str], place: Path, only: Sequence[str]
+) -> dict[str, TableFields]:
+    """The tables of which a run has rows, under the names that they have at its end, and their columns."""
+    start, end = options.starting_gtid or "", options.ending_gtid or ""
+    fields = find_tables(replace(options, tables=tuple(map(pattern_of, only))), only_changed=True)
+    tables_to_export(given, fields, place, start, end)
+    for name in only:
+        if name not in fields and not directory_of(place, name).exists():
+            raise ConfigurationError(f"no group in {options.path} changes rows of table {name}")
+    return fields
 
 
 def _write_tables(
-    session: SparkSession,
-    common: dict[str, str],
-    place: Path,
-    staging: Path,
-    *,
-    tables: Sequence[str],
-    zero_dates: str,
-) -> dict[str, object]:
-    """Write groups, and the tables that they change; returns how many rows each has."""
-    groups = _frame(session, common, granularity="groups")
-    names = groups.selectExpr("explode(tables) AS table").distinct().collect()
-    start, end = common.get("startingGtid", ""), common["endingGtid"]
-    source = {name: value for name, value in common.items() if name not in ("startingGtid", "endingGtid")}
-    written = [row.table for row in names if row.table is not None]
-    found = tables_to_export(source, written, place, start, end, only=tables)
-    for name in tables:
-        if name not in found and not directory_of(place, name).exists():
-            raise ConfigurationError(f"no group in {common['path']} changes rows of table {name}")
-    count = _write(groups, staging / GROUPS)
-    rows = {
-        name: _write(
-            _frame(session, common, table=name, zeroDates=zero_dates), staging / directory_of(place, name).name
-        )
-        for name in found
-        if not tables or name in tables
-    }
-    return {"groups": count, "rows": rows}
+    session: SparkSession, options: ReadOptions, fields: Mapping[str, TableFields], place: Path, run: str
+) -> list[Written]:
+    """Write groups, and the tables that they change."""
+    directories = {NO_TABLE: GROUPS} | {name: directory_of(place, name).name for name in fields}
+    target = ExportTarget(place=whole_place(place), staging=STAGING, run=run, directories=directories)
+    bundles = bundled(plan_tables(options, fields, with_groups=True))
+    return spread(session, partial(write_bundle, target), bundles)
 
 
-def _write_faults(session: SparkSession, source: dict[str, str], staging: Path) -> dict[str, int]:
+def _write_faults(session: SparkSession, source: ReadOptions, place: Path, run: str) -> list[Written]:
     """Write what damage a run has skipped."""
-    _frame(session, source, granularity="faults").write.parquet(str(staging / FAULTS))
-    return {"faults": _count(session, staging / FAULTS)}
+    options = replace(source, granularity=Granularity.FAULTS)
+    target = ExportTarget(
+        place=whole_place(place), staging=STAGING, run=run, directories={NO_TABLE: FAULTS}, has_days=False
+    )
+    tasks = plan_tasks(options, find_fields(options))
+    bundles = [[TablesTask({}, task) for task in bundle] for bundle in bundled(tasks)]
+    return spread(session, partial(write_bundle, target), bundles)
 
 
-def _frame(session: SparkSession, common: dict[str, str], **options: str) -> DataFrame:
-    return session.read.format("ibb").options(**common, **options).load()
+def _counts_of(written: Sequence[Written]) -> dict[str, object]:
+    """How many groups were written, and how many rows of each table."""
+    directories = {file.directory for one in written for file in one.files} - {GROUPS}
+    rows = {table_name(directory): _rows_in(directory, written) for directory in sorted(directories)}
+    return {"groups": _rows_in(GROUPS, written), "rows": rows}
 
 
-def _write(frame: DataFrame, directory: Path) -> int:
-    """Write a frame, divided by the day of the commit; returns how many rows it has."""
-    from pyspark.sql import functions as f
-
-    dated = frame.withColumn("_date", f.to_date("_commit_ts"))
-    dated.write.mode("overwrite").partitionBy("_date").parquet(str(directory))
-    return _count(frame.sparkSession, directory)
-
-
-def _count(session: SparkSession, directory: Path) -> int:
-    """Rows that were written to a directory."""
-    if not any(directory.rglob("*.parquet")):
-        return 0
-    return session.read.parquet(str(directory)).count()
+def _rows_in(directory: str, written: Sequence[Written]) -> int:
+    return sum(file.rows for one in written for file in one.files if file.directory == directory)
 
 
 def read_runs(place: Path) -> list[dict[str, object]]:
@@ -172,7 +182,7 @@ def read_runs(place: Path) -> list[dict[str, object]]:
     """
     path = place / RUNS
     if not path.exists():
-        others = [one.name for one in place.iterdir() if one.name != STAGING] if place.is_dir() else []
+        others = [one.name for one in place.iterdir() if one.name not in OURS] if place.is_dir() else []
         if others and not any(RUN_MARK in name for name in _files(place)):
             raise StoreError(f"{place}: holds {others[0]}, and no export: give an empty directory")
         return []
@@ -186,27 +196,43 @@ def read_runs(place: Path) -> list[dict[str, object]]:
 
 def clean(place: Path, runs: Sequence[dict[str, object]]) -> None:
     """Remove what a run has left that does not count, and the faults of all runs but the latest."""
-    shutil.rmtree(place / STAGING, ignore_errors=True)
-    known = [str(run["run"]) for run in runs]
+    if not isinstance(place, ObjectPath):
+        shutil.rmtree(place / STAGING, ignore_errors=True)
     for name in _files(place):
-        mark = _run_of(name)
-        if mark and mark not in (known[-1:] if Path(name).parts[0] == FAULTS else known):
-            (place / name).unlink()
+        run, _ = run_and_attempt(name)
+        if run and not _counts(name, runs[-1:] if Path(name).parts[0] == FAULTS else runs):
+            _remove(place, name)
 
 
-def _run_of(name: str) -> str:
-    """The number of the run that has written a file; empty if it is none of ours."""
-    return Path(name).name.partition(RUN_MARK)[2].partition("-")[0]
+def _counts(name: str, runs: Sequence[dict[str, object]]) -> bool:
+    """Whether a file is one of these runs, by an attempt that they have taken."""
+    return _number_of(name, runs) is not None
+
+
+def _number_of(name: str, runs: Sequence[dict[str, object]]) -> int | None:
+    """Which of these runs has a file; None if none has."""
+    number, attempt = run_and_attempt(name)
+    for place, run in enumerate(runs):
+        if run["run"] == number:
+            attempts = run.get("attempts")
+            return place if not isinstance(attempts, list) or attempt in attempts else None
+    return None
+
+
+def _remove(place: Path, name: str) -> None:
+    if isinstance(place, ObjectPath):
+        client_of(str(place)).remove(name)
+    else:
+        (place / name).unlink()
 
 
 def _publish(place: Path, runs: Sequence[dict[str, object]]) -> None:
     """Bring the Delta logs of all tables up to the latest run."""
     from ibbmaster.lake.delta import publish
 
-    numbers = {str(run["run"]): number for number, run in enumerate(runs)}
     tables: dict[str, list[list[Path]]] = {}
     for name in sorted(_files(place)):
-        table, number = Path(name).parts[0], numbers.get(_run_of(name))
+        table, number = Path(name).parts[0], _number_of(name, runs)
         if number is not None and table != FAULTS:
             tables.setdefault(table, [[] for _ in runs])[number].append(place / name)
     for table, files in tables.items():
@@ -214,19 +240,25 @@ def _publish(place: Path, runs: Sequence[dict[str, object]]) -> None:
 
 
 def _files(place: Path) -> Iterator[str]:
-    if place.is_dir():
+    if isinstance(place, ObjectPath):
+        yield from (one.name for one in client_of(str(place)).walk() if one.name.endswith(".parquet"))
+    elif place.is_dir():
         yield from (str(path.relative_to(place)) for path in place.rglob("*.parquet"))
 
 
-def _place_files(staging: Path, place: Path, token: str) -> None:
+def _place_files(names: Sequence[str], place: Path) -> None:
     """Move the files of a run to their tables, and make that durable."""
     directories = set()
-    for number, name in enumerate(sorted(_files(staging))):
-        source = staging / name
-        target = place / Path(name).parent / f"{RUN_MARK}{token}-{number:05}.parquet"
+    for name in names:
+        target = place / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        sync(source)
-        os.rename(source, target)
+        try:
+            os.rename(place / STAGING / name, target)
+        except FileNotFoundError:
+            raise StoreError(
+                f"{place}: a worker has written {name}, which is not here: workers on other machines need this "
+                "directory, or an object store"
+            ) from None
         directories.add(target.parent)
     for directory in directories:
         sync(directory)

@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+from ibbmaster.disk.place import ObjectPath
+
 _PLAIN = re.compile(r"[\w.-]")  # what a name of a directory has as it is
 _BYTE = re.compile(rb"~([0-9A-F]{2})")
 
@@ -35,6 +37,8 @@ def directory_of(place: Path, table: str) -> Path:
 
 
 def rename_older(place: Path) -> None:
-    """Let no directory have per cent signs."""
+    """Let no directory have per cent signs; none of an object store ever had."""
+    if isinstance(place, ObjectPath):
+        return
     for path in sorted(place.glob("*%*")):
         path.rename(place / directory_name(table_name(path.name)))
