@@ -13,6 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 from lanes.replay import CLASSIC, as_sql, expected_tables, readable_captures
@@ -21,11 +22,14 @@ from pyarrow import parquet
 from ibbmaster.arrow.plan import find_shape
 from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.object_store import client_of
+from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import InexactError
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.lake.delta import APPLICATION
-from ibbmaster.lake.exporting import RUN_MARK, RUNS, STAGING
+from ibbmaster.lake.export_files import RUN_MARK, run_and_attempt
+from ibbmaster.lake.exporting import RUNS, STAGING
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.lake.verifying import verify_archive
@@ -169,6 +173,56 @@ def test_what_a_killed_export_has_left_does_not_count(spark, lake, fixtures, tmp
     assert not left.exists()
     assert not (target / STAGING).exists()
     assert spark.read.parquet(str(target / "dom_7.t")).count() == whole
+
+
+def test_what_an_attempt_has_left_that_does_not_count_is_removed(lake, fixtures, tmp_path):
+    """As a task has it that Spark has run twice: its file has the number of a run that counts."""
+    target = tmp_path / "parquet"
+    assert lake("export", fixtures / "ibb/domains", "--to", target)[0] == 0
+    placed = next((target / "dom_7.t").rglob("*.parquet"))
+    run, attempt = run_and_attempt(placed.name)
+    left = placed.with_name(f"{RUN_MARK}{run}-{attempt[::-1]}x-00000.parquet")
+    os.link(placed, left)
+    assert lake("export", fixtures / "ibb/domains", "--to", target)[0] == 0
+    assert not left.exists()
+    assert placed.exists()
+
+
+def test_an_export_in_an_object_store_is_that_of_a_directory(lake, grow, object_store, tmp_path):
+    url, directory = object_store.new_place(), tmp_path / "tables"
+    store = client_of(url)
+    left = f"dom_7.t/_date=2026-01-01/{RUN_MARK}0123456789ab-0123456789ab-00000.parquet"
+    for count, form in ((3, "parquet"), (9, "delta"), (9, "delta")):
+        log = grow(count)
+        said = [lake("export", log, "--to", place, "--format", form, "--json") for place in (url, directory)]
+        assert said[0] == said[1]
+        assert said[0][0] == 0
+        assert left not in {one.name for one in store.walk()}
+        store.create(left, b"of a run that was killed")
+    with only_writer(named_place(url)):
+        code, _, err = lake("export", log, "--to", url)
+        assert (code, err.count("\n")) == (2, 1)
+        assert f"{url}: another job writes here" in err
+    runs = [json.loads((place / RUNS).read_text()) for place in (named_place(url), directory)]
+    assert [(run["gtid"], run["groups"], run["rows"]) for run in runs[0]] == [
+        (run["gtid"], run["groups"], run["rows"]) for run in runs[1]
+    ]
+    found = {}
+    for one in store.walk():
+        if one.name.endswith(".parquet") and one.name != left:
+            rows = parquet.read_table(named_place(f"{url}/{one.name}").open("rb")).to_pylist()
+            found.setdefault(one.name.split("/")[0], []).extend(map(str, rows))
+    paths = [path for path in directory.iterdir() if not path.name.startswith("_ibbmaster")]
+    assert found.keys() == {path.name for path in paths}
+    for path in paths:
+        files = [parquet.ParquetFile(file).read().to_pylist() for file in path.rglob("ibb-run-*.parquet")]
+        assert sorted(found[path.name]) == sorted(str(row) for rows in files for row in rows)
+        versions = [DeltaTable(str(path)), DeltaTable(f"{url}/{path.name}", storage_options={"allow_http": "true"})]
+        assert len({(one.version(), one.transaction_version(APPLICATION)) for one in versions}) == 1
+        counts = [
+            sum(action["num_records"] for action in pa.table(one.get_add_actions()).to_pylist()) for one in versions
+        ]
+        assert counts[0] == counts[1] == len(found[path.name])
 
 
 def test_an_export_can_be_delta_tables_also_after_runs_that_were_not(spark, lake, grow, tmp_path):

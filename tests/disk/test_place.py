@@ -161,7 +161,6 @@ def test_a_start_by_gtid_fetches_few_ranges(object_store, tmp_path, run):
         "import {} --to {}",
         "reset --yes {}",
         "record h:1 --to {1}",
-        "lake export {} --to {}",
         "recover {}",
     ],
 )

@@ -340,7 +340,7 @@ def run_maintain(args: argparse.Namespace) -> int:
     from ibbmaster.lake.maintain.job import LIBRARIES, directory_of, maintain, scheme_of
     from ibbmaster.lake.placing import check_free
 
-    place = directory_of(args.to)
+    place = directory_of(args.to, args.catalog)
     expect_log(args.directory)
     if not is_object_place(place):
         check_free(place)

@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 import ibbmaster
-from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.disk.object_store import client_of
+from ibbmaster.disk.place import place
+from ibbmaster.errors import BusyError, ConfigurationError, StoreError
 from ibbmaster.event.rows.encoding import WrittenTable
 from ibbmaster.lake.maintain import iceberg
 from ibbmaster.lake.maintain.job import Maintained, maintain
+from ibbmaster.lake.placing import only_writer
 from tests.kept_tables import KeptTables
 from tests.lake.maintain.test_job import CREATED, LOG, ROWS, named, of, verdicts
 from tests.written_log import Item, deleted, inserted, updated, write_log
@@ -60,6 +63,37 @@ def test_a_catalog_of_the_configuration_gets_the_tables(run, kept, tmp_path, mon
         run(*LOG, "CREATE TABLE u LIKE t", catalog="ours")
     with pytest.raises(ConfigurationError, match="made with --to iceberg in catalog ours, not iceberg"):
         run(*LOG)
+
+
+def test_a_catalog_whose_warehouse_is_in_an_object_store_has_the_tables_there(
+    run, tmp_path, object_store, monkeypatch
+) -> None:
+    from pyiceberg.catalog import load_catalog
+    from pyiceberg.utils.config import Config
+
+    url = object_store.new_place()
+    settings = {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/ours.db", "WAREHOUSE": f"{url}/warehouse"}
+    of_store = {"ENDPOINT": object_store.endpoint, "ACCESS_KEY_ID": "tests", "SECRET_ACCESS_KEY": "tests"}
+    settings |= {f"S3__{name}": value for name, value in {**of_store, "REGION": "us-east-1"}.items()}
+    for name, value in settings.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__OURS__{name}", value)
+    monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())
+    target = f"iceberg://{url}/list"
+    for end in (2, len(LOG)):
+        shutil.rmtree(tmp_path / "log", ignore_errors=True)
+        write_log(tmp_path / "log", *LOG[:end])
+        done = maintain(str(tmp_path / "log"), target, catalog="ours")
+        assert verdicts(done) == {"d.t": f"exact at 0-1-{end}"}
+    with closing(load_catalog("ours")) as catalog:
+        table = catalog.load_table(("d", "t"))
+        assert {row["id"]: row["a"] for row in table.scan().to_arrow().to_pylist()} == ROWS
+        assert len(table.snapshots()) == 2
+    names = [one.name for one in client_of(url).walk()]
+    assert {name.split("/")[0] for name in names} == {"list", "warehouse"}
+    with only_writer(place(f"{url}/list")), pytest.raises(BusyError, match="another job writes here"):
+        maintain(str(tmp_path / "log"), target, catalog="ours")
+    with pytest.raises(ConfigurationError, match=rf"^--to: {url}/list: a catalog of its own is a database"):
+        maintain(str(tmp_path / "log"), target)
 
 
 def test_a_catalog_that_is_not_configured_and_a_target_of_another_kind_are_refused(run, kept, tmp_path) -> None:

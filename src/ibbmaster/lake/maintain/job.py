@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ibbmaster.disk.place import local_place
+from ibbmaster.disk.place import ObjectPath
 from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
@@ -56,18 +56,26 @@ class Maintained:
     removed: list[str] = field(default_factory=list)
 
 
-def directory_of(target: str) -> Path:
+def directory_of(target: str, catalog: str | None = None) -> Path:
     """The directory that a target names.
 
     Raises:
-        ConfigurationError: it is none that can be written.
+        ConfigurationError: it is none that can be written; or it is in an object store, and would have a catalog.
     """
     path = target.removeprefix(scheme_of(target))
     if not path:
         raise ConfigurationError(f"--to is {target[:80]!r}, expected {DELTA}PATH or {ICEBERG}PATH")
-    if target.startswith(ICEBERG) and {"#", "?"} & set(str(Path(path).resolve())):
+    place = named_place(path)
+    if target.startswith(DELTA) or catalog is not None:
+        return place
+    if isinstance(place, ObjectPath):
+        raise ConfigurationError(
+            f"--to: {place}: a catalog of its own is a database, which object stores cannot have: name a catalog of "
+            "PyIceberg's configuration with --catalog"
+        )
+    if {"#", "?"} & set(str(place.resolve())):
         raise ConfigurationError("--to: Iceberg tables name their files by URLs, so no # or ? may be in their path")
-    return named_place(path) if target.startswith(DELTA) else local_place(path, "a directory of Iceberg tables")
+    return place
 
 
 def scheme_of(target: str) -> str:
@@ -118,7 +126,7 @@ def maintain(
         PositionError: the log does not have the position of the last run, or is another log.
         StoreError: the target holds something else, or cannot be written; or there is no log.
     """
-    place = directory_of(target)
+    place = directory_of(target, catalog)
     patterns = [TablePattern.parse(one) for one in only], [TablePattern.parse(one) for one in leaves_out]
     given = {"path": path, "zeroDates": zero_dates, **schema_options(schema, name_case)}
     lake, called = _lake_of(target, place, catalog)
