@@ -82,7 +82,7 @@ def export(
         clean(place, runs)
         if as_delta:
             rename_older(place)
-            _publish(place, runs)
+            publish_runs(place, runs)
         start = str(runs[-1]["gtid"]) if runs else ""
         with closing(open_log(source)) as log:
             end = str(log.state().position())
@@ -105,7 +105,7 @@ def export(
             replace_file(place / RUNS, json.dumps(runs, indent=1).encode())
         clean(place, runs)
         if as_delta:
-            _publish(place, runs)
+            publish_runs(place, runs)
         return done | counts | fault_counts | ({"inexact": doubts} if doubts else {})
 
 
@@ -226,7 +226,7 @@ def _remove(place: Path, name: str) -> None:
         (place / name).unlink()
 
 
-def _publish(place: Path, runs: Sequence[dict[str, object]]) -> None:
+def publish_runs(place: Path, runs: Sequence[dict[str, object]]) -> None:
     """Bring the Delta logs of all tables up to the latest run."""
     from ibbmaster.lake.delta import publish
 
