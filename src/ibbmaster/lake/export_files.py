@@ -8,9 +8,10 @@ Invariants:
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -112,6 +113,9 @@ class DayFiles:
         return self
 
     def __exit__(self, *_: object) -> None:
+        for writer, _name in self._open.values():  # of what has failed
+            with suppress(OSError):
+                _close(writer)
         self._resources.close()
 
     def add(self, table: str, batch: pa.RecordBatch) -> None:
@@ -171,7 +175,7 @@ class DayFiles:
         writer, name = self._open.pop(key)
         path = self._directory / name
         with self._plain_errors():
-            writer.close()
+            _close(writer)
             size, rows = path.stat().st_size, parquet.read_metadata(path).num_rows
             if isinstance(self._place, ObjectPath):
                 client_of(str(self._place)).upload(name, path, size)
@@ -186,7 +190,15 @@ class DayFiles:
             yield
         except OSError as error:
             kind = DiskFullError if error.errno in FULL else StoreError
-            raise kind(f"{self._place}: {error.strerror or error}") from None
+            raise kind(f"{self._place}: {os.strerror(error.errno) if error.errno else error}") from None
+
+
+def _close(writer: ParquetWriter) -> None:
+    """End a file."""
+    try:
+        writer.close()
+    finally:
+        writer.is_open = False  # or it tries again when it is collected, and prints what happens then
 
 
 def _by_day(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
