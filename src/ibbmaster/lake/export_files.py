@@ -2,8 +2,10 @@
 
 Invariants:
 - No two attempts of a task write files of the same names, and a file counts only where the driver was told of its
-  attempt: what a retried or speculative one has left is nobody's (test_what_an_attempt_has_left_that_does_not_count).
-- What is held of all tables of a worker is bounded, and so is the number of open files.
+  attempt: what a retried or speculative one has left is nobody's
+  (test_what_an_attempt_has_left_that_does_not_count_is_removed).
+- What is held of all tables of a worker is bounded, and so is the number of open files
+  (test_rows_are_divided_by_the_day_of_their_commit).
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class WrittenFile(NamedTuple):
     size: int
 
 
-class Written(NamedTuple):
+class TaskFiles(NamedTuple):
     """What one attempt has made of its task."""
 
     attempt: str
@@ -77,7 +79,7 @@ def run_and_attempt(name: str) -> tuple[str, str]:
     return parts[0], parts[1] if len(parts) > 2 else ""
 
 
-def write_bundle(target: ExportTarget, tasks: Sequence[TablesTask]) -> Written:
+def write_bundle(target: ExportTarget, tasks: Sequence[TablesTask]) -> TaskFiles:
     """Write the rows of some ranges; runs in a worker.
 
     Raises:
@@ -133,7 +135,7 @@ class DayFiles:
         while sum(self._held_bytes.values()) > HELD_BYTES:
             self._write(max(self._held_bytes, key=self._held_bytes.__getitem__))
 
-    def finish(self) -> Written:
+    def finish(self) -> TaskFiles:
         """Write what is held; what there is then.
 
         Raises:
@@ -143,7 +145,7 @@ class DayFiles:
             self._write(key)
         for key in list(self._open):
             self._close(key)
-        return Written(self._attempt, self._files)
+        return TaskFiles(self._attempt, self._files)
 
     def _write(self, key: tuple[str, str]) -> None:
         """Have the held rows of a file in it."""

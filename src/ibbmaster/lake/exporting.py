@@ -28,7 +28,7 @@ from ibbmaster.disk.place import ObjectPath, whole_place
 from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.continuing import tables_to_export
-from ibbmaster.lake.export_files import RUN_MARK, ExportTarget, Written, run_and_attempt, write_bundle
+from ibbmaster.lake.export_files import RUN_MARK, ExportTarget, TaskFiles, run_and_attempt, write_bundle
 from ibbmaster.lake.failure import plain_errors
 from ibbmaster.lake.maintain.changes import doubts_of
 from ibbmaster.lake.placing import WRITER, make_directory, only_writer, replace_file, sync
@@ -144,7 +144,7 @@ def _tables_of(
 
 def _write_tables(
     session: SparkSession, options: ReadOptions, fields: Mapping[str, TableFields], place: Path, run: str
-) -> list[Written]:
+) -> list[TaskFiles]:
     """Write groups, and the tables that they change."""
     directories = {NO_TABLE: GROUPS} | {name: directory_of(place, name).name for name in fields}
     target = ExportTarget(place=whole_place(place), staging=STAGING, run=run, directories=directories)
@@ -152,7 +152,7 @@ def _write_tables(
     return spread(session, partial(write_bundle, target), bundles)
 
 
-def _write_faults(session: SparkSession, source: ReadOptions, place: Path, run: str) -> list[Written]:
+def _write_faults(session: SparkSession, source: ReadOptions, place: Path, run: str) -> list[TaskFiles]:
     """Write what damage a run has skipped."""
     options = replace(source, granularity=Granularity.FAULTS)
     target = ExportTarget(
@@ -163,14 +163,14 @@ def _write_faults(session: SparkSession, source: ReadOptions, place: Path, run: 
     return spread(session, partial(write_bundle, target), bundles)
 
 
-def _counts_of(written: Sequence[Written]) -> dict[str, object]:
+def _counts_of(written: Sequence[TaskFiles]) -> dict[str, object]:
     """How many groups were written, and how many rows of each table."""
     directories = {file.directory for one in written for file in one.files} - {GROUPS}
     rows = {table_name(directory): _rows_in(directory, written) for directory in sorted(directories)}
     return {"groups": _rows_in(GROUPS, written), "rows": rows}
 
 
-def _rows_in(directory: str, written: Sequence[Written]) -> int:
+def _rows_in(directory: str, written: Sequence[TaskFiles]) -> int:
     return sum(file.rows for one in written for file in one.files if file.directory == directory)
 
 
