@@ -315,20 +315,6 @@ class BlockSource:
 
         return cache.find((identity, at, selection, is_shared), sequence, make, only_cached=only_cached)
 
-    def _is_shared(self, cache: BlockCache) -> bool:
-        """Whether blocks are long."""
-        return cache.is_shared or (self._is_far_behind and not self.is_pumpable)
-
-    def _keep_way(self, maker: BlockMaker, whole: Block, *, only_cached: bool) -> None:
-        """Let other readers take the way to where a large group is committed in one step: it has no packets."""
-        cache, selection = self._cache, self._selection
-        if cache is None or selection is None or len(whole) or whole.gtids or whole.stored_gtids:
-            return
-        identity = maker.identity(whole.before, only_cached=only_cached)
-        if identity is not None:
-            key = (identity, whole.before, selection, self._is_shared(cache))
-            cache.keep(key, self._session.sequence, whole)
-
     def _go_behind(self, block: Block) -> None:
         """Continue after a block.
 
@@ -354,6 +340,20 @@ class BlockSource:
             self._begun = ()
         elif block.end != block.begin:  # a large group begins after others
             files.continue_at(block.end, ())
+
+    def _is_shared(self, cache: BlockCache) -> bool:
+        """Whether blocks are long."""
+        return cache.is_shared or (self._is_far_behind and not self.is_pumpable)
+
+    def _keep_way(self, maker: BlockMaker, whole: Block, *, only_cached: bool) -> None:
+        """Let other readers take the way to where a large group is committed in one step: it has no packets."""
+        cache, selection = self._cache, self._selection
+        if cache is None or selection is None or len(whole) or whole.gtids or whole.stored_gtids:
+            return
+        identity = maker.identity(whole.before, only_cached=only_cached)
+        if identity is not None:
+            key = (identity, whole.before, selection, self._is_shared(cache))
+            cache.keep(key, self._session.sequence, whole)
 
     def _join_group(self, maker: BlockMaker) -> None:
         """Go into the group that comes next if another dump is in it, which has read where its parts are."""
