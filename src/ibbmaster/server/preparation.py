@@ -24,7 +24,7 @@ class Preparation:
         self._is_done = trio.Event()
 
     async def run(self) -> None:
-        """Do it; where kernels have to be compiled nobody waits for that."""
+        """Do it; dumps do not wait for kernels that have to be compiled."""
         if self._has_kernels:
             load_in_background(KernelSet.SERVE)
             if not await trio.to_thread.run_sync(is_cached, KernelSet.SERVE):
