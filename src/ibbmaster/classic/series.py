@@ -243,7 +243,7 @@ def _files_of_directory(directory: Path) -> list[Path]:
             f"{directory} holds more than one binlog ({', '.join(sorted(by_base))}): name the index file of one of them"
         )
     ((base, found),) = by_base.items()
-    # a file in their row is damaged, as who reads its head says, and not to be passed over
+    # a file in their row is damaged, as the error for its head says, and must not be missing
     return sorted([*found, *(path for other, path in others if other == base)])
 
 

@@ -1,8 +1,8 @@
 """The Parquet files of an export, written where the log is read: each worker writes those of the ranges that it has.
 
 Invariants:
-- No two attempts of a task write files of the same names, and a file counts only where the driver was told of its
-  attempt: what a retried or speculative one has left is nobody's
+- No two attempts of a task write files of the same names, and a file counts only where the driver has the result of
+  its attempt: what a retried or speculative one has left does not
   (test_what_an_attempt_has_left_that_does_not_count_is_removed).
 - What is held of all tables of a worker is bounded, and so is the number of open files
   (test_rows_are_divided_by_the_day_of_their_commit).
