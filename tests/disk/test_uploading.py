@@ -73,7 +73,9 @@ def test_of_two_uploads_one_is_refused(object_store, made, monkeypatch):
 def test_an_upload_that_was_killed_is_named(object_store, made):
     url = object_store.new_place()
     object_store.put(f"{url}/{CLAIM}", b"{}")
-    with pytest.raises(StoreError, match="an upload is under way, or was killed"):
+    with pytest.raises(
+        StoreError, match=r"was killed \(_ibbmaster-upload.json is there\): if none is running, remove all"
+    ):
         upload(made, place(url))
 
 

@@ -69,7 +69,10 @@ def expect_nothing_at(target: ObjectPath) -> None:
     objects, below = client_of(str(target)).list()
     names = sorted([one.name for one in objects] + below)
     if CLAIM in names:
-        raise StoreError(f"{target}: an upload is under way, or was killed: then remove what it has left there")
+        raise StoreError(
+            f"{target}: an upload is under way, or was killed ({CLAIM} is there): if none is running, remove all "
+            "objects below this URL, and try again"
+        )
     if names:
         raise StoreError(f"{target} is not empty, it holds {names[0]}: give another prefix")
 
