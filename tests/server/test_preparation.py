@@ -10,12 +10,13 @@ import trio.testing
 
 from ibbmaster.errors import StoreError
 from ibbmaster.kernel import loading
+from ibbmaster.log.interface import FileEngine, LogEngine
 from ibbmaster.server import preparation
 from ibbmaster.server.preparation import WAIT_S, Preparation
 
 
-class Engine:
-    """A log whose end is looked for in a worker thread."""
+class Engine(FileEngine):
+    """Traditional files, whose end is looked for in a worker thread."""
 
     def __init__(self, problem: Exception | None = None) -> None:
         self.asked = 0
@@ -63,3 +64,11 @@ async def test_a_dump_waits_a_little_and_not_longer(autojump_clock):
     begun = trio.current_time()
     await Preparation(Engine(), has_kernels=True).wait()  # which nobody runs
     assert trio.current_time() - begun == pytest.approx(WAIT_S)
+
+
+async def test_a_dump_of_ibb_files_begins_at_once():
+    class Pages(LogEngine):
+        """Any other log."""
+
+    with trio.fail_after(0):
+        await Preparation(Pages(), has_kernels=True).wait()  # which nobody runs
