@@ -10,13 +10,12 @@ import trio.testing
 
 from ibbmaster.errors import StoreError
 from ibbmaster.kernel import loading
-from ibbmaster.log.interface import FileEngine, LogEngine
 from ibbmaster.server import preparation
 from ibbmaster.server.preparation import WAIT_S, Preparation
 
 
-class Engine(FileEngine):
-    """Traditional files, whose end is looked for in a worker thread."""
+class Engine:
+    """A log whose end is looked for in a worker thread."""
 
     def __init__(self, problem: Exception | None = None) -> None:
         self.asked = 0
@@ -32,7 +31,7 @@ class Engine(FileEngine):
 async def test_a_primary_with_kernels_finds_the_end_and_imports_what_makes_blocks(problem):
     assert loading.load() is not None
     engine = Engine(problem)
-    prepared = Preparation(engine, has_kernels=True)
+    prepared = Preparation(engine, has_kernels=True, holds_dumps=True)
     await prepared.run()
     assert engine.asked == 1
     assert "ibbmaster.streaming.page_blocks" in sys.modules
@@ -41,7 +40,7 @@ async def test_a_primary_with_kernels_finds_the_end_and_imports_what_makes_block
 
 async def test_without_kernels_nothing_is_done_and_nobody_waits():
     engine = Engine()
-    prepared = Preparation(engine, has_kernels=False)
+    prepared = Preparation(engine, has_kernels=False, holds_dumps=True)
     await prepared.run()
     await prepared.wait()
     assert engine.asked == 0
@@ -52,7 +51,7 @@ async def test_nobody_waits_for_kernels_that_have_to_be_compiled(monkeypatch):
     compiled = trio.Event()
     monkeypatch.setattr(preparation, "load_in_background", lambda *sets: None)
     monkeypatch.setattr(preparation, "wait_for_kernels", lambda *sets: trio.from_thread.run(compiled.wait))
-    prepared = Preparation(Engine(), has_kernels=True)
+    prepared = Preparation(Engine(), has_kernels=True, holds_dumps=True)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(prepared.run)
         await prepared.wait()
@@ -62,13 +61,10 @@ async def test_nobody_waits_for_kernels_that_have_to_be_compiled(monkeypatch):
 
 async def test_a_dump_waits_a_little_and_not_longer(autojump_clock):
     begun = trio.current_time()
-    await Preparation(Engine(), has_kernels=True).wait()  # which nobody runs
+    await Preparation(Engine(), has_kernels=True, holds_dumps=True).wait()  # which nobody runs
     assert trio.current_time() - begun == pytest.approx(WAIT_S)
 
 
-async def test_a_dump_of_ibb_files_begins_at_once():
-    class Pages(LogEngine):
-        """Any other log."""
-
+async def test_dumps_that_are_not_held_begin_at_once():
     with trio.fail_after(0):
-        await Preparation(Pages(), has_kernels=True).wait()  # which nobody runs
+        await Preparation(Engine(), has_kernels=True, holds_dumps=False).wait()  # which nobody runs

@@ -9,7 +9,7 @@ import trio
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.kernel.loading import is_cached, load_in_background, wait_for_kernels
 from ibbmaster.kernel.parts import KernelSet
-from ibbmaster.log.interface import FileEngine, LogEngine
+from ibbmaster.log.interface import LogEngine
 from ibbmaster.streaming.shared import import_makers
 
 WAIT_S = 2.0  # of a dump, at most: to load kernels takes some 0.3 s, and to begin without them three times that
@@ -18,14 +18,15 @@ WAIT_S = 2.0  # of a dump, at most: to load kernels takes some 0.3 s, and to beg
 class Preparation:
     """Loads the kernels, and finds the end of the log with them: a traditional file has to be walked for it.
 
-    Dumps of such files wait for that. Those of `.ibb` files begin at once: the way to their first group is short.
+    Where it `holds_dumps` they wait for that. Those of `.ibb` files begin at once: the way to their first group is
+    short.
     """
 
-    def __init__(self, engine: LogEngine, *, has_kernels: bool) -> None:
+    def __init__(self, engine: LogEngine, *, has_kernels: bool, holds_dumps: bool) -> None:
         self._engine = engine
         self._has_kernels = has_kernels
         self._is_done = trio.Event()
-        if not isinstance(engine, FileEngine):
+        if not holds_dumps:
             self._is_done.set()
 
     async def run(self) -> None:

@@ -73,7 +73,9 @@ class Primary:
             workers=Workers(),
             memory=SharedMemory(),
             guard=self.guard,
-            preparation=Preparation(engine, has_kernels=options.has_kernels),
+            preparation=Preparation(
+                engine, has_kernels=options.has_kernels, holds_dumps=isinstance(engine, FileEngine)
+            ),
         )
 
     async def serve(
