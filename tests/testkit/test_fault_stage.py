@@ -10,6 +10,7 @@ import pathlib
 import socket
 import struct
 import tempfile
+import threading
 import time
 import zlib
 
@@ -22,6 +23,8 @@ from pymysqlreplication.event import MariadbGtidEvent, XidEvent
 from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.server import growth
 from ibbmaster.testkit import fixture_log
 from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
@@ -736,7 +739,13 @@ def growing(faults, **options):
         serve_checked(log, checked) as served,
     ):
         numbers = itertools.count(1)
-        yield served.port, lambda: log.append(f"0-1-{next(numbers)}", "INSERT INTO shop.t VALUES (1)")
+
+        def write():
+            gtid = f"0-1-{next(numbers)}"
+            log.append(gtid, "INSERT INTO shop.t VALUES (1)")
+            return gtid
+
+        yield served.port, write
 
 
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
@@ -773,6 +782,32 @@ def test_a_dump_whose_numbers_were_changed_is_read_on():
         write()
         assert not dump.read_until(EventType.XID)
         assert len(faults.done) == 2
+
+
+def test_what_is_planned_before_a_group_is_written_is_about_it_though_the_dump_has_not_waited_since(monkeypatch):
+    faults = Faults()
+    planned = []
+
+    def send_and_plan(block, descriptor):
+        rest = written(block, descriptor)
+        if not planned:
+            with one_by_one:
+                faults.add("before gtid", action="cut", by="end")
+                planned.append(write())
+        return rest
+
+    one_by_one = threading.Lock()
+    written = growth.written
+    monkeypatch.setattr(growth, "written", send_and_plan)
+    with growing(faults) as (port, write), contextlib.closing(Dumped(port)) as dump:
+        for _ in range(1000):
+            with one_by_one:
+                write()
+            if not dump.read_until(EventType.XID):
+                break
+        assert planned
+        (record,) = faults.done
+        assert Gtid.parse(record.gtid).seq_no <= Gtid.parse(planned[0]).seq_no
 
 
 def test_what_was_sent_unread_is_counted():

@@ -127,11 +127,17 @@ class EndSender:
         source, session, stage = self._source, self._session, self._stage
         sequence, blocks = session.sequence, list[Block]()
         for _ in range(BLOCKS_TAKEN):
+            is_at_border = not session.is_inside_group
             block = source.next_block(self._follower.generation, may_wait=False)
             if block is None:
                 self._has_asked = True
                 self._share(place, blocks, sequence)
                 return False
+            if block and stage is not None and is_at_border:
+                stage.note_border()  # what was planned before this block was written is about it
+                if not stage.only_counts:
+                    self.rest = block
+                    return False
             if block:
                 rest = written(block, self._socket)
                 if stage is not None:
