@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.kernel import cache as caching
-from ibbmaster.kernel.cache import ENVIRONMENT, READY_FILE, KernelCache, find_directory, source_files
+from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache, find_directory, source_files
 from ibbmaster.kernel.compiling import compile_elsewhere
 from ibbmaster.kernel.parts import KernelPart, KernelSet
 
@@ -34,10 +34,10 @@ DAMAGES = {
     "a bit of its code": damage_code,
     "a file that is gone": lambda directory: (directory / "check.o").unlink(),
     "a file that a crash left empty": lambda directory: (directory / "check.o").write_bytes(b""),
-    "half of the list": lambda directory: (directory / READY_FILE).write_bytes(
-        (directory / READY_FILE).read_bytes()[:40]
+    "half of a file": lambda directory: (directory / "check.o").write_bytes(
+        (directory / "check.o").read_bytes()[:4000]
     ),
-    "another list": lambda directory: (directory / READY_FILE).write_text("[1]"),
+    "a file shorter than a hash": lambda directory: (directory / "check.o").write_bytes(b"\x7fELF"),
     "everything": shutil.rmtree,
 }
 
@@ -49,6 +49,19 @@ def test_a_damaged_cache_counts_as_none(filled, tmp_path, damage):
     assert damaged.has([KernelSet.VERIFY])
     damage(damaged.path)
     assert not damaged.has([KernelSet.VERIFY])
+
+
+def test_each_part_is_begun_once_until_it_is_there(tmp_path):
+    one, other = KernelCache(tmp_path), KernelCache(tmp_path)
+    assert one.begin(KernelPart.CHECK)
+    assert not other.begin(KernelPart.CHECK)
+    assert other.begin(KernelPart.PAGES)
+    one.keep(KernelPart.CHECK, b"code")
+    assert not other.begin(KernelPart.CHECK)
+    assert one.read(KernelPart.CHECK) == b"code"
+    one.clean()  # of a process that was killed
+    assert one.begin(KernelPart.PAGES)
+    assert not one.begin(KernelPart.CHECK)
 
 
 def test_every_module_that_kernels_import_is_a_source_of_theirs(said_by):
@@ -119,7 +132,6 @@ OTHERS = {
     "the directory": lambda cache: share(cache.path),
     "a directory above it": lambda cache: share(cache.path.parent),
     "a file": lambda cache: share(cache.path / "check.o"),
-    "the list": lambda cache: share(cache.path / READY_FILE),
 }
 
 

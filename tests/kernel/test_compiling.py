@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from ibbmaster.kernel import compiling
 from ibbmaster.kernel.cache import LOCK_FILE, KernelCache, cache_key
-from ibbmaster.kernel.compiling import DONE, CompilationError, compile_elsewhere
-from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.kernel.compiling import TOOK, CompilationError, compile_elsewhere
+from ibbmaster.kernel.parts import KernelPart, KernelSet
 
 
 @pytest.fixture
@@ -32,7 +35,7 @@ def test_two_at_once_compile_once(empty):
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = [process.communicate(timeout=600)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert sorted(text.count(DONE) for text in said) == [0, 3]
+    assert sorted(text.count(TOOK) for text in said) == [0, 2]
     assert empty.has([KernelSet.IMPORT])
 
 
@@ -48,6 +51,53 @@ def test_a_compiler_that_is_killed_leaves_nothing_that_counts(empty):
     compile_elsewhere(empty, [KernelSet.VERIFY])
     assert empty.has([KernelSet.VERIFY])
     assert not list(empty.path.glob("*.new"))
+
+
+TWO_PARTS = [KernelPart.PLACE, KernelPart.CONVERT]  # that take a second each
+
+
+def killing(children):
+    """Kills what a compiling process has started, as soon as it says something."""
+
+    def kill(done, total):
+        for process in compiling._running:
+            for pid in children(process.pid):
+                os.kill(pid, signal.SIGKILL)
+
+    return kill
+
+
+def helpers_of(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="no core idles")
+def test_a_helper_takes_the_last_part(empty):
+    helpers, heard = set(), []
+
+    def hear(done, total):
+        helpers.update(*(helpers_of(process.pid) for process in compiling._running))
+        heard.append((done, total))
+
+    compile_elsewhere(empty, TWO_PARTS, progress=hear)
+    assert len(helpers) == 1
+    assert heard == [(done, 4) for done in range(5)]
+    assert empty.parts() == set(TWO_PARTS)
+
+
+def test_what_a_helper_had_begun_that_was_killed_is_compiled(empty):
+    compile_elsewhere(empty, TWO_PARTS, progress=killing(helpers_of))
+    assert empty.parts() == set(TWO_PARTS)
+    assert not list(empty.path.glob("*.new"))
+
+
+def test_a_helper_ends_with_the_process_that_it_helps(empty):
+    with pytest.raises(CompilationError, match="ended with -9"):
+        compile_elsewhere(empty, [*TWO_PARTS, KernelPart.CHECK], progress=killing(lambda pid: [pid]))
+    with empty.locked():
+        assert KernelPart.PLACE not in empty.parts()
+    compile_elsewhere(empty, TWO_PARTS)
+    assert empty.parts() >= set(TWO_PARTS)
 
 
 def test_a_directory_that_goes_away_under_the_process_is_no_matter(empty, tmp_path, monkeypatch):
@@ -75,7 +125,7 @@ def test_an_interpreter_that_cannot_be_run_is_named(empty, monkeypatch):
 EXIT = """
 import sys, threading, time
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.kernel.parts import KernelPart, KernelSet
 loading.load_in_background(KernelSet.SERVE)
 time.sleep(float(sys.argv[1]))
 """

@@ -3,11 +3,10 @@
 A cache directory, made by `ibbmaster warm-up` or by the first start that needs it:
 
     KEY/              one for all that machine code depends on: sources, Numba, LLVM, CPU
-      PART.o          the object file of each part that is there
-      ready.json      the SHA-256 of each of them; written after it
+      PART.o          the object file of each part that is there, and its SHA-256
       lock            held by the process that compiles
 
-The key says what the code was made from, the hashes that it is whole, and nothing has to be
+The key says what the code was made from, the hash that it is whole, and nothing has to be
 written where all is there. What others could have written is not read, as it runs.
 """
 
@@ -18,7 +17,6 @@ import fcntl
 import functools
 import hashlib
 import importlib.util
-import json
 import os
 import tempfile
 import time
@@ -50,8 +48,8 @@ SOURCES = (  # all that kernels import; their values are compiled in
 )
 WITHOUT_KERNELS = ("cache.py", "compiling.py", "loading.py", "ready_made.py")
 SETTINGS = ("NUMBA_OPT", "NUMBA_BOUNDSCHECK")  # environment variables that Numba heeds
-READY_FILE = "ready.json"
 LOCK_FILE = "lock"
+HASH_BYTES = hashlib.sha256().digest_size
 LOOK_AGAIN_S = 0.1  # at a lock that another process holds
 
 
@@ -135,9 +133,11 @@ class KernelCache:
     def read_own(self, part: KernelPart) -> bytes | None:
         """As `read`, of a directory that no other user can write."""
         try:
-            return self._code(part)
-        except (OSError, ValueError, KeyError, TypeError):
+            kept = (self.path / file_of(part)).read_bytes()
+        except OSError:
             return None
+        code, digest = kept[:-HASH_BYTES], kept[-HASH_BYTES:]
+        return code if hashlib.sha256(code).digest() == digest else None
 
     def distrust(self) -> str | None:
         """Why others may have written something here; None if they cannot."""
@@ -173,33 +173,34 @@ class KernelCache:
             yield
 
     def clean(self) -> None:
-        """Remove everything, also what a process left that was killed; under the lock."""
-        for path in [self.path / READY_FILE, *self.path.iterdir()]:  # first what says that all is well
-            if path.name != LOCK_FILE:
+        """Remove all but parts that are whole, also what a process left that was killed; under the lock."""
+        kept = {LOCK_FILE, *map(file_of, self.parts())}
+        for path in self.path.iterdir():
+            if path.name not in kept:
                 path.unlink(missing_ok=True)
 
     def parts(self) -> set[KernelPart]:
         """The parts that are there, and whole."""
         return {part for part in KernelPart if self.has([part])}
 
+    def begin(self, part: KernelPart) -> bool:
+        """Whether a part is not there, and no other process has begun it that compiles under the same lock."""
+        try:
+            self._new(part).open("xb").close()
+        except FileExistsError:
+            return False
+        if self.read_own(part) is None:
+            return True
+        self._new(part).unlink()  # the other process has just kept it
+        return False
+
     def keep(self, part: KernelPart, code: bytes) -> None:
         """Add a part; under the lock."""
-        hashes = {one: self._listed()[one] for one in KernelPart if self.read_own(one) is not None}
-        self._write(file_of(part), code)
-        hashes[part] = hashlib.sha256(code).hexdigest()
-        self._write(READY_FILE, json.dumps(hashes).encode())
+        self._new(part).write_bytes(code + hashlib.sha256(code).digest())
+        self._new(part).replace(self.path / file_of(part))
 
-    def _write(self, name: str, data: bytes) -> None:
-        new = self.path / f"{name}.new"
-        new.write_bytes(data)
-        new.replace(self.path / name)
-
-    def _listed(self) -> dict[str, str]:
-        return json.loads((self.path / READY_FILE).read_bytes())  # type: ignore[no-any-return]
-
-    def _code(self, part: KernelPart) -> bytes | None:
-        code = (self.path / file_of(part)).read_bytes()
-        return code if hashlib.sha256(code).hexdigest() == self._listed()[part] else None
+    def _new(self, part: KernelPart) -> Path:
+        return self.path / f"{file_of(part)}.new"
 
 
 def file_of(part: KernelPart) -> str:

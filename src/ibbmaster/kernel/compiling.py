@@ -11,11 +11,12 @@ import contextlib
 import functools
 import importlib
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from ibbmaster.kernel.cache import KernelCache, cache_key
 from ibbmaster.kernel.parts import KERNELS, KernelPart, KernelSet, parts_of
@@ -24,11 +25,14 @@ from ibbmaster.user_cache import WRITABLE_BY_OTHERS
 if TYPE_CHECKING:
     import subprocess
 
+    from ibbmaster.kernel.emitting import KernelEmitter
+
 NICENESS = 10  # a tenth of what others get of a busy core: it has to end some time
-DONE = "done "  # begins a line of progress: steps done, and all steps
+HELPER_NICENESS = 5  # a third of what the process has that compiles what is needed first
+STEPS = "steps "  # begins the line with the number of steps to do
 WAITING = "waits"  # the line that says that another process compiles the same
 READY = "ready "  # begins a line that names a part that is kept
-TOOK = "took "  # begins a line with seconds of a CPU and what they were for
+TOOK = "took "  # begins the line of a step that is done: seconds of a CPU, and what they were for
 IS_BUSY = 3  # the exit code of who has waited long enough for another process
 IS_WITHOUT_NUMBA = 4  # that of who cannot compile at all
 
@@ -79,19 +83,21 @@ def compile_elsewhere(
     """
     command = [sys.executable, "-P", "-m", __name__, str(cache.path), *sets, *["--nice"] * is_nice]
     command += [] if wait_s is None else [f"--wait={wait_s}"]
-    said = ""
+    said, done, steps = "", 0, 0
     try:
         with _started(command) as process:
             assert process.stdout is not None
             for line in process.stdout:
-                if line.startswith(DONE):
-                    done, total = map(int, line.removeprefix(DONE).split())
-                    progress(done, total)
+                if line.startswith(STEPS):
+                    steps = int(line.removeprefix(STEPS))
+                    progress(done, steps)
                 elif line.startswith(READY):
                     on_part(KernelPart(line.removeprefix(READY).rstrip()))
                 elif line.startswith(TOOK):
                     seconds, _, name = line.removeprefix(TOOK).rstrip().partition(" ")
                     on_cost(name, float(seconds))
+                    done += 1
+                    progress(done, steps)
                 elif line.rstrip() == WAITING:
                     on_wait()
                 else:
@@ -114,7 +120,13 @@ def end_all() -> None:
     with _lock:
         _is_ending = True
         for process in _running:
-            process.terminate()
+            _send(process, signal.SIGTERM)
+
+
+def _send(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    """Send a signal to a compiling process and its helper."""
+    if process.poll() is None:
+        os.killpg(process.pid, number)
 
 
 @contextlib.contextmanager
@@ -133,6 +145,7 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            process_group=0,  # it may have a helper
             cwd="/",  # this process's own may be removed meanwhile, and no module is imported without one
             env={**os.environ, "PYTHONPATH": path},
         )
@@ -141,7 +154,7 @@ def _started(command: list[str]) -> Iterator[subprocess.Popen[str]]:
         with process:
             yield process
     except BaseException:
-        process.kill()
+        _send(process, signal.SIGKILL)
         raise
     finally:
         process.wait()
@@ -167,27 +180,58 @@ def compile_here(
         missing = [part for part in parts_of(sets) if part not in present]
         if not missing:
             return
-        if not present:
-            cache.clean()
+        cache.clean()
         try:
             importlib.import_module("numba")
         except ImportError as error:
             raise CompilerMissingError from error
-        from ibbmaster.kernel.emitting import KernelEmitter
+        say(f"{STEPS}{sum(len(KERNELS[part]) + 1 for part in missing)}")
+        _compile_all(cache, missing, say)
 
-        done, total = 0, sum(len(KERNELS[part]) + 1 for part in missing)
 
-        def heard(part: KernelPart, name: str, seconds: float) -> None:
-            nonlocal done
-            done += 1
-            say(f"{TOOK}{seconds:.3f} {part}, {name}")
-            say(f"{DONE}{done} {total}")
+def _compile_all(cache: KernelCache, parts: Sequence[KernelPart], say: Callable[[str], object]) -> None:
+    """Compile parts, in the order in which they are needed; a helper begins with the last where a core idles.
 
-        say(f"{DONE}{done} {total}")
-        emitter = KernelEmitter()
-        for part in missing:
-            cache.keep(part, emitter.emit(part, functools.partial(heard, part)))
+    Two at most: each has all that it compiles in memory.
+    """
+    helper = os.fork() if len(parts) > 1 and len(os.sched_getaffinity(0)) > 1 else None
+    if helper == 0:
+        _help(cache, parts, say)
+    _compile_unbegun(cache, parts, say)
+    if helper is not None:
+        os.waitpid(helper, 0)
+        cache.clean()  # what it had begun, if it was killed
+        _compile_unbegun(cache, parts, say)
+
+
+def _help(cache: KernelCache, parts: Sequence[KernelPart], say: Callable[[str], object]) -> NoReturn:
+    """What a forked process does; it never returns to where it was forked."""
+    asked_by = os.getppid()
+    try:
+        os.nice(HELPER_NICENESS)
+        _compile_unbegun(cache, parts[::-1], say, is_wanted=lambda: os.getppid() == asked_by)
+    finally:
+        os._exit(0)
+
+
+def _compile_unbegun(
+    cache: KernelCache,
+    parts: Iterable[KernelPart],
+    say: Callable[[str], object],
+    is_wanted: Callable[[], bool] = lambda: True,
+) -> None:
+    """Compile what no other process has begun, as long as it is wanted."""
+    emitter: KernelEmitter | None = None
+    for part in parts:
+        if is_wanted() and cache.begin(part):
+            emitter = emitter or importlib.import_module("ibbmaster.kernel.emitting").KernelEmitter()
+            code = emitter.emit(part, functools.partial(_say_cost, say, part))
+            cache.keep(part, code)
             say(f"{READY}{part}")
+
+
+def _say_cost(say: Callable[[str], object], part: KernelPart, name: str, seconds: float) -> None:
+    say(f"{TOOK}{seconds:.3f} {part}, {name}")
 
 
 def _wanted(text: str) -> KernelSet | KernelPart:
