@@ -56,22 +56,14 @@ def test_a_compiler_that_is_killed_leaves_nothing_that_counts(empty):
 TWO_PARTS = [KernelPart.PLACE, KernelPart.CONVERT]  # that take a second each
 
 
-def killing(children):
-    """Kills what a compiling process has started, as soon as it says something."""
-
-    def kill(done, total):
-        for process in compiling._running:
-            for pid in children(process.pid):
-                os.kill(pid, signal.SIGKILL)
-
-    return kill
+needs_two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="no core idles: there is no helper")
 
 
 def helpers_of(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="no core idles")
+@needs_two_cores
 def test_a_helper_takes_the_last_part(empty):
     helpers, heard = set(), []
 
@@ -85,17 +77,35 @@ def test_a_helper_takes_the_last_part(empty):
     assert empty.parts() == set(TWO_PARTS)
 
 
+@needs_two_cores
 def test_what_a_helper_had_begun_that_was_killed_is_compiled(empty):
-    compile_elsewhere(empty, TWO_PARTS, progress=killing(helpers_of))
+    killed, heard = [], []
+
+    def kill(name, seconds):
+        """Once the helper has taken the first step of its part, which is taken again then."""
+        if name.startswith(KernelPart.CONVERT) and not killed:
+            killed.extend(pid for process in compiling._running for pid in helpers_of(process.pid))
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    compile_elsewhere(empty, TWO_PARTS, on_cost=kill, progress=lambda *steps: heard.append(steps))
+    assert len(killed) == 1
+    assert heard == [*((done, 4) for done in range(5)), (4, 4)]
     assert empty.parts() == set(TWO_PARTS)
     assert not list(empty.path.glob("*.new"))
 
 
+@needs_two_cores
 def test_a_helper_ends_with_the_process_that_it_helps(empty):
+    def kill(done, total):
+        """Once both are at work, the helper with the last part."""
+        for process in compiling._running if done else ():
+            process.kill()
+
     with pytest.raises(CompilationError, match="ended with -9"):
-        compile_elsewhere(empty, [*TWO_PARTS, KernelPart.CHECK], progress=killing(lambda pid: [pid]))
-    with empty.locked():
-        assert KernelPart.PLACE not in empty.parts()
+        compile_elsewhere(empty, [*TWO_PARTS, KernelPart.CHECK], progress=kill)
+    with empty.locked():  # which the helper has, too
+        assert empty.parts() == {KernelPart.CHECK}
     compile_elsewhere(empty, TWO_PARTS)
     assert empty.parts() >= set(TWO_PARTS)
 
@@ -125,7 +135,7 @@ def test_an_interpreter_that_cannot_be_run_is_named(empty, monkeypatch):
 EXIT = """
 import sys, threading, time
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.parts import KernelPart, KernelSet
+from ibbmaster.kernel.parts import KernelSet
 loading.load_in_background(KernelSet.SERVE)
 time.sleep(float(sys.argv[1]))
 """

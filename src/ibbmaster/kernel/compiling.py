@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import functools
 import importlib
+import itertools
 import os
 import signal
 import sys
@@ -96,7 +97,7 @@ def compile_elsewhere(
                 elif line.startswith(TOOK):
                     seconds, _, name = line.removeprefix(TOOK).rstrip().partition(" ")
                     on_cost(name, float(seconds))
-                    done += 1
+                    done = min(done + 1, steps)  # of a helper that was killed some are taken again
                     progress(done, steps)
                 elif line.rstrip() == WAITING:
                     on_wait()
@@ -194,9 +195,10 @@ def _compile_all(cache: KernelCache, parts: Sequence[KernelPart], say: Callable[
 
     Two at most: each has all that it compiles in memory.
     """
+    asked_by = os.getpid()
     helper = os.fork() if len(parts) > 1 and len(os.sched_getaffinity(0)) > 1 else None
     if helper == 0:
-        _help(cache, parts, say)
+        _help(cache, parts, say, asked_by)
     _compile_unbegun(cache, parts, say)
     if helper is not None:
         os.waitpid(helper, 0)
@@ -204,30 +206,30 @@ def _compile_all(cache: KernelCache, parts: Sequence[KernelPart], say: Callable[
         _compile_unbegun(cache, parts, say)
 
 
-def _help(cache: KernelCache, parts: Sequence[KernelPart], say: Callable[[str], object]) -> NoReturn:
+def _help(cache: KernelCache, parts: Sequence[KernelPart], say: Callable[[str], object], asked_by: int) -> NoReturn:
     """What a forked process does; it never returns to where it was forked."""
-    asked_by = os.getppid()
     try:
         os.nice(HELPER_NICENESS)
-        _compile_unbegun(cache, parts[::-1], say, is_wanted=lambda: os.getppid() == asked_by)
+        wanted = itertools.takewhile(lambda _: os.getppid() == asked_by, reversed(parts))
+        _compile_unbegun(cache, wanted, say)
     finally:
-        os._exit(0)
+        os._exit(0)  # also after an error: who asked meets the same, and says it
 
 
-def _compile_unbegun(
-    cache: KernelCache,
-    parts: Iterable[KernelPart],
-    say: Callable[[str], object],
-    is_wanted: Callable[[], bool] = lambda: True,
-) -> None:
-    """Compile what no other process has begun, as long as it is wanted."""
-    emitter: KernelEmitter | None = None
+def _compile_unbegun(cache: KernelCache, parts: Iterable[KernelPart], say: Callable[[str], object]) -> None:
+    """Compile what no other process has begun."""
     for part in parts:
-        if is_wanted() and cache.begin(part):
-            emitter = emitter or importlib.import_module("ibbmaster.kernel.emitting").KernelEmitter()
-            code = emitter.emit(part, functools.partial(_say_cost, say, part))
-            cache.keep(part, code)
+        if cache.begin(part):
+            cache.keep(part, _emitter().emit(part, functools.partial(_say_cost, say, part)))
             say(f"{READY}{part}")
+
+
+@functools.cache
+def _emitter() -> KernelEmitter:
+    """That of this process, made where there is something to compile: its imports take a second."""
+    from ibbmaster.kernel.emitting import KernelEmitter
+
+    return KernelEmitter()
 
 
 def _say_cost(say: Callable[[str], object], part: KernelPart, name: str, seconds: float) -> None:
