@@ -3,7 +3,8 @@
 Rows: one process decodes inserts of (bigint, int, varchar(50), decimal(10,2), datetime(6)), 100 rows an
 event, into Arrow, beside python-mysql-replication and `mariadb-binlog -v`, which read the same log from a
 server. Scan: Spark takes the columns of all events (its sink `noop` reads every one), with all its processes
-on one core and on two, beside a source that yields tuples.
+on one core and on two, beside a source that yields tuples; then the rows of a table, beside the same rows as
+Parquet. Memory: what the largest of Spark's workers had at most, for a log and for one eight times as large.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from unittest.mock import patch
 from lanes.primary import IbbPrimary
 from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.row_event import WriteRowsEvent
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from benchmarks.figures import Bench, Figure, Target, rows, timed
@@ -58,7 +59,8 @@ ROWS_IN_EVENT = 100
 ROWS = (4_000_000, 200_000)
 SCANNED_BYTES = (1 << 30, 64 << 20)
 PEER_ROWS = 200_000  # as many as python-mysql-replication reads: the rate is the same for more
-WARM_RUNS = {"ibb": 3, "naive": 1}  # until Java has compiled what it runs
+WARM_RUNS = {"ibb": 3, "naive": 1, "rows": 3, "parquet": 3}  # until Java has compiled what it runs
+MEMORY_BYTES = (1 << 30, 64 << 20)  # and eight times as many
 EVENT_BODY = 131  # bytes: events of 150
 SCANNED = "_file_no,_offset,event_type,event_ts,server_id,bytes"
 
@@ -194,27 +196,73 @@ class NaiveSource(DataSource):
         return NaiveReader(self.options["path"])
 
 
-def scan(session: SparkSession, source: str, directory: Path) -> None:
-    """Have Spark look at every event."""
+def events_frame(session: SparkSession, source: str, directory: Path) -> DataFrame:
+    """Every event, by a source."""
     reader = session.read.format(source)
     if source == "ibb":
         reader = reader.option("granularity", "events").option("columns", SCANNED)
-    reader.load(str(directory)).write.format("noop").mode("overwrite").save()
+    return reader.load(str(directory))
 
 
-def scan_rates(directory: Path, size: float, repeats: int, cores: int, sources: tuple[str, ...]) -> dict[str, float]:
-    """GB/s of each source. For a process of its own: Spark and its workers stay on the cores that it chooses."""
+def rows_frame(session: SparkSession, source: str, directory: Path) -> DataFrame:
+    """Every row of the table, from the log or from Parquet in the directory of that name in it."""
+    if source == "parquet":
+        return session.read.parquet(str(directory / "parquet"))
+    return (
+        session.read.format("ibb").option("table", "bench.t").option("columns", ",".join(COLUMNS)).load(str(directory))
+    )
+
+
+def scan(frame: DataFrame) -> None:
+    """Have Spark look at everything."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+@contextlib.contextmanager
+def session_on(cores: int) -> Iterator[SparkSession]:
+    """For a process of its own: Spark and its workers stay on the cores that this chooses."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:cores])
     session = open_session(f"local[{cores}]", name="bench")
     session.dataSource.register(importlib.import_module("benchmarks.frames").NaiveSource)  # workers find it there
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def scan_rates(directory: Path, amount: float, repeats: int, cores: int, sources: tuple[str, ...]) -> dict[str, float]:
+    """The amount a second of each source."""
     found = {}
-    for source in sources:
-        for _ in range(WARM_RUNS[source]):
-            scan(session, source, directory)
-        times = [timed(lambda source=source: scan(session, source, directory)) for _ in range(repeats)]  # type: ignore[misc]
-        found[source] = size / statistics.median(times)
-    session.stop()
+    with session_on(cores) as session:
+        for source in sources:
+            frame_of = rows_frame if source in ("rows", "parquet") else events_frame
+            for _ in range(WARM_RUNS[source]):
+                scan(frame_of(session, source, directory))
+            times = [
+                timed(lambda source=source, frame_of=frame_of: scan(frame_of(session, source, directory)))  # type: ignore[misc]
+                for _ in range(repeats)
+            ]
+            found[source] = amount / statistics.median(times)
     return found
+
+
+def write_parquet(directory: Path) -> None:
+    """The rows of the table, by Spark, as its defaults are."""
+    with session_on(2) as session:
+        rows_frame(session, "rows", directory).write.parquet(str(directory / "parquet"))
+
+
+def memory_of_workers(directory: Path) -> float:
+    """MB that the largest Python process of Spark had at most, after one scan."""
+    with session_on(1) as session:
+        scan(events_frame(session, "ibb", directory))
+        found = 0
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it ended
+                if b"pyspark.daemon" in (process / "cmdline").read_bytes():
+                    status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+                    found = max(found, int(status["VmHWM"].split()[0]))
+    return found * 1024 / 1e6
 
 
 def in_processes(count: int, work: Callable[..., Any], arguments: list[tuple[Any, ...]]) -> tuple[list[Any], float]:
@@ -277,6 +325,55 @@ def spark_scan(bench: Bench) -> Iterator[Figure]:
         limit=one["ibb"],
         limit_name="one core",
         target=Target(value=0.8),
+    )
+
+
+@rows("spark-rows", is_further=True)
+def spark_rows(bench: Bench) -> Iterator[Figure]:
+    """The rows of a table, in M rows/s; the peer reads the same rows as Parquet."""
+    count = round(bench.pick(*ROWS))
+    sources = ("rows", "parquet")
+    with (
+        tempfile.TemporaryDirectory(dir=bench.base) as name,
+        importable(),
+        get_context("spawn").Pool(1, maxtasksperchild=1) as pool,
+    ):
+        directory = Path(name)
+        make_rows(directory, count)
+        pool.apply(write_parquet, (directory,))
+        two = pool.apply(scan_rates, (directory, count / 1e6, bench.repeats, 2, sources))
+        one = pool.apply(scan_rates, (directory, count / 1e6, bench.repeats, 1, sources))
+    for cores, rate in (("one core", one), ("two cores", two)):
+        yield Figure(
+            name=f"Spark scans rows, {cores}; peer: the same rows as Parquet",
+            unit="M rows/s",
+            ours=rate["rows"],
+            peer=rate["parquet"],
+            limit=one["rows"],
+            limit_name="one core",
+            target=Target(value=0.8, of="peer"),
+        )
+
+
+@rows("spark-memory", is_further=True)
+def spark_memory(bench: Bench) -> Iterator[Figure]:
+    """Of a worker that scans a log, in MB; the peer is the same for an eighth of the log."""
+    size = round(bench.pick(*MEMORY_BYTES))
+    found = []
+    for times in (1, 8):
+        with (
+            tempfile.TemporaryDirectory(dir=bench.base) as name,
+            importable(),
+            get_context("spawn").Pool(1, maxtasksperchild=1) as pool,
+        ):
+            make_events(Path(name), times * size)
+            found.append(pool.apply(memory_of_workers, (Path(name),)))
+    yield Figure(
+        name="memory of a worker of Spark; peer: for an eighth of the log",
+        unit="MB",
+        ours=found[1],
+        peer=found[0],
+        target=Target(value=1.1, is_ceiling=True, of="peer"),
     )
 
 
