@@ -12,7 +12,7 @@ def named(monkeypatch):
     """A CPU, as the environment names it."""
 
     def name(cpu_name, features=None):
-        for variable, value in ((cpu.CPU_NAME, cpu_name), (cpu.CPU_FEATURES, features)):
+        for variable, value in ((cpu.CPU_NAME, cpu_name), (cpu.CPU_FEATURES, features), (cpu.TARGET, None)):
             if value is None:
                 monkeypatch.delenv(variable, raising=False)
             else:
@@ -26,16 +26,17 @@ def named(monkeypatch):
 
 def test_it_is_the_one_here_unless_another_is_named(named):
     named(None)
-    name, features = cpu.target()
+    triple, name, features = cpu.target()
+    assert triple
     assert name
     assert all(cpu.has(feature[1:]) for feature in features.split(",") if feature.startswith("+"))
     named(None, "+sse4.2")
-    assert cpu.target() == (name, "+sse4.2")
+    assert cpu.target() == (triple, name, "+sse4.2")
 
 
 def test_one_that_is_named_has_nothing_of_the_one_here(named):
     named("generic")
-    assert cpu.target() == ("generic", "")
+    assert cpu.target()[1:] == ("generic", "")
     assert not cpu.has("sse4.2")
     named("generic", "+pclmul,-avx2")
     assert cpu.has("pclmul")
@@ -48,3 +49,13 @@ def test_a_level_has_what_each_of_its_cpus_has(named):
     assert not cpu.has("sse4.2", "pclmul")
     named("x86-64-v4", "+pclmul")
     assert cpu.has("sse4.2", "avx2", "avx512f", "pclmul")
+
+
+def test_a_whole_target_comes_before_a_cpu_that_is_named(named, monkeypatch):
+    named("x86-64-v2")
+    arm = cpu.Target("aarch64-unknown-linux-gnu", "generic", "+crc")
+    monkeypatch.setenv(cpu.TARGET, str(arm))
+    cpu.target.cache_clear()
+    assert cpu.target() == arm
+    assert cpu.has("crc")
+    assert not cpu.has("sse4.2")

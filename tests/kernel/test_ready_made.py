@@ -6,7 +6,7 @@ import pytest
 
 from ibbmaster.kernel import loading, ready_made
 from ibbmaster.kernel.cache import ENVIRONMENT, made_from
-from ibbmaster.kernel.cpu import CPU_NAME, FEATURES_OF_LEVELS
+from ibbmaster.kernel.cpu import CPU_NAME, FEATURES_OF_LEVELS, TARGET
 from ibbmaster.kernel.parts import KernelPart, KernelSet
 
 LEVEL = "x86-64-v2"
@@ -45,8 +45,11 @@ def test_they_are_loaded_without_a_cache_and_none_is_made(packed, tmp_path):
     assert not loading.is_cached(KernelSet.SERVE)
 
 
-def test_a_cpu_that_is_named_gets_none_of_them(packed, monkeypatch):
-    monkeypatch.setenv(CPU_NAME, "generic")
+@pytest.mark.parametrize(
+    ("variable", "value"), [(CPU_NAME, "generic"), (TARGET, str(ready_made.CPU_KINDS[LEVEL].target))]
+)
+def test_a_cpu_that_is_named_gets_none_of_them(packed, monkeypatch, variable, value):
+    monkeypatch.setenv(variable, value)
     assert ready_made.find_ready_made() is None
 
 
@@ -58,16 +61,24 @@ def test_those_of_other_sources_are_not_taken(packed, monkeypatch):
 def test_a_cpu_gets_the_best_that_it_can_run(packed, monkeypatch):
     import llvmlite.binding as llvm
 
-    for level in ready_made.LEVELS:
+    for level in ready_made.CPU_KINDS:
         (packed / f"{made_from()}-{level}").mkdir(exist_ok=True)
-    for level, further in ready_made.LEVELS.items():
-        features = dict.fromkeys((*FEATURES_OF_LEVELS[level], *further), True)
+    for name, kind in ready_made.CPU_KINDS.items():
+        features = dict.fromkeys((*FEATURES_OF_LEVELS.get(kind.cpu, ()), *kind.further), True)
+        monkeypatch.setattr(llvm, "get_process_triple", lambda kind=kind: kind.triple)
         monkeypatch.setattr(llvm, "get_host_cpu_features", lambda features=features: features)
         ready_made.find_ready_made.cache_clear()
-        assert ready_made.find_ready_made().path.name.endswith(level)
-        del features["pclmul"]
+        assert ready_made.find_ready_made().path.name.endswith(name)
+        del features[kind.further[0]]
         ready_made.find_ready_made.cache_clear()
         assert ready_made.find_ready_made() is None
+
+
+def test_no_system_but_linux_gets_any(packed, monkeypatch):
+    import llvmlite.binding as llvm
+
+    monkeypatch.setattr(llvm, "get_process_triple", lambda: "x86_64-apple-darwin23.0.0")
+    assert ready_made.find_ready_made() is None
 
 
 def test_one_that_is_damaged_is_not_taken(packed):

@@ -73,7 +73,7 @@ def cache_key() -> str:
     from ibbmaster.kernel.cpu import target
 
     settings = map(os.environ.get, SETTINGS)
-    made_with = [numba_version(), llvm.llvm_version_info, llvm.get_process_triple(), *target(), *settings]
+    made_with = [numba_version(), llvm.llvm_version_info, *target(), *settings]
     return hashlib.sha256(repr([made_from(), *map(str, made_with)]).encode()).hexdigest()[:16]
 
 

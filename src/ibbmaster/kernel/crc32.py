@@ -1,6 +1,6 @@
-"""CRC-32 as zlib has it, with carry-less multiplication where the CPU has it.
+"""CRC-32 as zlib has it, with carry-less multiplication where the CPU has it, or an instruction of its own.
 
-Lanes of 16 bytes are folded into each other: one that is some way before another may be
+To multiply, lanes of 16 bytes are folded into each other: one that is some way before another may be
 multiplied by what a one becomes on that way, and added to it.
 
 The reference: `zlib.crc32`.
@@ -18,7 +18,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ibbmaster.kernel.cpu import has
-from ibbmaster.kernel.crc32c import byte_tables
+from ibbmaster.kernel.crc32c import byte_tables, word_instruction
 from ibbmaster.kernel.memory import jit, load64
 
 ZLIB = 0xEDB88320  # its polynomial, lowest power first
@@ -28,7 +28,8 @@ WIDE = 4  # lanes of the widest register
 _I32, _I64, _I128 = ir.IntType(32), ir.IntType(64), ir.IntType(128)
 
 
-HAS_INSTRUCTION = has("pclmul")
+HAS_INSTRUCTION = has("pclmul") or has("crc")  # of x86-64 and of AArch64
+MULTIPLIES = has("pclmul")
 HAS_WIDE_INSTRUCTION = has("pclmul", "vpclmulqdq", "avx512f")
 
 
@@ -214,24 +215,34 @@ def _loop(builder: Any, goes_on: Callable[[], Any]) -> Iterator[None]:
     builder.position_at_end(behind)
 
 
-@jit
-def by_word(register, word):
-    """The register after eight bytes more."""
-    mixed = word ^ uint64(register)
-    return uint32(
-        TABLES[7, mixed & uint64(0xFF)]
-        ^ TABLES[6, (mixed >> uint64(8)) & uint64(0xFF)]
-        ^ TABLES[5, (mixed >> uint64(16)) & uint64(0xFF)]
-        ^ TABLES[4, (mixed >> uint64(24)) & uint64(0xFF)]
-        ^ TABLES[3, (mixed >> uint64(32)) & uint64(0xFF)]
-        ^ TABLES[2, (mixed >> uint64(40)) & uint64(0xFF)]
-        ^ TABLES[1, (mixed >> uint64(48)) & uint64(0xFF)]
-        ^ TABLES[0, mixed >> uint64(56)]
-    )
+if has("crc"):
+    _crc_word = word_instruction("llvm.aarch64.crc32x", 32)
+
+    @jit
+    def by_word(register, word):
+        """The register after eight bytes more."""
+        return uint32(_crc_word(uint64(register), word))
+
+else:
+
+    @jit
+    def by_word(register, word):
+        """The register after eight bytes more."""
+        mixed = word ^ uint64(register)
+        return uint32(
+            TABLES[7, mixed & uint64(0xFF)]
+            ^ TABLES[6, (mixed >> uint64(8)) & uint64(0xFF)]
+            ^ TABLES[5, (mixed >> uint64(16)) & uint64(0xFF)]
+            ^ TABLES[4, (mixed >> uint64(24)) & uint64(0xFF)]
+            ^ TABLES[3, (mixed >> uint64(32)) & uint64(0xFF)]
+            ^ TABLES[2, (mixed >> uint64(40)) & uint64(0xFF)]
+            ^ TABLES[1, (mixed >> uint64(48)) & uint64(0xFF)]
+            ^ TABLES[0, mixed >> uint64(56)]
+        )
 
 
 @jit
-def by_tables(register, source, start, end):
+def by_words(register, source, start, end):
     """The register after source[start:end]."""
     offset = start
     while end - offset >= 8:
@@ -247,6 +258,6 @@ def by_tables(register, source, start, end):
 def crc32(source, start, end, before):
     """The checksum of source[start:end] after what has the checksum `before`, 0 for nothing."""
     register = uint32(before) ^ uint32(0xFFFFFFFF)
-    if HAS_INSTRUCTION and end - start >= LANE:
+    if MULTIPLIES and end - start >= LANE:
         return int(fold(register, source, start, end) ^ uint32(0xFFFFFFFF))
-    return int(by_tables(register, source, start, end) ^ uint32(0xFFFFFFFF))
+    return int(by_words(register, source, start, end) ^ uint32(0xFFFFFFFF))

@@ -63,20 +63,33 @@ def _shift_tables(size: int) -> np.ndarray:
 
 BYTE_TABLES = byte_tables(CASTAGNOLI)
 SHIFT_TABLES = _shift_tables(STREAM_BYTES)
-HAS_INSTRUCTION = has("sse4.2")
 
 
-if HAS_INSTRUCTION:
+def word_instruction(name: str, register_bits: int) -> Any:
+    """A function for the instruction that LLVM calls `name`: a register, and it after a word of eight bytes more."""
 
     @intrinsic
     def crc_word(typing_context: Any, register: Any, word: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            kind = ir.FunctionType(ir.IntType(64), [ir.IntType(64), ir.IntType(64)])
-            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.sse42.crc32.64.64")
-            return builder.call(function, args)
+            register, word = args
+            bits = ir.IntType(register_bits)
+            function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(bits, [bits, word.type]), name)
+            if bits == word.type:
+                return builder.call(function, [register, word])
+            return builder.zext(builder.call(function, [builder.trunc(register, bits), word]), word.type)
 
         return types.uint64(types.uint64, types.uint64), generate
 
+    return crc_word
+
+
+HAS_INSTRUCTION = has("sse4.2") or has("crc")  # of x86-64 and of AArch64
+
+
+if has("sse4.2"):
+    crc_word = word_instruction("llvm.x86.sse42.crc32.64.64", 64)
+elif has("crc"):
+    crc_word = word_instruction("llvm.aarch64.crc32cx", 32)
 else:
 
     @jit

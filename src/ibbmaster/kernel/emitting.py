@@ -14,9 +14,10 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
-from numba.core import codegen
+from numba.core import codegen, config
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.np.arrayobj import populate_array
@@ -50,9 +51,22 @@ class _Library(codegen.AOTCodeLibrary):
 class _Codegen(codegen.AOTCPUCodegen):
     _library_class = _Library
 
-    def _customize_tm_options(self, options: dict[str, Any]) -> None:
-        super()._customize_tm_options(options)
-        options["cpu"], options["features"] = target()
+    def _init(self, module: Any) -> None:
+        """Nothing that is emitted here is run, so that it may be for a CPU and a system of another kind."""
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        triple, cpu, features = target()
+        self._tm = llvm.Target.from_triple(triple).create_target_machine(
+            cpu=cpu, features=features, opt=config.OPT, reloc="pic", codemodel="default"
+        )
+        self._target_data = self._tm.target_data
+        self._data_layout = str(self._target_data)
+        self._loopvect, self._opt_level = False, 0  # of what is done before all is put together
+
+    def _create_empty_module(self, name: str) -> Any:
+        module = super()._create_empty_module(name)
+        module.triple = target().triple
+        return module
 
     def set_env(self, name: str, env: object) -> None:
         """No kernel looks at Python's objects."""

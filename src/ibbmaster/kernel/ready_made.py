@@ -1,4 +1,4 @@
-"""Kernels that come with the package, compiled for the levels of x86-64.
+"""Kernels that come with the package, compiled for the levels of x86-64 and for AArch64, as ARM's servers are.
 
 `python -m ibbmaster.kernel.ready_made` puts them where a wheel takes them from. They are used
 as long as they were made from the sources that are there, and this user has not compiled any for
@@ -13,17 +13,45 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from ibbmaster.kernel.cache import SETTINGS, KernelCache, made_from
-from ibbmaster.kernel.cpu import CPU_FEATURES, CPU_NAME, FEATURES_OF_LEVELS
+from ibbmaster.kernel.cpu import CPU_FEATURES, CPU_NAME, FEATURES_OF_LEVELS, TARGET, Target
 from ibbmaster.kernel.parts import KernelPart
 
 _PROGRAM = "ibbmaster.kernel.ready_made"
 DIRECTORY = Path(__file__).with_name("objects")
-LEVELS = {  # the best first, and what its code uses beside all that each of its CPUs has
-    "x86-64-v4": ("pclmul", "vpclmulqdq"),
-    "x86-64-v3": ("pclmul",),
-    "x86-64-v2": ("pclmul",),
+
+
+class CpuKind(NamedTuple):
+    """CPUs that run the same code: the system, their name in LLVM, and what each of them has beside that name's."""
+
+    triple: str
+    cpu: str
+    further: tuple[str, ...]
+
+    @property
+    def target(self) -> Target:
+        """What to compile for."""
+        return Target(self.triple, self.cpu, ",".join(f"+{feature}" for feature in self.further))
+
+    def runs_here(self) -> bool:
+        """Whether this system and its CPU have all of it."""
+        import llvmlite.binding as llvm
+
+        kind, *system = llvm.get_process_triple().split("-")
+        if kind != self.triple.split("-")[0] or "linux" not in system:
+            return False
+        features = FEATURES_OF_LEVELS.get(self.cpu, frozenset()).union(self.further)
+        return all(map(llvm.get_host_cpu_features().get, features))
+
+
+X86_64, AARCH64 = "x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"
+CPU_KINDS = {  # the best first
+    "x86-64-v4": CpuKind(X86_64, "x86-64-v4", ("pclmul", "vpclmulqdq")),
+    "x86-64-v3": CpuKind(X86_64, "x86-64-v3", ("pclmul",)),
+    "x86-64-v2": CpuKind(X86_64, "x86-64-v2", ("pclmul",)),
+    "aarch64": CpuKind(AARCH64, "generic", ("crc",)),
 }
 
 
@@ -34,16 +62,11 @@ def find_ready_made() -> KernelCache | None:
     Raises:
         ImportError: LLVM is not installed.
     """
-    if any(name in os.environ for name in (CPU_NAME, CPU_FEATURES, *SETTINGS)) or not DIRECTORY.is_dir():
+    if any(name in os.environ for name in (TARGET, CPU_NAME, CPU_FEATURES, *SETTINGS)) or not DIRECTORY.is_dir():
         return None
-    import llvmlite.binding as llvm
-
-    if not llvm.get_process_triple().startswith("x86_64-") or "linux" not in llvm.get_process_triple():
-        return None
-    present = llvm.get_host_cpu_features()
-    for level, further in LEVELS.items():
-        found = KernelCache(DIRECTORY / f"{made_from()}-{level}")
-        if found.path.is_dir() and all(present.get(name) for name in (*FEATURES_OF_LEVELS[level], *further)):
+    for name, kind in CPU_KINDS.items():
+        found = KernelCache(DIRECTORY / f"{made_from()}-{name}")
+        if found.path.is_dir() and kind.runs_here():
             return found
     return None
 
@@ -54,25 +77,24 @@ def read_ready_made(part: KernelPart) -> bytes | None:
     return None if found is None else found.read_own(part)
 
 
-def make(directory: Path, levels: Iterable[str] = LEVELS, parts: Iterable[KernelPart] = KernelPart) -> None:
-    """Compile for some levels, each in a process of its own.
+def make(directory: Path, kinds: Iterable[str] = CPU_KINDS, parts: Iterable[KernelPart] = KernelPart) -> None:
+    """Compile for some kinds of CPUs, each in a process of its own.
 
     Raises:
         subprocess.CalledProcessError: that does not go.
     """
     import subprocess
 
-    for level in levels:
-        features = ",".join(f"+{name}" for name in LEVELS[level])
+    for name in kinds:
         subprocess.run(
-            [sys.executable, "-m", _PROGRAM, str(directory / f"{made_from()}-{level}"), "--parts", *parts],
-            env={**os.environ, CPU_NAME: level, CPU_FEATURES: features},
+            [sys.executable, "-m", _PROGRAM, str(directory / f"{made_from()}-{name}"), "--parts", *parts],
+            env={**os.environ, TARGET: str(CPU_KINDS[name].target)},
             check=True,
         )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compile kernels for all levels, as for a wheel."""
+    """Compile kernels for all kinds of CPUs, as for a wheel."""
     parser = argparse.ArgumentParser(prog=f"python -m {_PROGRAM}", description=main.__doc__)
     parser.add_argument("directory", type=Path, nargs="?", default=DIRECTORY)
     parser.add_argument("--parts", nargs="+", type=KernelPart, help="these, for the CPU that the environment names")

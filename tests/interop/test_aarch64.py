@@ -1,0 +1,59 @@
+"""Kernels that are compiled here for ARM's servers do there what their references do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from lanes.aarch64 import Aarch64MissingError, run_on_aarch64
+
+from ibbmaster.kernel.cache import ENVIRONMENT, KernelCache
+from ibbmaster.kernel.cpu import TARGET
+from ibbmaster.kernel.parts import KernelPart
+from ibbmaster.kernel.ready_made import CPU_KINDS
+
+ASK = """
+import json
+from ibbmaster.kernel import cache, ready_made
+print(json.dumps([cache.cache_key(), [name for name, kind in ready_made.CPU_KINDS.items() if kind.runs_here()]]))
+"""
+COMPARISONS = (  # of kernels and references; without those that need what only this machine's Python has
+    "tests/kernel/test_groups.py",
+    "tests/kernel/test_node_search.py",
+    "tests/kernel/test_classic_framing.py",
+    *("-k", "not any_size and not damaged_file"),  # which draw long at random
+)
+
+
+def test_kernels_for_arm_do_there_what_their_references_do(tmp_path):
+    try:
+        asked = run_on_aarch64("-c", ASK, environment={})
+    except Aarch64MissingError as error:
+        pytest.skip(str(error))
+    assert asked.returncode == 0, asked.stderr
+    key, runnable = json.loads(asked.stdout)
+    assert runnable == ["aarch64"]
+    cache = KernelCache(tmp_path / key)
+    assert cache.make()
+    compiled = subprocess.run(
+        [sys.executable, "-m", "ibbmaster.kernel.ready_made", str(cache.path), "--parts", *KernelPart],
+        env={**os.environ, TARGET: str(CPU_KINDS["aarch64"].target)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert compiled.stderr == ""
+
+    done = run_on_aarch64(
+        *("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *COMPARISONS),
+        environment={ENVIRONMENT: str(tmp_path)},
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    passed = re.search(r"^(\d+) passed, ", done.stdout, re.MULTILINE)
+    assert passed is not None
+    assert int(passed[1]) > 40
