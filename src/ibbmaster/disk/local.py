@@ -151,20 +151,26 @@ class RealDisk:
             os.close(os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640))
 
     def write(self, name: str, offset: int, data: Buffer) -> None:
-        view = memoryview(data)
-        with self._errors(name), self._writable(name) as descriptor:
-            while view:
-                written = os.pwrite(descriptor, view, offset)
-                offset += written
-                view = view[written:]
+        try:  # as with `_errors` and `_writable`, whose contexts took 7 of the 33 us of CPU of a commit
+            descriptor = self._take(name)
+            try:
+                written = os.pwrite(descriptor, data, offset)
+                while written < len(data):
+                    written += os.pwrite(descriptor, memoryview(data)[written:], offset + written)
+            finally:
+                self._keep(name, descriptor)
+        except OSError as error:
+            raise self._error(name, error) from error
 
     def publish(self, name: str, data: Buffer) -> None:
-        with self._errors(name):
+        try:
             descriptor = self._published_files.get(name)
             if descriptor is None:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
                 descriptor = self._published_files[name] = os.open(self._path(name), flags, 0o640)
             os.pwrite(descriptor, data, 0)
+        except OSError as error:
+            raise self._error(name, error) from error
 
     def allocate(self, name: str, size: int) -> None:
         with self._errors(name), self._writable(name) as descriptor:
@@ -181,8 +187,14 @@ class RealDisk:
             os.truncate(descriptor, size)
 
     def sync(self, name: str) -> None:
-        with self._errors(name), self._writable(name) as descriptor:
-            os.fdatasync(descriptor)  # the size of a file belongs to its data
+        try:  # as in `write`
+            descriptor = self._take(name)
+            try:
+                os.fdatasync(descriptor)  # the size of a file belongs to its data
+            finally:
+                self._keep(name, descriptor)
+        except OSError as error:
+            raise self._error(name, error) from error
 
     def sync_dir(self) -> None:
         with self._errors(""):
@@ -244,31 +256,42 @@ class RealDisk:
 
     @contextlib.contextmanager
     def _writable(self, name: str) -> Iterator[int]:
-        """A descriptor for writing, which is kept: an error that the kernel notes against it is not lost."""
-        with self._lock:
-            descriptor = self._writable_files.pop(name, None)
-        if descriptor is None:
-            descriptor = _open_regular(self._path(name), os.O_WRONLY)
+        """A descriptor for writing."""
+        descriptor = self._take(name)
         try:
             yield descriptor
         finally:
-            with self._lock:
-                if name in self._writable_files:  # another thread opened it, too
-                    os.close(descriptor)
-                else:
-                    self._writable_files[name] = descriptor
-                    if len(self._writable_files) > WRITABLE_FILES_MAX:
-                        os.close(self._writable_files.popitem(last=False)[1])
+            self._keep(name, descriptor)
+
+    def _take(self, name: str) -> int:
+        """A descriptor for writing, which no other thread has or closes; `_keep` it afterwards."""
+        with self._lock:
+            descriptor = self._writable_files.pop(name, None)
+        return _open_regular(self._path(name), os.O_WRONLY) if descriptor is None else descriptor
+
+    def _keep(self, name: str, descriptor: int) -> None:
+        """Keep a descriptor for the next write: an error that the kernel notes against it is not lost."""
+        with self._lock:
+            if name in self._writable_files:  # another thread opened it, too
+                os.close(descriptor)
+            else:
+                self._writable_files[name] = descriptor
+                if len(self._writable_files) > WRITABLE_FILES_MAX:
+                    os.close(self._writable_files.popitem(last=False)[1])
 
     @contextlib.contextmanager
     def _errors(self, name: str) -> Iterator[None]:
         try:
             yield
-        except FileNotFoundError:
-            raise MissingFileError(f"{self.directory / name}: no such file or directory") from None
         except OSError as error:
-            kind = DiskFullError if error.errno in FULL else StoreError
-            raise kind(f"{self.directory / name}: {error.strerror}") from error
+            raise self._error(name, error) from error
+
+    def _error(self, name: str, error: OSError) -> StoreError:
+        """The error to raise for one of the system."""
+        if isinstance(error, FileNotFoundError):
+            return MissingFileError(f"{self.directory / name}: no such file or directory")
+        kind = DiskFullError if error.errno in FULL else StoreError
+        return kind(f"{self.directory / name}: {error.strerror}")
 
 
 def _try_lock(descriptor: int, kind: int) -> bool:
