@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ibbmaster.api.statements import Origin, group_of, is_of_transaction
+from ibbmaster.api.statements import Origin, group_of, is_of_transaction, whole_group
 from ibbmaster.errors import EventError
 from ibbmaster.event.control import encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, encode_gtid_event
@@ -68,6 +68,34 @@ def test_a_statement_has_its_database_and_is_utf8() -> None:
     assert (query.database.decode(), query.text.decode()) == ("größe", "CREATE TABLE `𝄞` (a INT)")
     ((_, charsets),) = status_variables(query.status)
     assert [charset_of(int.from_bytes(charsets[at : at + 2], "little")) for at in (0, 2, 4)] == ["utf8mb4"] * 3
+
+
+GIVEN = encode_gtid_event(GtidEvent(gtid=GTID, flags=GtidFlag.TRANSACTIONAL), timestamp=3)
+RENAMED = encode_gtid_event(GtidEvent(gtid=Gtid(domain_id=3, server_id=7, seq_no=8), flags=GtidFlag.TRANSACTIONAL))
+
+
+@pytest.mark.parametrize("parts", [[GIVEN, COMMIT, XID], [GIVEN, XID], (GIVEN, XID), [GIVEN]], ids=len)
+def test_whole_events_are_taken_as_any_other_parts(parts: list[str | bytes]) -> None:
+    assert whole_group(GTID, parts) == group_of(GTID, parts, ORIGIN)
+
+
+OTHER_PARTS = {
+    "nothing": [],
+    "a text": [INSERT],
+    "no GTID event": [XID],
+    "a GTID event that comes later": [XID, GIVEN],
+    "a text behind the GTID event": [GIVEN, INSERT],
+    "a GTID event of another GTID": [RENAMED, XID],
+    "bytes that may change": [GIVEN, bytearray(XID)],
+    "half an event": [GIVEN, XID[:-1]],
+    "half a header": [GIVEN, XID[:18]],
+    "half a GTID event": [GIVEN[:-1], XID],
+}
+
+
+@pytest.mark.parametrize("parts", OTHER_PARTS.values(), ids=OTHER_PARTS)
+def test_parts_that_have_to_be_looked_at_are_not_taken_for_whole_events(parts: list[str | bytes]) -> None:
+    assert whole_group(GTID, parts) is None
 
 
 REFUSED = {

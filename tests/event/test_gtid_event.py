@@ -13,6 +13,7 @@ from ibbmaster.event.gtid_event import (
     decode_gtid,
     decode_gtid_event,
     encode_gtid_event,
+    is_event_of,
 )
 from ibbmaster.event.header import decode_event_header, encode_event
 from ibbmaster.event.types import EventType
@@ -54,6 +55,27 @@ def test_decoding_and_encoding_agree(value, rest):
     assert decode_gtid_event(event) == value
     assert encode_gtid_event(value) == event
     assert decode_gtid(decode_event_header(event), event) == (GTID, value.flags)
+
+
+def test_an_event_that_needs_no_decoding_decodes_to_its_gtid():
+    """Of all flags, second flags and sizes: what is taken at once decodes, and what is not may be anything."""
+    taken = 0
+    for flags in range(256):
+        for rest in ("", "00", "01", "0400", "00" * 7, "00" * 8, "00" * 9, "05" * 8, "05" * 8 + "00", "05" * 8 + "10"):
+            event = event_of(f"{flags:02x}{rest}")
+            if is_event_of(event, GTID):
+                taken += 1
+                assert decode_gtid_event(event).gtid == GTID
+                assert decode_gtid_event(event).extra_flags is None
+    assert taken > 200
+
+
+@pytest.mark.parametrize("name", ["no optional field", "a commit id"])
+def test_an_event_of_most_servers_needs_no_decoding_if_the_gtid_is_its_own(name):
+    event = event_of(CASES[name][1])
+    assert is_event_of(event, GTID)
+    for other in ("3-1-259", "3-2-258", "4-1-258"):
+        assert not is_event_of(event, Gtid.parse(other))
 
 
 @pytest.mark.parametrize("rest", [rest for _, rest in CASES.values()], ids=CASES)

@@ -10,8 +10,15 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.control import encode_xid
 from ibbmaster.event.group import GroupBoundary
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, encode_gtid_event
-from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, encode_gtid_event, is_event_of
+from ibbmaster.event.header import (
+    EVENT_HEADER_SIZE,
+    SIZE,
+    SIZE_OFFSET,
+    TYPE_OFFSET,
+    EventHeader,
+    decode_event_header,
+)
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.statement.logged import STATUS_CHARSET
 from ibbmaster.event.types import EventType
@@ -31,6 +38,7 @@ IN_TRANSACTIONS = (
     "LOAD",
     "WITH",
 )  # what such a text begins with
+GTID_TYPE = int(EventType.GTID)
 THREAD = 1  # of the server that ran it
 UTF8MB4_GENERAL_CI = 45
 CHARSETS = struct.pack(
@@ -86,6 +94,23 @@ def is_of_transaction(text: str) -> bool:
     return Cursor(tokens(text)).peek().is_word(*IN_TRANSACTIONS)
 
 
+def whole_group(gtid: Gtid, events: Sequence[str | Buffer]) -> tuple[bytes, list[bytes]] | None:
+    """As `group_of` of what most programs append: whole events as `bytes`, first the GTID event of this very GTID.
+
+    None for anything else, and wherever there may be something to complain about.
+    """
+    found = []
+    for event in events:
+        if type(event) is not bytes or len(event) < EVENT_HEADER_SIZE:
+            return None
+        if SIZE.unpack_from(event, SIZE_OFFSET)[0] != len(event):
+            return None
+        found.append(event)
+    if not found or found[0][TYPE_OFFSET] != GTID_TYPE or not is_event_of(found[0], gtid):
+        return None
+    return found[0], found[1:]
+
+
 def group_of(gtid: Gtid, parts: Sequence[str | Buffer], origin: Origin) -> tuple[bytes, list[bytes]]:
     """A GTID event and what follows it.
 
@@ -99,12 +124,12 @@ def group_of(gtid: Gtid, parts: Sequence[str | Buffer], origin: Origin) -> tuple
     if not parts:
         raise EventError(f"group {gtid} has nothing in it: expected at least one statement or event")
     body = [origin.query(part) if isinstance(part, str) else bytes(memoryview(part)) for part in parts]
-    for number, event in enumerate(body):
-        size = decode_event_header(event).size
-        if size != len(event):
-            raise EventError(f"event {number} of group {gtid} has {len(event)} bytes and says it has {size}")
-    if decode_event_header(body[0]).event_type == EventType.GTID:
-        return _named_so(body[0], gtid), body[1:]
+    headers = [decode_event_header(event) for event in body]
+    for number, (header, event) in enumerate(zip(headers, body, strict=True)):
+        if header.size != len(event):
+            raise EventError(f"event {number} of group {gtid} has {len(event)} bytes and says it has {header.size}")
+    if headers[0].event_type == EventType.GTID:
+        return _named_so(headers[0], body[0], gtid), body[1:]
     texts = [part for part in parts if isinstance(part, str)]
     ddl = next((text for text in texts if not is_of_transaction(text)), None)
     if ddl is not None and len(parts) > 1:
@@ -113,26 +138,24 @@ def group_of(gtid: Gtid, parts: Sequence[str | Buffer], origin: Origin) -> tuple
         return origin.gtid_event(gtid, DDL), body
     if isinstance(parts[-1], str):
         body.append(origin.xid(gtid.seq_no))
-    flags = TRANSACTION if _ends_transaction(body[-1]) else GtidFlag.STANDALONE
-    _check_end(gtid, flags, body)
+        headers.append(decode_event_header(body[-1]))
+    flags = TRANSACTION if GroupBoundary(0).ends_with(headers[-1], body[-1]) else GtidFlag.STANDALONE
+    _check_end(gtid, flags, headers, body)
     return origin.gtid_event(gtid, flags), body
 
 
-def _named_so(gtid_event: bytes, gtid: Gtid) -> bytes:
+def _named_so(header: EventHeader, gtid_event: bytes, gtid: Gtid) -> bytes:
     """A GTID event with a GTID; its other fields stay."""
     value = decode_gtid_event(gtid_event)
-    timestamp = decode_event_header(gtid_event).timestamp
-    return gtid_event if value.gtid == gtid else encode_gtid_event(replace(value, gtid=gtid), timestamp=timestamp)
+    if value.gtid == gtid:
+        return gtid_event
+    return encode_gtid_event(replace(value, gtid=gtid), timestamp=header.timestamp)
 
 
-def _ends_transaction(event: bytes) -> bool:
-    return GroupBoundary(0).ends_with(decode_event_header(event), event)
-
-
-def _check_end(gtid: Gtid, flags: GtidFlag, body: Iterable[bytes]) -> None:
+def _check_end(gtid: Gtid, flags: GtidFlag, headers: Iterable[EventHeader], body: Iterable[bytes]) -> None:
     """A reader must find the end of the group at its last event, and not before."""
     boundary = GroupBoundary(flags)
-    ends = [boundary.ends_with(decode_event_header(event), event) for event in body]
+    ends = [boundary.ends_with(header, event) for header, event in zip(headers, body, strict=True)]
     if not ends[-1]:
         raise EventError(f"group {gtid} has no end: expected an XID, COMMIT or a statement as the last event")
     if any(ends[:-1]):

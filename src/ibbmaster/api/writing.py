@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Literal, Self, TypedDict
 
 from ibbmaster.api.log import Log
-from ibbmaster.api.statements import TRANSACTION, Origin, group_of, is_of_transaction
+from ibbmaster.api.statements import TRANSACTION, Origin, group_of, is_of_transaction, whole_group
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.event.rows.declared import Declaration
@@ -237,8 +237,8 @@ class WritableLog(Log):
         """
         named = as_gtid(gtid)
         given = [parts] if isinstance(parts, (str, Buffer)) else list(parts)
-        gtid_event, body = group_of(named, given, _origin(named.server_id, timestamp, database))
-        return self._store.write_direct(named, gtid_event, body)
+        whole = whole_group(named, given) or group_of(named, given, _origin(named.server_id, timestamp, database))
+        return self._store.write_direct(named, *whole)
 
     def begin(self, *, server_id: int = 1, database: str = "", timestamp: int | None = None) -> OpenGroup:
         """Begin a group that comes in pieces; any number may be open at once.

@@ -8,13 +8,21 @@ from dataclasses import dataclass
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, decode_body, encode_event
+from ibbmaster.event.header import (
+    EVENT_HEADER_SIZE,
+    SERVER_ID,
+    SERVER_ID_OFFSET,
+    EventHeader,
+    decode_body,
+    encode_event,
+)
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid
 
 FIXED = struct.Struct("<QIB")  # sequence number, domain, flags
 SEQ_NO_OFFSET, DOMAIN_ID_OFFSET, GTID_FLAGS_OFFSET = EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + 8, EVENT_HEADER_SIZE + 12
 GTID_EVENT_SIZE_MIN = 2 * EVENT_HEADER_SIZE  # without checksum; the bodies of shorter ones are padded with zeros
+FIELDS_OFFSET = EVENT_HEADER_SIZE + FIXED.size
 COMMIT_ID = struct.Struct("<Q")
 XID = struct.Struct("<IBB")  # format id, sizes of gtrid and bqual
 XID_PART_SIZE_MAX = 64
@@ -33,6 +41,10 @@ class GtidFlag(enum.IntFlag):
     DDL = 0x20
     PREPARED_XA = 0x40
     COMPLETED_XA = 0x80
+
+
+HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
+HAS_XID = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 
 
 class GtidExtraFlag(enum.IntFlag):
@@ -131,6 +143,23 @@ def decode_gtid(header: EventHeader, event: Buffer) -> tuple[Gtid, int]:
         raise EventError(f"GTID event of {len(event)} bytes, expected at least {GTID_EVENT_SIZE_MIN}")
     seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
     return Gtid(domain_id=domain_id, server_id=header.server_id, seq_no=seq_no), flags
+
+
+def is_event_of(event: bytes, gtid: Gtid) -> bool:
+    """Whether these bytes, if they are a GTID event, have this GTID and every field that their flags announce.
+
+    False where it takes `decode_gtid_event` to say so, as with XA transactions and whatever has the second flag byte.
+    """
+    if len(event) < GTID_EVENT_SIZE_MIN:
+        return False
+    seq_no, domain_id, flags = FIXED.unpack_from(event, SEQ_NO_OFFSET)
+    end = FIELDS_OFFSET + COMMIT_ID.size if flags & HAS_COMMIT_ID else FIELDS_OFFSET
+    return (
+        (domain_id, SERVER_ID.unpack_from(event, SERVER_ID_OFFSET)[0], seq_no)
+        == (gtid.domain_id, gtid.server_id, gtid.seq_no)
+        and not flags & HAS_XID
+        and (len(event) == end or (len(event) > end and not event[end]))
+    )
 
 
 def encode_gtid_event(

@@ -12,7 +12,7 @@ from ibbmaster.errors import EventError
 HEADER = struct.Struct("<IBIIIH")
 EVENT_HEADER_SIZE = HEADER.size
 TYPE_OFFSET, SERVER_ID_OFFSET = 4, 5  # the timestamp comes first
-SIZE = struct.Struct("<I")
+SERVER_ID = SIZE = struct.Struct("<I")
 SIZE_OFFSET = 9  # of the field that holds the event's whole size
 LOG_POS_OFFSET, FLAGS_OFFSET = 13, 17
 LOG_POS_SIZE = 4
