@@ -39,6 +39,17 @@ def test_a_state_knows_the_latest_of_each_domain():
     assert str(state.position()) == "0-1-7,3-1-1"
 
 
+def test_a_state_is_continued_by_what_is_newer_than_all_of_its_domain_and_of_a_pair_it_has():
+    state = GtidState.parse("0-1-5,0-2-9,7-1-1")
+    found = [
+        text
+        for text in ("0-1-10", "0-2-10", "0-1-9", "0-1-6", "0-3-10", "1-1-1", "7-1-2")
+        if state.is_continued_by(Gtid.parse(text))
+    ]
+    assert found == ["0-1-10", "0-2-10", "7-1-2"]
+    assert not GtidState().is_continued_by(Gtid.parse("0-1-1"))
+
+
 def test_states_are_equal_if_their_pairs_and_latest_ones_are():
     assert GtidState.parse("0-1-1,0-2-2,0-3-3") == GtidState.parse("0-2-2,0-1-1,0-3-3")
     assert GtidState.parse("0-1-1,0-2-2") != GtidState.parse("0-2-2,0-1-1")

@@ -145,6 +145,11 @@ class GtidState:
         servers = self._domains.get(domain_id)
         return max(servers.values()) if servers else None
 
+    def is_continued_by(self, gtid: Gtid) -> bool:
+        """Whether a GTID is of a pair that has an entry, and newer than all of its domain."""
+        servers = self._domains.get(gtid.domain_id)
+        return servers is not None and gtid.server_id in servers and gtid.seq_no > max(servers.values())
+
     @property
     def domain_ids(self) -> list[int]:
         """Every domain with an entry, in no particular order."""

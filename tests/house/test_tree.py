@@ -63,9 +63,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("streaming/large_group.py", "streaming/page_blocks.py", "streaming/shared.py"),
     ),
     # A store is one state behind one lock: its parts are right if it is, in any order of threads and after any crash.
-    "store/test_binlog_store.py": (
-        *("store/in_doubt.py", "store/log_writer.py", "store/step_writer.py", "store/store_reader.py"),
-    ),
+    "store/test_binlog_store.py": (*("store/in_doubt.py", "store/step_writer.py", "store/store_reader.py"),),
     "store/test_salvage.py": ("log/damaged_log.py",),
     # One statement after the other through all that reads and folds DDL: what counts is the table behind it.
     "schema/test_folding.py": (

@@ -157,6 +157,28 @@ def test_the_example_of_a_forest_closed_by_a_commit(digest):
     assert digest(log.disk, 0) == "edcc5665cd0cdfc1721e6e49f0305eca4e98a520b6ee821d88458f9a54c483ea"
 
 
+@pytest.mark.parametrize("size", [1, 100, DATA_SIZE - 200, *range(DATA_SIZE - 110, DATA_SIZE - 95), DATA_SIZE])
+def test_a_record_inside_a_page_is_placed_as_any_other(size):
+    """After a record of 100 bytes and its header; where it does not fit, everything is as it was."""
+    first, second = Log(interval_pages=1), Log(interval_pages=1)
+    gtids = Gtid.parse("0-1-1"), Gtid.parse("0-2-7")
+    assert first.appender.append_inside(RecordType.COMMIT, b"x", gtids[0]) is None
+    for log in (first, second):
+        log.appender.append(RecordType.COMMIT, bytes(100), gtids[0])
+    before, state = first.position, first.appender.state.copy()
+    chunk = first.appender.append_inside(RecordType.COMMIT, bytes(size), gtids[1])
+    ref, changes = second.appender.append(RecordType.COMMIT, bytes(size), gtids[1])
+    if chunk is None:
+        assert len(changes) > 1 or second.appender.page_offset == 0
+        assert (first.position, first.appender.state) == (before, state)
+    else:
+        assert [(0, before[1], before[2], chunk)] == changes
+        assert ref == (0, before[1] * PAGE_SIZE + before[2])
+        assert first.position == second.position
+        assert str(first.appender.state) == str(second.appender.state)
+        assert str(first.appender.differential) == str(second.appender.differential)
+
+
 @pytest.mark.parametrize("left", [1, 2, 3])
 def test_a_flush_with_a_few_bytes_left_pads_them_and_writes_no_dummy(left):
     log = Log(interval_pages=0)

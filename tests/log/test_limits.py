@@ -11,8 +11,8 @@ from ibbmaster.log.limits import LogLimits
 
 
 def test_a_log_gets_what_was_asked_for():
-    assert LogLimits().next_file() == ((1 << 30) // PAGE_SIZE, (2 << 20) // PAGE_SIZE)
-    assert LogLimits(max_file_bytes=4 * PAGE_SIZE, state_interval_bytes=PAGE_SIZE).next_file() == (4, 1)
+    assert LogLimits().next_file == ((1 << 30) // PAGE_SIZE, (2 << 20) // PAGE_SIZE)
+    assert LogLimits(max_file_bytes=4 * PAGE_SIZE, state_interval_bytes=PAGE_SIZE).next_file == (4, 1)
 
 
 @pytest.mark.parametrize(
@@ -34,9 +34,9 @@ def test_what_the_format_does_not_allow_is_refused(options, problem):
 
 def test_files_and_intervals_grow_with_the_state_and_records_stay_within_two_files():
     limits = LogLimits(max_file_bytes=4 * PAGE_SIZE, state_interval_bytes=PAGE_SIZE)
-    before = (limits.next_file(), limits.record_size_max)
+    before = (limits.next_file, limits.record_size_max)
     limits.count_pairs(GtidState(Gtid(domain_id=number, server_id=1, seq_no=1) for number in range(5000)))
-    pages, interval = limits.next_file()
+    pages, interval = limits.next_file
 
     assert pages > before[0][0]
     assert interval & (interval - 1) == 0
@@ -44,7 +44,7 @@ def test_files_and_intervals_grow_with_the_state_and_records_stay_within_two_fil
     assert limits.record_size_max > 0
     for _ in range(2000):
         limits.add_pair()
-    assert limits.next_file()[0] > pages
+    assert limits.next_file[0] > pages
 
 
 def test_a_group_is_written_at_once_up_to_the_smaller_of_two_sizes():

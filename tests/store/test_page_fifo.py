@@ -95,6 +95,33 @@ def test_a_page_that_was_loaded_from_its_file_is_written_whole_by_its_first_chan
     assert fifo.whole_changes([PageChange(0, 7, 13, b"!")]) == [PageChange(0, 7, 0, b"from the file!")]
 
 
+def test_a_change_that_extends_the_open_page_is_one_of_that_page():
+    fifo, other = PageFifo(), PageFifo()
+    for each in (fifo, other):
+        each.place([full(1), PageChange(0, 2, 0, b"one")], 100)
+    fifo.extend(b"two", 200)
+    assert other.place([PageChange(0, 2, 3, b"two")], 200) == 2
+    assert fifo.visible(0, range(3), LogPosition(1, 0)) == other.visible(0, range(3), LogPosition(1, 0))
+    assert fifo.open_page.lsn == 200
+
+
+def test_no_page_is_open_that_is_full_or_has_to_come_whole():
+    fifo = PageFifo()
+    assert fifo.open_page is None
+    fifo.load_last(0, 7, bytes(PAGE_SIZE), 13)
+    assert fifo.open_page is None
+    fifo.place([PageChange(0, 7, 0, bytes(14))], 100)
+    assert fifo.open_page.end == 14
+    fifo.last_partial()
+    assert fifo.open_page is None
+    fifo.place([PageChange(0, 7, 0, bytes(DATA_SIZE))], 200)
+    assert fifo.open_page is None
+    fifo.place([PageChange(0, 8, 0, b"begun")], 300)
+    assert fifo.open_page is not None
+    fifo.clear()
+    assert fifo.open_page is None
+
+
 # What readers see ---------------------------------------------------------------------------
 
 

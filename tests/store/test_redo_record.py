@@ -26,6 +26,7 @@ from ibbmaster.store.redo_record import (
     XaState,
     decode_record,
     decode_segment_header,
+    encode_change,
     encode_record,
     encode_segment_header,
 )
@@ -53,6 +54,14 @@ def test_comes_back_as_it_was_written(item):
     record = decode_record(data, 0, 5000, 2)
     assert record.items() == [item, Cut(file_no=1, size_pages=1)]
     assert record.end_lsn == 5000 + len(data)
+
+
+@pytest.mark.parametrize("number", [0, 1, 31, 32, 8191, 8192, 2**21 - 1, 2**21, 2**31])
+@pytest.mark.parametrize("size", [1, 31, 32, 16379])
+def test_a_record_of_one_change_is_the_same_however_it_is_made(number, size):
+    change = PageChange(number, number + 1, min(number, 16380 - size), b"a" * size)
+    for lsn, life in ((8192, 1), (2**33, 2**31)):
+        assert encode_change(lsn, life, *change) == encode_record(lsn, life, [change])
 
 
 def test_a_record_of_every_item_is_refused_at_every_truncation_and_every_flipped_bit():

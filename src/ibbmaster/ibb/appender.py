@@ -105,12 +105,14 @@ class Appender:
 
         Source: MariaDB 12.3, fsp_binlog.cc, fsp_binlog_write_rec().
         """
-        assert len(data) > 0
+        size = len(data)
+        assert size > 0
         changes: list[PageChange] = []
         ref: LogPosition | None = None
         done = 0
-        while done < len(data):
-            self._open_page(changes)
+        while done < size:
+            if not self.page_offset:
+                self._open_page(changes)
             room = DATA_SIZE - self.page_offset
             if room < CHUNK_SIZE_MIN:
                 if room:
@@ -119,16 +121,29 @@ class Appender:
                 continue
             is_first = ref is None
             if ref is None:
-                ref = self.end
+                ref = LogPosition(self.file_no, self.page_no * PAGE_SIZE + self.page_offset)
                 if gtid is not None:
                     self.state.log(gtid)
                     self.differential.log(gtid)
             piece = data[done : done + room - CHUNK_HEADER_SIZE]
             done += len(piece)
-            self._place(changes, encode_chunk(record_type, piece, is_first=is_first, is_last=done == len(data)))
+            self._place(changes, encode_chunk(record_type, piece, is_first=is_first, is_last=done == size))
         assert ref is not None
         assert ref.file_no + 1 >= self.file_no, "a record spans more than two files"
         return Appended(ref, changes)
+
+    def append_inside(self, record_type: RecordType, data: Buffer, gtid: Gtid) -> bytes | None:
+        """As `append`, if the record is a chunk that ends inside the page it begins on, and nothing is due before it.
+
+        Returns the chunk, which goes where the next write position was; None if all is as it was.
+        """
+        end = self.page_offset + CHUNK_HEADER_SIZE + len(data)
+        if not self.page_offset or end >= DATA_SIZE:
+            return None
+        self.state.log(gtid)
+        self.differential.log(gtid)
+        self.page_offset = end
+        return encode_chunk(record_type, data, is_first=True, is_last=True)
 
     @property
     def plain_end(self) -> int:

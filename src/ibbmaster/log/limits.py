@@ -20,7 +20,8 @@ class LogLimits:
 
     `record_size_max` is the largest record that may be written, `inline_size_max` the
     largest group in one record, `piece_size_max` the largest piece of a larger one,
-    `state_size_max` the largest state record. All follow the number of pairs in the state,
+    `state_size_max` the largest state record, `next_file` pages and interval of the next file: as
+    the options say, or more for a large GTID state. All follow the number of pairs in the state,
     which only grows; they are numbers at hand, as each commit asks for them.
 
     Raises:
@@ -54,10 +55,6 @@ class LogLimits:
         self._pair_count += 1
         self._limit_records()
 
-    def next_file(self) -> tuple[int, int]:
-        """Pages and interval of the next file: as the options say, or more for a large GTID state."""
-        return self._next_file
-
     def _fit_next_file(self) -> tuple[int, int]:
         interval_pages = self._interval_pages
         while interval_pages * DATA_SIZE < 4 * self.state_size_max:
@@ -68,7 +65,7 @@ class LogLimits:
     def _limit_records(self) -> None:
         """Keep records so short that the rest of one, begun in the active file, fits into the next."""
         self.state_size_max = 2 * 9 + self._pair_count * PAIR_SIZE_MAX
-        size_pages, interval_pages = self._next_file = self._fit_next_file()
+        size_pages, interval_pages = self.next_file = self._fit_next_file()
         state_count = 1 + size_pages // interval_pages
         state_chunks = -(-self.state_size_max // CHUNK_DATA_MAX)
         room = (size_pages - 1) * (DATA_SIZE - CHUNK_HEADER_SIZE - CHUNK_SIZE_MIN)

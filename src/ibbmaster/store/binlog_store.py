@@ -101,7 +101,7 @@ class BinlogStore(WritableLogEngine):
 
     def write_direct(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group and make it as durable as was asked for. Returns where its commit record is."""
-        ticket = self.write_direct_ordered(gtid, gtid_event, body)
+        ticket = write_whole_group(self._writer, gtid, gtid_event, body)
         self._writer.make_durable(ticket)
         return ticket.ref
 

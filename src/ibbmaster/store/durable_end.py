@@ -55,15 +55,17 @@ class DurableEnd:
         with self._lock:
             self._pending.append(step)
             is_of_interest = step.lsn <= self._durable_lsn or self._waiting
-            told = self._advance() if is_of_interest else ()
-        _tell(told)
+            calls = self._advance() if is_of_interest else ()
+        if calls:
+            _tell(calls)
 
     def advance(self, durable_lsn: int) -> None:
         """Move the end to what is durable now."""
         with self._lock:
             self._durable_lsn = durable_lsn
-            told = self._advance()
-        _tell(told)
+            calls = self._advance()
+        if calls:
+            _tell(calls)
 
     def tell(self, call: Callable[[], object]) -> Callable[[], None]:
         """Call this each time the end has moved, without the lock, until what is returned is called."""

@@ -25,7 +25,12 @@ class _Guard:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None and self._is_final(error):
+        if error is not None:
+            self.hear(error)
+
+    def hear(self, error: BaseException) -> None:
+        """Note an error that was caught, as leaving the context with it does: each commit does without the context."""
+        if self._is_final(error):
             self._latch.note(error)
 
 

@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeVarTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
@@ -34,6 +35,8 @@ from ibbmaster.store.step_writer import NewRecord, Note, StepWriter
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.xa_table import XaTable
 
+Arguments = TypeVarTuple("Arguments")
+
 WAKE_PAGES = 64  # in memory wake the background up
 STEP_ROOM = 1024  # bytes of a redo record besides pages, states and notes
 NOTE_ROOM = 64  # of a purge that is noted again
@@ -46,6 +49,8 @@ class LogWriter(StepWriter):
     def __init__(self, disk: Disk, options: StoreOptions, found: Recovered, initial_state: GtidState) -> None:
         super().__init__(options.log_limits(), gtid_strict=options.gtid_strict)
         self.options = options
+        self._syncs = options.durability is Durability.SYNC  # at hand for each commit, as what follows
+        self._writes = options.durability is Durability.WRITE
         self.wake = threading.Event()  # set when there is work for the background
         self.xa = XaTable(found.xa)
         self.fifo = PageFifo()
@@ -56,6 +61,7 @@ class LogWriter(StepWriter):
         end = found.end
         state = initial_state if end is None else end.state
         self.limits.count_pairs(state)
+        self.durable = DurableEnd(LOG_START if end is None else end.position, state)
         first_lsn = FIRST_LSN if end is None else end.header.start_lsn + end.size_pages * PAGE_SIZE
         self.redo = RedoLog(
             disk,
@@ -63,7 +69,7 @@ class LogWriter(StepWriter):
             scan=found.scan,
             first_lsn=first_lsn,
             latch=self.latch,
-            synced=lambda lsn: self.durable.advance(lsn),
+            synced=self.durable.advance,
         )
         self.flusher = Flusher(
             disk,
@@ -77,11 +83,9 @@ class LogWriter(StepWriter):
         )
         if end is None:
             self.appender = self._new_appender(state)
-            self.durable = DurableEnd(LOG_START, state)
             self._begin_log()
             return
         self.appender = end.appender(disk, next_shape=self._next_shape, references=self._references)
-        self.durable = DurableEnd(self.end, state)
         if end.position.page_offset:
             file_no, page_no = end.position.file_no, end.position.page_no
             data = disk.read(format_file_name(file_no), page_no * PAGE_SIZE, PAGE_SIZE)
@@ -90,6 +94,10 @@ class LogWriter(StepWriter):
     # What groups are written to -------------------------------------------------------------
 
     def append_commit(self, group: GroupWriter | None, record: Buffer, gtid: Gtid | None) -> Ticket:
+        if gtid is not None and (group is None or group.xid is None):
+            ticket = self._append_inside(record, gtid, group)
+            if ticket is not None:
+                return ticket
         entry = None
         if group is not None and group.xid is not None:
             with self.ordered:
@@ -121,13 +129,11 @@ class LogWriter(StepWriter):
             self.append([], notes=lambda: (replace(entry, state=XaState.FINISHED),))
 
     def make_durable(self, ticket: Ticket) -> None:
-        match self.options.durability:
-            case Durability.SYNC:
-                self.sync_to(ticket.lsn)
-            case Durability.WRITE:
-                self.retrying(self.redo.write)
-            case Durability.LATER:
-                pass
+        if self._syncs:
+            self.retrying(self.redo.sync, ticket.lsn)
+            return
+        if self._writes:
+            self.retrying(self.redo.write)
         if self.durable.is_far_behind:
             self.sync()
 
@@ -152,6 +158,37 @@ class LogWriter(StepWriter):
             assert gtid is not None
             raise self.explain_order(error, gtid, record) from None
         return Ticket(refs[-1], lsn)
+
+    def _append_inside(self, record: Buffer, gtid: Gtid, group: GroupWriter | None) -> Ticket | None:
+        """As `append_end` of a record that ends inside the page that is being filled; None, with nothing done, if not.
+
+        Nearly every commit is such a record. It takes few calls: while one commit waits for the disk, others use the
+        caches of the CPU, and each function that is called for the first time after that costs a microsecond or more.
+        """
+        size = len(record)
+        self._wait_until_ready(self._step_size, size)
+        try:
+            appender, open_page = self.appender, self.fifo.open_page
+            if open_page is None or size > self.limits.record_size_max or not appender.state.is_continued_by(gtid):
+                return None
+            file_no, page_no, page_offset = appender.file_no, appender.page_no, appender.page_offset
+            assert open_page.end == page_offset
+            try:
+                chunk = appender.append_inside(RecordType.COMMIT, record, gtid)
+                if chunk is None:
+                    return None
+                lsn = self.redo.append_change(file_no, page_no, page_offset, chunk)
+                self.fifo.extend(chunk, lsn)
+                if group is not None:
+                    self.open_groups.pop(group, None)
+                ref = LogPosition(file_no, page_no * PAGE_SIZE + page_offset)
+                self.durable.add(LogStep(lsn, LogPosition(file_no, ref.offset + len(chunk)), gtid, ()))
+            except BaseException as error:
+                self.changing.hear(error)
+                raise
+            return Ticket(ref, lsn)
+        finally:
+            self.ordered.release()
 
     def append_rollback(self, entry: XaEntry, state: XaState) -> Ticket:
         """Append the completion of a prepared transaction that is rolled back."""
@@ -193,8 +230,8 @@ class LogWriter(StepWriter):
     ) -> int:
         """Put one step into redo log and page FIFO."""
         lsn = self.redo.append([*self.fifo.whole_changes(changes), *notes])
-        self.fifo.place(changes, lsn)
-        if len(self.fifo) >= WAKE_PAGES or (self._ready is not None and self._ready[0] <= self.appender.file_no):
+        held = self.fifo.place(changes, lsn)
+        if held >= WAKE_PAGES or (self._ready is not None and self._ready[0] <= self.appender.file_no):
             self.wake.set()
         self.durable.add(LogStep(lsn, self.end, gtid, dropped_domain_ids))
         return lsn
@@ -213,11 +250,11 @@ class LogWriter(StepWriter):
         self.appender = self._new_appender(state)
         _, changes = self.appender.flush()
         lsn = self.redo.append([Reset(), *changes])
-        self.retrying(lambda: self.redo.sync(lsn))
+        self.retrying(self.redo.sync, lsn)
         self.flusher.forget_files()
         remove_files()
         size_pages = self.appender.shape.size_pages
-        self.retrying(lambda: self.flusher.make_file(0, size_pages))
+        self.retrying(self.flusher.make_file, 0, size_pages)
         self._ready = None
         self.fifo.clear()
         self.fifo.place(changes, lsn)
@@ -239,7 +276,7 @@ class LogWriter(StepWriter):
         return Appender(file_no=0, next_shape=self._next_shape, references=self._references, state=state)
 
     def _next_shape(self, file_no: int) -> FileShape:
-        size_pages, interval_pages = self.limits.next_file()
+        size_pages, interval_pages = self.limits.next_file
         if self._ready is not None and self._ready[0] == file_no:
             size_pages = self._ready[1]
         return FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=self.redo.end_lsn)
@@ -249,21 +286,21 @@ class LogWriter(StepWriter):
     @contextlib.contextmanager
     def _room(self, size: Callable[[], int]) -> Iterator[None]:
         """Hold the lock `ordered` while there is room for a step with that many bytes of redo; wait for it before."""
-        self._wait_until_ready(size)
+        self._wait_until_ready(lambda _: size())
         try:
             yield
         finally:
             self.ordered.release()
 
     def _take_room(self, size: int) -> None:
-        self._wait_until_ready(lambda: self._step_size(size))
+        self._wait_until_ready(self._step_size, size)
 
-    def _wait_until_ready(self, size: Callable[[], int]) -> None:
+    def _wait_until_ready(self, step_size: Callable[[int], int], data_size: int = 0) -> None:
         while True:
             self.ordered.acquire()
             full = None
             try:
-                if self._is_ready(size()):
+                if self._is_ready(step_size(data_size)):
                     return
             except DiskFullError as error:
                 full = error
@@ -278,14 +315,16 @@ class LogWriter(StepWriter):
 
     def _is_ready(self, size: int) -> bool:
         """Whether a step with that number of bytes of redo can be made without waiting; under the writer's lock."""
-        self._check_usable()
+        if self.is_closed or self.latch.failure is not None:
+            self._check_usable()
+        ready, redo = self._ready, self.redo
         return (
-            self.redo.is_begun
-            and self._ready is not None
-            and self._ready[0] == self.appender.file_no + 1
-            and self._ready[1] >= self.limits.next_file()[0]
+            redo.is_begun
+            and ready is not None
+            and ready[0] == self.appender.file_no + 1
+            and ready[1] >= self.limits.next_file[0]
             and len(self.fifo) < self.options.fifo_pages_max
-            and self.redo.make_room(size, reserve=self._reserve, xa=self.xa.snapshot)
+            and redo.make_room(size, reserve=self._reserve, xa=self.xa.snapshot)
         )
 
     def _gain_room(self) -> None:
@@ -310,11 +349,11 @@ class LogWriter(StepWriter):
     def _reserve(self) -> int:
         return 2 * (self.xa.size_max + 128 + NOTE_ROOM)
 
-    def retrying(self, action: Callable[[], object]) -> None:
+    def retrying(self, action: Callable[[*Arguments], object], *arguments: *Arguments) -> None:
         """Do something that may find the disk full; wait for room and do it again if that was asked for."""
         while True:
             try:
-                action()
+                action(*arguments)
                 return
             except DiskFullError as error:
                 self._wait_for_room(error)
@@ -337,7 +376,7 @@ class LogWriter(StepWriter):
 
     def sync_to(self, lsn: int) -> None:
         """Make everything durable that was appended before an LSN; one sync serves all who wait for it."""
-        self.retrying(lambda: self.redo.sync(lsn))
+        self.retrying(self.redo.sync, lsn)
 
     def write_pages(self) -> None:
         """Write the full pages whose redo is durable to their files."""
@@ -364,6 +403,6 @@ class LogWriter(StepWriter):
     def _next_file(self) -> tuple[int, int] | None:
         """Number and pages of the file after the active one, None if it is ready."""
         with self.ordered:
-            file_no, (size_pages, _) = self.appender.file_no + 1, self.limits.next_file()
+            file_no, (size_pages, _) = self.appender.file_no + 1, self.limits.next_file
             ready = self._ready
         return None if ready is not None and ready[0] == file_no and ready[1] >= size_pages else (file_no, size_pages)

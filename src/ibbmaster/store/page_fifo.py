@@ -52,6 +52,7 @@ class PageFifo:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pages: OrderedDict[tuple[int, int], _Page] = OrderedDict()
+        self.open_page: _Page | None = None  # the last one, if more can be placed in it as it comes, without an image
 
     def __len__(self) -> int:
         return len(self._pages)
@@ -79,8 +80,8 @@ class PageFifo:
                 found.append(change)
         return found
 
-    def place(self, changes: Iterable[PageChange], lsn: int) -> None:
-        """Take changes in the order of the log; `lsn` is the end of their redo record."""
+    def place(self, changes: Iterable[PageChange], lsn: int) -> int:
+        """Take changes in the order of the log; `lsn` is the end of their redo record. Returns the number of pages."""
         with self._lock:
             for file_no, page_no, page_offset, data in changes:
                 page = self._pages.get((file_no, page_no))
@@ -91,8 +92,20 @@ class PageFifo:
                 page.end = page_offset + len(data)
                 page.lsn = lsn
                 page.needs_image = False
+                self.open_page = page if page_no and page.end < DATA_SIZE else None
                 if page_no and page.end == DATA_SIZE:
                     seal_page(page.data)
+            return len(self._pages)
+
+    def extend(self, data: bytes, lsn: int) -> None:
+        """As `place` of one change that begins where the open page ends, and does not fill it."""
+        with self._lock:
+            page = self.open_page
+            assert page is not None
+            end = page.end + len(data)
+            assert end < DATA_SIZE
+            page.data[page.end : end] = data
+            page.end, page.lsn = end, lsn
 
     def next_run(self, durable_lsn: int) -> PageRun | None:
         """The oldest full pages whose changes are durable, as many as go into one write."""
@@ -139,6 +152,7 @@ class PageFifo:
             if page.end >= DATA_SIZE or page.needs_image:
                 return None
             page.needs_image = True
+            self.open_page = None
             data = bytearray(page.data)
             seal_page(data)
             return key, PageRun(*key, bytes(data))
@@ -162,6 +176,7 @@ class PageFifo:
         """Forget everything, as the files are removed."""
         with self._lock:
             self._pages.clear()
+            self.open_page = None
 
     def visible(self, file_no: int, pages: range, mark: LogPosition) -> dict[int, bytes]:
         """Copies of what is held of these pages, as a reader may see them: sealed, nothing after `mark`."""

@@ -16,7 +16,6 @@ Layout and rules: protocol/store/redo-log.md. Invariants:
 
 from __future__ import annotations
 
-import contextlib
 import math
 import threading
 from collections.abc import Callable, Iterable
@@ -39,6 +38,7 @@ from ibbmaster.store.redo_record import (
     decode_durable_end,
     decode_record,
     decode_segment_header,
+    encode_change,
     encode_durable_end,
     encode_record,
     encode_segment_header,
@@ -174,8 +174,8 @@ class RedoLog:
         self._disk = disk
         self._wanted_bytes = segment_bytes
         self._synced = synced
-        self._group_commit = GroupCommit(self._sync_alone)
-        self._sync_lock = threading.Lock()
+        self._group_commit = GroupCommit(self._sync)
+        self._sync_lock = threading.RLock()
         self._write_lock = threading.Lock()  # taken after the one above
         self._buffer_lock = threading.Lock()  # for the buffer and `end_lsn`
         self._buffer = bytearray()  # appended and not written
@@ -218,7 +218,7 @@ class RedoLog:
         self.written_lsn = self.durable_lsn = self.end_lsn
         self.checkpoint = checkpoint
         self.is_begun = True
-        self._publish(self.end_lsn)
+        self._publish(encode_durable_end(self.end_lsn))
 
     def make_room(self, size: int, *, reserve: int, xa: Callable[[], tuple[XaEntry, ...]]) -> bool:
         """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes after it.
@@ -229,10 +229,10 @@ class RedoLog:
             DiskFullError: there is no room; try again.
             StoreError: the disk fails, or has failed before.
         """
-        self._latch.check()
         needed = RECORD_HEADER.size + size + reserve
-        if self.end_lsn + needed <= self._segment_end_lsn:
+        if self.end_lsn + needed <= self._segment_end_lsn and self._latch.failure is None:
             return True
+        self._latch.check()
         self._wanted_bytes = max(self._wanted_bytes, 2 * (RECORDS_START + needed + reserve))
         if self.checkpoint.lsn < self._segment_lsn:
             return False
@@ -251,12 +251,19 @@ class RedoLog:
 
     def append(self, items: Iterable[Item]) -> int:
         """Append one record for which there is room; returns the LSN after it."""
-        record = encode_record(self.end_lsn, self._life, items)
-        assert self.end_lsn + len(record) <= self._segment_end_lsn
+        return self._append(encode_record(self.end_lsn, self._life, items))
+
+    def append_change(self, file_no: int, page_no: int, page_offset: int, data: bytes) -> int:
+        """As `append` of one change of a page that is not page 0."""
+        return self._append(encode_change(self.end_lsn, self._life, file_no, page_no, page_offset, data))
+
+    def _append(self, record: bytes) -> int:
+        end_lsn = self.end_lsn + len(record)
+        assert end_lsn <= self._segment_end_lsn
         with self._buffer_lock:
             self._buffer += record
-            self.end_lsn += len(record)
-        return self.end_lsn
+            self.end_lsn = end_lsn
+        return end_lsn
 
     def append_checkpoint(self, checkpoint: Checkpoint) -> int:
         """Append a checkpoint into the room reserved for it; it counts once it is durable."""
@@ -283,42 +290,49 @@ class RedoLog:
         """
         self._group_commit.wait(lambda: lsn <= self.durable_lsn)
 
-    def _sync_alone(self) -> None:
-        with self._sync_lock:
-            self._sync()
-
     @property
     def used_since_checkpoint(self) -> int:
         """Bytes of records that a recovery would read."""
         return self.end_lsn - self.checkpoint.lsn
 
     def _sync(self) -> None:
-        with self._write_lock:
-            name = SEGMENT_NAMES[self._segment]
-            self._write()
-            written, pending = self.written_lsn, self._pending
-        if written == self.durable_lsn:
-            return
-        with self._latch.repeatable:
-            self._disk.sync(name)
-        self._publish(written)
-        self._synced(written)
-        self.durable_lsn = written
-        if pending is not None and pending[0] <= written:
-            self.checkpoint = pending[1]
+        with self._sync_lock:
+            with self._write_lock:
+                name = SEGMENT_NAMES[self._segment]
+                self._write()
+                written, pending = self.written_lsn, self._pending
+            if written == self.durable_lsn:
+                return
+            durable_end = encode_durable_end(written)  # before the wait: after it others have the caches of the CPU
+            try:
+                self._disk.sync(name)
+            except BaseException as error:
+                self._latch.repeatable.hear(error)
+                raise
+            self._publish(durable_end)
+            self._synced(written)
+            self.durable_lsn = written
+            if pending is not None and pending[0] <= written:
+                self.checkpoint = pending[1]
 
-    def _publish(self, lsn: int) -> None:
+    def _publish(self, durable_end: bytes) -> None:
         """Publish to other processes what is durable. They go without where that cannot be written."""
-        with contextlib.suppress(StoreError):
-            self._disk.publish(DURABLE_END_NAME, encode_durable_end(lsn))
+        try:  # noqa: SIM105  # a context takes as long as the write itself
+            self._disk.publish(DURABLE_END_NAME, durable_end)
+        except StoreError:
+            pass
 
     def _write(self) -> None:
-        self._latch.check()
+        if self._latch.failure is not None:
+            self._latch.check()
         with self._buffer_lock:
             data, end_lsn = bytes(self._buffer), self.end_lsn
         if data:
-            with self._latch.repeatable:
+            try:
                 self._disk.write(SEGMENT_NAMES[self._segment], self._offset(self.written_lsn), data)
+            except BaseException as error:
+                self._latch.repeatable.hear(error)
+                raise
             with self._buffer_lock:
                 del self._buffer[: len(data)]
             self.written_lsn = end_lsn
@@ -339,7 +353,7 @@ class RedoLog:
             else:
                 self._disk.create(name)
             self._disk.allocate(name, self._wanted_bytes)
-        self._publish(self.end_lsn)
+        self._publish(encode_durable_end(self.end_lsn))
         self._disk.sync_dir()
 
     def _use_segment(self, number: int, size: int, start_lsn: int) -> None:

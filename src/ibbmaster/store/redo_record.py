@@ -27,10 +27,12 @@ SEGMENT_HEADER = struct.Struct("<IIQQI")  # magic, version, size of the segment,
 SEGMENT_MAGIC = 0x52424249  # "IBBR"
 SEGMENT_VERSION = 1
 DURABLE_END = struct.Struct("<IIQI")  # magic, version, durable LSN, checksum
+CHECKED_DURABLE_END = struct.Struct("<IIQ")  # the part of it that the checksum covers
 DURABLE_END_MAGIC = 0x44424249  # "IBBD"
 RECORDS_START = 4096  # bytes from the start of a segment to its first record
 RECORD_HEADER = struct.Struct("<QIII")  # LSN, bytes of items, life, checksum
 CHECKED_HEADER = struct.Struct("<QII")  # the part of it that the checksum covers
+CHECKSUM = struct.Struct("<I")
 XID_FIXED = struct.Struct("<IBB")  # format id, sizes of the two parts
 
 
@@ -140,7 +142,7 @@ class RedoRecord(NamedTuple):
 
 def encode_segment_header(size: int, start_lsn: int) -> bytes:
     head = SEGMENT_HEADER.pack(SEGMENT_MAGIC, SEGMENT_VERSION, size, start_lsn, 0)[:-4]
-    return (head + struct.pack("<I", crc32c(head))).ljust(RECORDS_START, b"\0")
+    return (head + CHECKSUM.pack(crc32c(head))).ljust(RECORDS_START, b"\0")
 
 
 def decode_segment_header(data: Buffer) -> tuple[int, int] | None:
@@ -157,8 +159,8 @@ def decode_segment_header(data: Buffer) -> tuple[int, int] | None:
 
 def encode_durable_end(lsn: int) -> bytes:
     """What the writer publishes to other processes: every record before `lsn` is durable."""
-    head = DURABLE_END.pack(DURABLE_END_MAGIC, SEGMENT_VERSION, lsn, 0)[:-4]
-    return head + struct.pack("<I", crc32c(head))
+    head = CHECKED_DURABLE_END.pack(DURABLE_END_MAGIC, SEGMENT_VERSION, lsn)
+    return head + CHECKSUM.pack(crc32c(head))
 
 
 def decode_durable_end(data: Buffer) -> int | None:
@@ -173,7 +175,15 @@ def decode_durable_end(data: Buffer) -> int | None:
 def encode_record(lsn: int, life: int, items: Iterable[Item]) -> bytes:
     payload = b"".join(map(_encode_item, items))
     head = CHECKED_HEADER.pack(lsn, len(payload), life)
-    return RECORD_HEADER.pack(lsn, len(payload), life, crc32c(head + payload)) + payload
+    return b"".join((head, CHECKSUM.pack(crc32c(head + payload)), payload))
+
+
+def encode_change(lsn: int, life: int, file_no: int, page_no: int, page_offset: int, data: bytes) -> bytes:
+    """As `encode_record` of one `PageChange` that is not of page 0: the record of nearly every commit, in one call."""
+    number = compressed_int.encode
+    place = b"".join((PAGE_ITEM, number(file_no), number(page_no), number(page_offset), number(len(data))))
+    head = CHECKED_HEADER.pack(lsn, len(place) + len(data), life)
+    return b"".join((head, CHECKSUM.pack(crc32c(b"".join((head, place, data)))), place, data))
 
 
 def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord | None:

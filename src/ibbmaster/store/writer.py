@@ -221,7 +221,7 @@ class BinlogWriter(StepWriter):
 
     def _next_shape(self, file_no: int) -> FileShape:
         """What the appender is to know of a file it is about to begin."""
-        size_pages, interval_pages = self.limits.next_file()
+        size_pages, interval_pages = self.limits.next_file
         size_pages = self._make_file(file_no, size_pages)
         shape = FileShape(size_pages=size_pages, state_interval_pages=interval_pages, start_lsn=self._next_lsn)
         self._next_lsn += size_pages * PAGE_SIZE  # any number that never decreases will do
@@ -230,7 +230,7 @@ class BinlogWriter(StepWriter):
     def _make_file(self, file_no: int, size_pages: int | None = None) -> int:
         """Have an empty file of at least this size; returns the size it has."""
         size_pages, is_changed = make_file(
-            self._disk, file_no, size_pages or self.limits.next_file()[0], is_sparse=self._is_sparse
+            self._disk, file_no, size_pages or self.limits.next_file[0], is_sparse=self._is_sparse
         )
         if is_changed:
             self._disk.sync_dir()

@@ -19,10 +19,15 @@ ENTRIES_MAX = 10_000
 
 
 class XaTable:
-    """XID -> entry. Not thread-safe."""
+    """XID -> entry. Not thread-safe.
+
+    `size_max` is how many bytes it takes in the redo log, one more entry included; a number at hand, as each commit
+    asks for it.
+    """
 
     def __init__(self, entries: Iterable[XaEntry] = ()) -> None:
         self._entries = {entry.xid: entry for entry in entries}
+        self._measure()
 
     def apply(self, entry: XaEntry) -> None:
         """Take an entry, or what became of it; a finished one is forgotten."""
@@ -30,6 +35,10 @@ class XaTable:
             self._entries.pop(entry.xid, None)
         else:
             self._entries[entry.xid] = entry
+        self._measure()
+
+    def _measure(self) -> None:
+        self.size_max = (len(self._entries) + 1) * ENTRY_SIZE_MAX
 
     def check_room(self, xid: Xid) -> None:
         """Whether another transaction can be prepared.
@@ -66,11 +75,6 @@ class XaTable:
 
     def snapshot(self) -> tuple[XaEntry, ...]:
         return tuple(self._entries.values())
-
-    @property
-    def size_max(self) -> int:
-        """Bytes that the table takes in the redo log, one more entry included."""
-        return (len(self) + 1) * ENTRY_SIZE_MAX
 
     def __iter__(self) -> Iterator[XaEntry]:
         return iter(self._entries.values())
