@@ -9,9 +9,23 @@ import numpy as np
 import pytest
 
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel.cache import ENVIRONMENT
 from ibbmaster.kernel.entries import Entries, KernelError
 from ibbmaster.kernel.fields import Checking, ChunkColumn, Field, Status
 from ibbmaster.kernel.parts import KERNELS, KernelPart
+from ibbmaster.kernel.plain_memory import NumberTable, numbers, scratch, short_rows
+
+VERIFY = """
+import sys
+from ibbmaster.cli.main import main
+from ibbmaster.kernel import loading
+from ibbmaster.kernel.parts import KernelSet
+
+loading.WORK_TO_LOAD = 0
+assert main(["verify", {log!r}]) == 0
+assert loading.kernels(KernelSet.VERIFY) is not None
+print(*({{"numpy", "ibbmaster.kernel.entries", "ibbmaster.store.redo_log"}} & set(sys.modules)))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +59,29 @@ def test_arrays_are_taken_whether_they_can_be_written_or_not(checks, is_read_onl
     assert checks.check_table(pages, 1, make_checking()) == (0, Status.FALLBACK)  # blank: no data is there
 
 
+def plain_checking():
+    state = numbers(Field.SIZE)
+    state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
+    tables = (NumberTable(4, 8).memory, NumberTable(1, 8).memory)
+    return Checking(state, short_rows(16, ChunkColumn.COLUMNS), *tables, scratch(64))
+
+
+def test_memory_without_numpy_is_taken_as_an_array_is(checks):
+    for pages in (scratch(PAGE_SIZE), memoryview(b"")):
+        assert checks.check_table(pages, len(pages) // PAGE_SIZE, plain_checking()) == (0, Status.FALLBACK)
+    written = plain_checking()
+    pages = np.zeros(PAGE_SIZE, dtype=np.uint8)
+    pages[:] = 1  # no page
+    assert checks.check_table(memoryview(pages), 1, written) == checks.check_table(pages, 1, make_checking())
+
+
+def test_a_table_gives_the_rows_that_a_kernel_has_left_in_it():
+    table = NumberTable(3, 2)
+    np.frombuffer(table.memory, dtype=np.int64)[:4] = [1, 2, 3, -4]
+    assert table.rows(2) == [(1, 2), (3, -4)]
+    assert table.rows(0) == []
+
+
 def test_arrays_without_items_are_taken(checks):
     assert checks.check_table(zeros(np.uint8, 0), 0, make_checking()) == (0, Status.FALLBACK)
 
@@ -53,6 +90,9 @@ WRONG = {
     "another type": lambda: (zeros(np.int8, PAGE_SIZE), 1, make_checking()),
     "other dimensions": lambda: (zeros(np.uint8, 1, PAGE_SIZE), 1, make_checking()),
     "holes": lambda: (zeros(np.uint8, 2 * PAGE_SIZE)[::2], 1, make_checking()),
+    "memory of another type": lambda: (memoryview(bytearray(PAGE_SIZE)).cast("b"), 1, make_checking()),
+    "memory of other dimensions": lambda: (scratch(PAGE_SIZE).cast("B", [1, PAGE_SIZE]), 1, make_checking()),
+    "memory with holes": lambda: (scratch(2 * PAGE_SIZE)[::2], 1, make_checking()),
     "another type in a tuple": lambda: (zeros(np.uint8, PAGE_SIZE), 1, make_checking(state=zeros(np.int32, 22))),
 }
 
@@ -87,3 +127,10 @@ def test_arrays_in_a_tuple_are_not_kept_and_new_ones_in_their_place_are_seen(che
 def test_code_without_a_kernel_is_refused(filled):
     with pytest.raises(KernelError, match="index_chunks is not in the object file"):
         Entries().add(filled.read(KernelPart.CHECK), KERNELS[KernelPart.PAGES])
+
+
+@pytest.mark.parametrize("log", ["ibb/domains", "classic/10.11/domains/binlog.000001"])
+def test_who_verifies_with_kernels_loads_no_numpy_and_nothing_that_reads_redo_logs(fixtures, filled, said_by, log):
+    program = VERIFY.format(log=str(fixtures / log))
+    said = said_by(program, **{ENVIRONMENT: str(filled.path.parent)})
+    assert said.splitlines()[-1] == "ibbmaster.kernel.entries"

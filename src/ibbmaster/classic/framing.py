@@ -70,7 +70,7 @@ class FileFraming:
     @property
     def gtids(self) -> tuple[Gtid, ...]:
         """The last GTID of each (domain, server) pair that was framed or skipped."""
-        return noted_gtids(self.framing.pairs, self.state[Field.PAIRS])
+        return noted_gtids(self.framing.pairs[: self.state[Field.PAIRS]].tolist())
 
     @property
     def is_in_parts(self) -> bool:

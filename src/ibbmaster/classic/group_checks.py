@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.window import EventWindow
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.reading_ahead import PieceReader
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, Field, noted_gtids
+from ibbmaster.kernel.plain_memory import NumberTable, numbers
 
 PAIRS_MAX = 256
 FAILURES_MAX = 6
@@ -38,8 +36,8 @@ class GroupChecks:
     def __init__(self, kernels: Kernels, helper: Executor | None) -> None:
         self._kernels = kernels
         self._helper = helper
-        self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
-        self._pairs = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64)
+        self._numbers = numbers(Conversion.SIZE)
+        self._pairs = NumberTable(PAIRS_MAX, PAIR_COLUMNS)
         self._blocks: PieceReader | None = None
         self._block, self._block_offset = memoryview(b""), 0  # what was read last, and where that is in the file
         self._failures = 0  # in a row
@@ -64,7 +62,9 @@ class GroupChecks:
 
     def _take_here(self, window: EventWindow) -> Iterator[CheckedGroups]:
         """Those in the block that the window has: of a packed file, which only the window may read."""
-        end, checked, _ = self._check(window.block, window.position, window.block_offset, window.checksum_size)
+        end, checked, _ = self._check(
+            memoryview(window.block), window.position, window.block_offset, window.checksum_size
+        )
         if checked is not None:
             window.position = end
             yield checked
@@ -100,15 +100,15 @@ class GroupChecks:
         return len(found.data) > found.kept
 
     def _check(
-        self, block: Buffer, start: int, block_offset: int, checksum_bytes: int
+        self, block: Any, start: int, block_offset: int, checksum_bytes: int
     ) -> tuple[int, CheckedGroups | None, bool]:
         """Where the plain groups end that follow a place in a block, what they are, and whether one is cut there."""
-        numbers, state = self._numbers, np.zeros(int(Field.SIZE), dtype=np.int64)
-        numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = start, block_offset
-        numbers[Conversion.CHECKSUM_BYTES] = checksum_bytes
-        source = np.frombuffer(block, dtype=np.uint8)
-        is_cut = self._kernels.check_classic_groups(source, len(source), numbers, kernel_roles(), self._pairs, state)
-        count = int(state[Field.GROUPS])
-        gtids = noted_gtids(self._pairs, int(state[Field.PAIRS]))
-        checked = CheckedGroups(gtids, count, int(state[Field.OUT])) if count else None
-        return int(numbers[Conversion.READ_AT]), checked, bool(is_cut)
+        state, here = numbers(Field.SIZE), self._numbers
+        here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = start, block_offset
+        here[Conversion.CHECKSUM_BYTES] = checksum_bytes
+        pairs = self._pairs
+        is_cut = self._kernels.check_classic_groups(block, len(block), here, kernel_roles(), pairs.memory, state)
+        gtids = noted_gtids(pairs.rows(state[Field.PAIRS]))
+        count = state[Field.GROUPS]
+        checked = CheckedGroups(gtids, count, state[Field.OUT]) if count else None
+        return here[Conversion.READ_AT], checked, bool(is_cut)

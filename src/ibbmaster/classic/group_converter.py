@@ -72,7 +72,7 @@ class GroupConverter:
             self._scratch,
             self._numpy.frombuffer(pages, dtype=self._numpy.uint8),
         )
-        taken = noted_gtids(pairs, count)
+        taken = noted_gtids(pairs[:count].tolist())
         if taken:
             self._writer.placed(int(numbers[Conversion.WRITE_AT]), taken)
         self._failures = 0 if taken else min(self._failures + 1, FAILURES_MAX)

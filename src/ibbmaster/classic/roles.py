@@ -9,6 +9,7 @@ from ibbmaster.event.gtid_event import GtidFlag
 from ibbmaster.event.header import EventHeader
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import CONTINUES, ENDS, MAY_END, NOT_INSIDE, Roles
+from ibbmaster.kernel.plain_memory import kept
 
 MYSQL_GTID_TYPES = range(33, 36)
 KNOWN_TYPES = frozenset(EventType)
@@ -46,7 +47,5 @@ TRANSACTION_ROLES = _roles(0)
 
 @functools.cache
 def kernel_roles() -> Roles:
-    """The roles as kernels take them. Imports NumPy."""
-    import numpy as np
-
-    return Roles(*(np.frombuffer(bytearray(roles), dtype=np.uint8) for roles in (TRANSACTION_ROLES, STANDALONE_ROLES)))
+    """The roles as kernels take them."""
+    return Roles(kept(TRANSACTION_ROLES), kept(STANDALONE_ROLES))

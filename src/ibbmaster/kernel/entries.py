@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import llvmlite.binding as llvm
-import numpy as np
 
 from ibbmaster.kernel.shapes import FieldShape, ItemShape, Shape, results_of, shapes_of, words_of
 
@@ -17,6 +16,7 @@ ENTRY = "ibbmaster_"  # begins the name of each
 _ENTRY_KIND = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)  # called without the lock
 _RESULTS = ctypes.c_int64 * 2
 _BYTE = ctypes.c_char
+_FORMATS = {"uint8": ("B",), "int32": ("i",), "int64": ("q", "l")}  # by the name of a type of NumPy, as of `memoryview`
 
 Put = Callable[[list[int], Any], None]  # adds the words of an argument
 
@@ -80,17 +80,30 @@ def _function(kernel: str, address: int) -> Callable[..., Any]:
 
 def _put_of(shape: Shape) -> Put:
     if isinstance(shape, ItemShape):
-        return _put_array(np.dtype(shape.item), shape.dimensions)
+        return _put_array(shape.item, shape.dimensions)
     if isinstance(shape, FieldShape):
         return _put_tuple([_put_of(field) for field in shape.fields], holds_numbers=None in shape.fields)
     return list.append
 
 
-def _put_array(item: np.dtype[Any], dimensions: int) -> Put:
+def _put_array(item: str, dimensions: int) -> Put:
+    """Words of an array of NumPy, or of a `memoryview` that can be written: who has no other use for it needs none."""
+    formats = _FORMATS[item]
+    types: set[Any] = set()  # as arrays have them, which are this one
+    wanted = f"expected {dimensions} of {item}, in one piece"
+
     def put(words: list[int], array: Any) -> None:
-        flags = array.flags
-        if array.dtype != item or array.ndim != dimensions or not flags.c_contiguous:
-            raise TypeError(f"{dimensions} dimensions of {array.dtype}: expected {dimensions} of {item}, in one piece")
+        if type(array) is memoryview:
+            if array.format not in formats or array.ndim != dimensions or not array.c_contiguous:
+                raise TypeError(f"{array.ndim} dimensions of {array.format!r}: {wanted}")
+            words.append(ctypes.addressof(_BYTE.from_buffer(array)) if array.nbytes else 0)
+            words.extend(array.shape or ())
+            return
+        flags, kind = array.flags, array.dtype
+        if kind not in types and kind.name == item:
+            types.add(kind)
+        if kind not in types or array.ndim != dimensions or not flags.c_contiguous:
+            raise TypeError(f"{array.ndim} dimensions of {kind}: {wanted}")
         if flags.writeable and array.size:
             words.append(ctypes.addressof(_BYTE.from_buffer(array)))  # the quickest way to it
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -253,13 +254,13 @@ CALL_WORDS = 7  # of 64 bits: the longest argument of a system call, a struct ms
 PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that were noted it was, 0 for none
 
 
-def noted_gtids(pairs: Any, count: int) -> tuple[Gtid, ...]:
-    """The last GTID of each of the first `count` pairs that a kernel has noted.
+def noted_gtids(pairs: Iterable[Sequence[int]]) -> tuple[Gtid, ...]:
+    """The last GTID of each pair that a kernel has noted, from its rows.
 
     Domains are in the order in which they came, servers in that of their last groups:
     logged like this, they leave the same state as all groups one by one.
     """
-    rows = [row for row in pairs[:count].tolist() if row[3]]
+    rows = [row for row in pairs if row[3]]
     first = {row[0]: index for index, row in reversed(list(enumerate(rows)))}
     rows.sort(key=lambda row: (first[row[0]], row[3]))
     return tuple(Gtid(domain_id=row[0], server_id=row[1], seq_no=row[2] % 2**64) for row in rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.disk.reading_ahead import PieceReader
@@ -70,9 +70,7 @@ class BlockReader:
 
     def _fill(self, offset: int, target: memoryview) -> tuple[int, int]:
         if self._file is not None and self._kernels is not None:
-            import numpy as np
-
-            pages = np.frombuffer(target, dtype=np.uint8)
+            pages: Any = target
             count, verified = self._kernels.read_pages(self._file.fileno(), offset, pages)
             if count:
                 return count * PAGE_SIZE, verified

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.gtid import Gtid
@@ -11,10 +11,12 @@ from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, RecordType
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import CHUNKS_PER_PAGE_MAX, Checking, ChunkColumn, Field, Found, PairColumn, Status
+from ibbmaster.kernel.plain_memory import NumberTable, numbers, scratch, short_rows
 
 PAIRS_MAX = 256
 FOUND_MAX = 4096
 SCRATCH_BYTES = 1 << 20  # a longer commit record is left to the reference
+NO_STATE = numbers(Field.SIZE)
 
 
 class FoundRecord(NamedTuple):
@@ -53,19 +55,15 @@ class PageChecks:
     """Holds the memory that the kernel needs; not thread-safe."""
 
     def __init__(self, kernels: Kernels) -> None:
-        import numpy as np
-
-        self._numpy = np
         self._kernels = kernels
-        self._state = np.zeros(Field.SIZE, dtype=np.int64)
-        self._pairs = np.zeros((PAIRS_MAX, PairColumn.COLUMNS), dtype=np.int64)
-        self._found = np.zeros((FOUND_MAX, Found.COLUMNS), dtype=np.int64)
-        table = np.empty((CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS), dtype=np.int32)
-        scratch = np.empty(SCRATCH_BYTES, dtype=np.uint8)
-        self._checking = Checking(self._state, table, self._pairs, self._found, scratch)
+        self._state = numbers(Field.SIZE)
+        self._pairs = NumberTable(PAIRS_MAX, PairColumn.COLUMNS)
+        self._found = NumberTable(FOUND_MAX, Found.COLUMNS)
+        table = short_rows(CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS)
+        self._checking = Checking(self._state, table, self._pairs.memory, self._found.memory, scratch(SCRATCH_BYTES))
 
     def check(
-        self, block: memoryview, page_count: int, page: int, offset: int, *, verified: int = 0, due: int = -1
+        self, block: Any, page_count: int, page: int, offset: int, *, verified: int = 0, due: int = -1
     ) -> Checked:
         """Check whole groups and out-of-band records from a place between records on.
 
@@ -73,29 +71,28 @@ class PageChecks:
         page `due`.
         """
         state = self._state
-        state[:] = 0
+        state[:] = NO_STATE
         state[Field.VERIFIED], state[Field.DUE] = verified, due
         state[Field.PAGE], state[Field.OFFSET] = page, offset
         state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
-        pages = self._numpy.frombuffer(block, dtype=self._numpy.uint8)
-        count, reason = self._kernels.check_table(pages, page_count, self._checking)
-        rows = sorted(self._pairs[: state[Field.PAIRS]].tolist(), key=lambda row: row[PairColumn.TURN])
+        count, reason = self._kernels.check_table(block, page_count, self._checking)
+        rows = sorted(self._pairs.rows(state[Field.PAIRS]), key=lambda row: row[PairColumn.TURN])
         return Checked(
-            page=int(state[Field.PAGE]),
-            offset=int(state[Field.OFFSET]),
-            groups=int(state[Field.GROUPS]),
+            page=state[Field.PAGE],
+            offset=state[Field.OFFSET],
+            groups=state[Field.GROUPS],
             gtids=[_gtid(row, PairColumn.LAST) for row in rows],
             ends_of_pairs=[end for row in rows for end in _ends(row)],
-            found=[FoundRecord._make(row) for row in self._found[:count].tolist()],
+            found=[FoundRecord._make(row) for row in self._found.rows(count)],
             is_cut=reason == Status.NEED_MORE,
         )
 
 
-def _gtid(row: list[int], column: PairColumn) -> Gtid:
+def _gtid(row: Sequence[int], column: PairColumn) -> Gtid:
     return Gtid(domain_id=row[PairColumn.DOMAIN], server_id=row[PairColumn.SERVER], seq_no=row[column] % 2**64)
 
 
-def _ends(row: list[int]) -> Iterator[tuple[Gtid, int, int]]:
+def _ends(row: Sequence[int]) -> Iterator[tuple[Gtid, int, int]]:
     first = row[PairColumn.FIRST_PAGE], row[PairColumn.FIRST_OFFSET]
     last = row[PairColumn.LAST_PAGE], row[PairColumn.LAST_OFFSET]
     yield (_gtid(row, PairColumn.FIRST), *first)

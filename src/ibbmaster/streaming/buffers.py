@@ -70,7 +70,7 @@ class Workspace:
 
     def gtids(self) -> tuple[Gtid, ...]:
         """The last of each (domain, server) pair that was framed."""
-        return noted_gtids(self.pairs, self.state[Field.PAIRS])
+        return noted_gtids(self.pairs[: self.state[Field.PAIRS]].tolist())
 
     @property
     def is_in_order(self) -> bool:
