@@ -16,7 +16,7 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testkit.mariadb_programs import find_programs

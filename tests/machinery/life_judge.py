@@ -13,7 +13,8 @@ from ibbmaster.ibb.xa import Xid
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.recovery import replay
-from ibbmaster.store.redo_log import SEGMENT_NAMES, read_durable_end, scan_redo
+from ibbmaster.store.redo_log import read_durable_end, scan_redo
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.redo_tail import RedoTail
 from tests.machinery.log_checker import CheckError, FoundLog, check_log
 from tests.machinery.simulated_disk import SimulatedDisk

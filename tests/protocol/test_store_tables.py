@@ -10,7 +10,7 @@ import pytest
 
 from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.log.interface import LogEngine, WritableLogEngine
-from ibbmaster.store import redo_log, redo_record
+from ibbmaster.store import redo_log, redo_names, redo_record
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_record import Cut, ItemType, Purge, Reset, XaState, decode_record, encode_record
 
@@ -39,7 +39,7 @@ def test_a_segment_has_the_fields_of_the_table():
     assert int.from_bytes(data[24:28], "little") == redo_record.crc32c(data[:24])
     assert len(data) == redo_record.RECORDS_START == 4096
     assert redo_log.FIRST_LSN == 8192
-    assert redo_log.SEGMENT_NAMES == ("ibbmaster-redo-0", "ibbmaster-redo-1")
+    assert redo_names.SEGMENT_NAMES == ("ibbmaster-redo-0", "ibbmaster-redo-1")
 
 
 def test_what_a_writer_says_is_durable_has_the_fields_that_are_described():

@@ -23,7 +23,7 @@ from ibbmaster.log.verify import verify
 from ibbmaster.position import LOG_START
 from ibbmaster.store.backup import back_up
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import shared

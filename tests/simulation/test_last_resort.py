@@ -27,7 +27,7 @@ from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.store import salvage as salvaging
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.salvage import SalvageReport, salvage
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.disk import MemoryDisk

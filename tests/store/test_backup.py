@@ -16,7 +16,7 @@ from ibbmaster.log.verify import verify
 from ibbmaster.store.background import Background
 from ibbmaster.store.backup import BLOCK_SIZE, back_up
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import make_event, make_gtid_event

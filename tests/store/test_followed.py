@@ -20,7 +20,7 @@ from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store import followed
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event, make_gtid_event

@@ -17,7 +17,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.log_checker import check_log

@@ -11,7 +11,8 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import SEGMENT_NAMES, scan_redo
+from ibbmaster.store.redo_log import scan_redo
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.simulated_disk import SimulatedDisk

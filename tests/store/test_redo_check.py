@@ -14,7 +14,7 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_check import check_redo
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.disk import MemoryDisk

@@ -8,7 +8,8 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
 from ibbmaster.ibb.appender import PageChange
 from ibbmaster.position import LogPosition
-from ibbmaster.store.redo_log import FIRST_LSN, SEGMENT_BYTES_MIN, SEGMENT_NAMES, RedoLog, holds_log, scan_redo
+from ibbmaster.store.redo_log import FIRST_LSN, SEGMENT_BYTES_MIN, RedoLog, scan_redo
+from ibbmaster.store.redo_names import SEGMENT_NAMES, holds_log
 from ibbmaster.store.redo_record import RECORDS_START, Checkpoint
 from tests.machinery.simulated_disk import SimulatedDisk
 

@@ -11,7 +11,7 @@ import ibbmaster
 from ibbmaster.errors import ChecksumError, Location, StoreError
 from ibbmaster.ibb.page import PAGE_SIZE, verify_page
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.testkit import FixturePrimary, fixture_log
 from ibbmaster.testkit.fixture_logs import TORN, expect_sound
 

@@ -15,10 +15,12 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LogPosition, NamedPosition
+from ibbmaster.store.redo_names import has_redo_log
 
 if TYPE_CHECKING:
     from ibbmaster.api.file_states import FileFacts
     from ibbmaster.classic.engine import ClassicBinlog
+    from ibbmaster.disk.interface import SharedDisk
     from ibbmaster.log.interface import LogEngine, ReadPlan
     from ibbmaster.store.redo_check import RedoReport
 
@@ -127,11 +129,9 @@ class PagedLogFiles(LogFiles):
         return PagedLogFiles(self._path, engine)
 
     def faults(self, verified: LogCheck, *, jobs: int, on_bytes: OnBytes) -> Iterator[Fault]:
-        from ibbmaster.store.redo_check import check_redo
-
         with ExitStack() as stack:
             first, *others = [stack.enter_context(closing(open_disk(self._path))) for _ in range(jobs)]
-            redo = verified.redo = check_redo(first, is_in_use=first.is_locked)
+            redo = verified.redo = _redo_of(first)
             yield from verify(first, verified.totals, others=others, on_pages=lambda count: on_bytes(count * PAGE_SIZE))
         if redo is not None and redo.problem is not None:
             yield Fault(problem=redo.line())
@@ -144,10 +144,8 @@ class PagedLogFiles(LogFiles):
         return paged_facts(self._path, self._engine.files())
 
     def redo(self) -> RedoReport | None:
-        from ibbmaster.store.redo_check import check_redo
-
         with closing(open_disk(self._path)) as disk:
-            return check_redo(disk, is_in_use=disk.is_locked)
+            return _redo_of(disk)
 
     def expect_whole(self) -> None:
         from ibbmaster.log.directory import BinlogDirectory
@@ -163,6 +161,15 @@ class PagedLogFiles(LogFiles):
                 f"{self._path}: groups up to {state.position()} are in the redo log of a writer that is gone, and "
                 "not in the files: `ibbmaster recover` brings them there"
             )
+
+
+def _redo_of(disk: SharedDisk) -> RedoReport | None:
+    """What is in the redo log of a directory; what reads it is loaded only where there is one."""
+    if not has_redo_log(disk):
+        return None
+    from ibbmaster.store.redo_check import check_redo
+
+    return check_redo(disk, is_in_use=disk.is_locked)
 
 
 def traditional_files(path: Path) -> ClassicBinlog | None:

@@ -22,7 +22,7 @@ from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import holds_log
+from ibbmaster.store.redo_names import holds_log
 
 log = logging.getLogger(__name__)
 

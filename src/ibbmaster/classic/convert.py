@@ -22,7 +22,7 @@ from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.gtid_order import is_newer
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.store.appending import open_log
-from ibbmaster.store.redo_log import holds_log
+from ibbmaster.store.redo_names import holds_log
 
 PROGRESS_STEP_BYTES = 1 << 20  # of input between two calls of `progress`
 

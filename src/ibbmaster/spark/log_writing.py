@@ -33,7 +33,7 @@ from ibbmaster.log.gtid_order import is_newer
 from ibbmaster.log.history_cache import CACHE_FILE
 from ibbmaster.spark.write_options import WriteOptions
 from ibbmaster.store.appending import AppendedLog, open_log
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 
 RUN_BYTES = 64 << 20  # of records, sorted in memory
 HEAD = struct.Struct("<QQIIQQIBI")  # see Record; the last is the size of the data

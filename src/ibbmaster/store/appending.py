@@ -19,7 +19,7 @@ from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import has_redo_log
+from ibbmaster.store.redo_names import has_redo_log
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 

@@ -22,7 +22,8 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import SEGMENT_NAMES, RedoScan, scan_redo
+from ibbmaster.store.redo_log import RedoScan, scan_redo
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 
 BLOCK_SIZE = 1 << 20

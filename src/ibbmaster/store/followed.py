@@ -29,7 +29,8 @@ from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.position import LogPosition
 from ibbmaster.store.redo_check import check_redo
-from ibbmaster.store.redo_log import SEGMENT_NAMES, read_durable_end, scan_redo
+from ibbmaster.store.redo_log import read_durable_end, scan_redo
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.redo_tail import RedoTail
 from ibbmaster.store.store_reader import StoreReader
 

@@ -15,7 +15,8 @@ from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.position import LogPosition
 from ibbmaster.store.recovery import SALVAGE_ADVICE, recover, replay
-from ibbmaster.store.redo_log import RedoScan, has_redo_log, scan_redo
+from ibbmaster.store.redo_log import RedoScan, scan_redo
+from ibbmaster.store.redo_names import has_redo_log
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

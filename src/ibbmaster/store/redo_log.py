@@ -24,9 +24,9 @@ from dataclasses import dataclass, replace
 from ibbmaster.codec.buffer import Buffer, is_zero
 from ibbmaster.disk.interface import Disk, ReadDisk
 from ibbmaster.errors import DamageError, MissingFileError, StoreError
-from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.store.failure_latch import FailureLatch
 from ibbmaster.store.group_commit import GroupCommit
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.redo_record import (
     DURABLE_END,
     RECORD_HEADER,
@@ -44,20 +44,9 @@ from ibbmaster.store.redo_record import (
     encode_segment_header,
 )
 
-SEGMENT_NAMES = ("ibbmaster-redo-0", "ibbmaster-redo-1")
 DURABLE_END_NAME = "ibbmaster-durable-end"
 FIRST_LSN = 8192
 SEGMENT_BYTES_MIN = 64 * 1024
-
-
-def has_redo_log(disk: ReadDisk) -> bool:
-    """Whether there are segments of a redo log, whatever is in them."""
-    return not set(SEGMENT_NAMES).isdisjoint(disk.list())
-
-
-def holds_log(disk: ReadDisk) -> bool:
-    """Whether there is a log, in files or in a redo log alone."""
-    return has_redo_log(disk) or any(parse_file_name(name) is not None for name in disk.list())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,8 @@ from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.store.page_fifo import PageFifo, VisiblePages
-from ibbmaster.store.redo_log import SEGMENT_NAMES, RedoScan, read_records
+from ibbmaster.store.redo_log import RedoScan, read_records
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.redo_record import (
     RECORDS_START,
     SEGMENT_HEADER,

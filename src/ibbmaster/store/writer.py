@@ -41,7 +41,7 @@ from ibbmaster.log.unbroken import check_unbroken
 from ibbmaster.position import LogPosition
 from ibbmaster.store.flusher import make_file
 from ibbmaster.store.page_writer import PageWriter
-from ibbmaster.store.redo_log import has_redo_log
+from ibbmaster.store.redo_names import has_redo_log
 from ibbmaster.store.step_writer import Note, StepWriter
 from ibbmaster.store.xa_table import XaTable, find_pending_xa
 

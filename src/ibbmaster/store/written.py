@@ -13,7 +13,7 @@ from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.strictness import StrictDirectory
 from ibbmaster.position import LogPosition
 from ibbmaster.store.followed import FollowedDirectory
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 
 PATIENCE_S = 30.0  # for what another process has seen, and this one not yet; ends what cannot come
 PERIOD_S = 0.02  # between two looks

@@ -20,7 +20,7 @@ from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_log import SEGMENT_NAMES
+from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 
 FILE_BYTES = "1M"  # so small that a log is made at once

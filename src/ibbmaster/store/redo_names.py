@@ -1,0 +1,18 @@
+"""The names of a redo log's files, for those who only ask whether there is one."""
+
+from __future__ import annotations
+
+from ibbmaster.disk.interface import ReadDisk
+from ibbmaster.ibb.file_name import parse_file_name
+
+SEGMENT_NAMES = ("ibbmaster-redo-0", "ibbmaster-redo-1")
+
+
+def has_redo_log(disk: ReadDisk) -> bool:
+    """Whether there are segments of a redo log, whatever is in them."""
+    return not set(SEGMENT_NAMES).isdisjoint(disk.list())
+
+
+def holds_log(disk: ReadDisk) -> bool:
+    """Whether there is a log, in files or in a redo log alone."""
+    return has_redo_log(disk) or any(parse_file_name(name) is not None for name in disk.list())
