@@ -156,7 +156,9 @@ def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkey
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     rng = random.Random(seed)
-    monkeypatch.setattr(group_checks, "BLOCK_BYTES", rng.choice([700, 5000, 1 << 20]))
+    block_bytes = rng.choice([700, 5000, 1 << 20])
+    monkeypatch.setattr(group_checks, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(group_checks, "LONG_BYTES", rng.choice([1, block_bytes // 2, block_bytes]))
     shutil.copytree(CLASSIC / capture, tmp_path, dirs_exist_ok=True)
     paths = [path for path in sorted(tmp_path.glob("binlog.0*")) if path.suffix[1:].isdigit()]
     groups = 0
@@ -180,3 +182,49 @@ def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkey
         assert found[0] == found[1] == found[2]
         path.write_bytes(whole)
     assert groups > 40
+
+
+@pytest.mark.parametrize("with_checksums", [True, False])
+@pytest.mark.parametrize("ends", ["by XID", "by COMMIT", "not here"])
+def test_kernels_find_what_the_reference_finds_in_each_place_of_a_group_of_several_blocks(
+    tmp_path, monkeypatch, with_checksums, ends
+):
+    monkeypatch.setattr(group_checks, "BLOCK_BYTES", 256)
+    monkeypatch.setattr(group_checks, "LONG_BYTES", 32)
+    whole = ClassicFileBuilder(with_checksums=with_checksums)
+    whole.add(EventType.GTID_LIST, bytes(4))
+    start = len(whole.data)
+    for seq_no in (1, 2, 3):
+        whole.begin_group(seq_no)
+        for size in (700, 3, 256, 5) if seq_no == 2 else (30,):
+            whole.add(EventType.WRITE_ROWS_V1, bytes(size))
+        if seq_no == 2 and ends != "by XID":
+            whole.add(EventType.QUERY, bytes(13) + b"\0" + (b"COMMIT" if ends == "by COMMIT" else b"COMMAS"))
+        else:
+            whole.add(EventType.XID, bytes(8))
+    path, taken = tmp_path / "binlog.000001", 0
+    real = group_checks.GroupChecks._check_long
+    for at in [None, *range(start, len(whole.data), 7)]:
+        data = bytearray(whole.data)
+        if at is not None:
+            data[at] ^= 1 << at % 8
+        path.write_bytes(data)
+        found = []
+        for ready in (loading.load, lambda *parts: None):
+            monkeypatch.setattr(verifying, "kernels", ready)
+            with ibbmaster.open(tmp_path) as log:
+                check = log.verify(jobs=1)
+                found.append(([(str(fault), fault.severity) for fault in check], check.totals.groups))
+        assert found[0] == found[1], at
+    monkeypatch.setattr(verifying, "kernels", loading.load)
+    path.write_bytes(whole.data)
+
+    def counted(*arguments):
+        nonlocal taken
+        long = real(*arguments)
+        taken += long is not None
+        return long
+
+    monkeypatch.setattr(group_checks.GroupChecks, "_check_long", counted)
+    faults_of(tmp_path)
+    assert (taken > 0) == (ends != "not here")

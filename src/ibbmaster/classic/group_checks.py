@@ -11,12 +11,13 @@ from ibbmaster.classic.window import EventWindow
 from ibbmaster.disk.reading_ahead import PieceReader
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, Field, noted_gtids
-from ibbmaster.kernel.plain_memory import NumberTable, numbers
+from ibbmaster.kernel.fields import GROUP_BEGIN, PAIR_COLUMNS, Conversion, Field, LongGroup, Status, noted_gtids
+from ibbmaster.kernel.plain_memory import NumberTable, numbers, scratch
 
 PAIRS_MAX = 256
 FAILURES_MAX = 6
-BLOCK_BYTES = 2 << 20  # read at once; a longer group is left to the reference
+BLOCK_BYTES = 2 << 20  # read at once
+LONG_BYTES = BLOCK_BYTES // 8  # of a group that continues after a block: what is not read and checked a second time
 
 
 class CheckedGroups(NamedTuple):
@@ -37,6 +38,7 @@ class GroupChecks:
         self._kernels = kernels
         self._helper = helper
         self._numbers = numbers(Conversion.SIZE)
+        self._head = scratch(GROUP_BEGIN)
         self._pairs = NumberTable(PAIRS_MAX, PAIR_COLUMNS)
         self._blocks: PieceReader | None = None
         self._block, self._block_offset = memoryview(b""), 0  # what was read last, and where that is in the file
@@ -81,9 +83,38 @@ class GroupChecks:
                 offset = self._block_offset + end
                 window.go_to(offset)
                 yield checked
-            is_long = len(self._block) - end > BLOCK_BYTES
-            if not is_cut or is_long or not self._read(window, offset):
+            if not is_cut:
                 return
+            if len(self._block) - end < LONG_BYTES:
+                if not self._read(window, offset):
+                    return
+            elif (long := self._check_long(window, offset)) is not None:
+                offset, checked = long
+                window.go_to(offset)
+                yield checked
+            else:
+                return
+
+    def _check_long(self, window: EventWindow, offset: int) -> tuple[int, CheckedGroups] | None:
+        """Where the group that begins in the block ends, read block by block, and what it is.
+
+        None if it is for the reference, or the file has no more of it.
+        """
+        here, state, group = self._numbers, numbers(Field.SIZE), numbers(LongGroup.SIZE)
+        pairs, head = self._pairs, self._head
+        while True:
+            here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = offset - self._block_offset, self._block_offset
+            block: Any = self._block
+            status = self._kernels.check_long_group(
+                block, len(block), here, kernel_roles(), group, head, pairs.memory, state
+            )
+            offset = self._block_offset + here[Conversion.READ_AT]
+            if status == Status.DONE:
+                gtids = noted_gtids(pairs.rows(state[Field.PAIRS]))
+                return offset, CheckedGroups(gtids, 1, state[Field.OUT])
+            wants_all = len(block) - here[Conversion.READ_AT] > BLOCK_BYTES  # of an event that no block can have
+            if status != Status.NEED_MORE or wants_all or not self._read(window, offset):
+                return None
 
     def _read(self, window: EventWindow, offset: int) -> bool:
         """Have a block that begins at an offset, and whether it has more than the one before."""

@@ -123,7 +123,7 @@ class Checking(NamedTuple):
     table: ShortRows  # see ChunkColumn; for one page
     pairs: NumberRows  # see PairColumn
     found: NumberRows  # see Found
-    scratch: Bytes  # for a commit record in several chunks
+    scratch: Bytes  # how a commit record in several chunks begins, and an event header there that is cut
 
 
 class Collecting(NamedTuple):
@@ -346,6 +346,9 @@ class NodeColumn(IntEnum):
 
 
 NODE_HEADER_NUMBERS = 6  # its number, file and place of the left node, those of the right one, bytes of the header
+
+
+NODE_HEAD_MIN = 64  # bytes in which the header of a node is, unless the record is shorter
 
 
 class Found(IntEnum):
@@ -718,6 +721,17 @@ class Conversion(IntEnum):
     NOTED = 7  # groups, counted on; the last of each pair has its number
     EVENT_BYTES = 8  # written, counted on
     SIZE = 9
+
+
+class LongGroup(IntEnum):
+    """Places in what is known of a group of a traditional file that is read piece by piece."""
+
+    KIND = 0  # 0 before its GTID event
+    ROLE = 1  # of the current event
+    LEFT = 2  # bytes that this still lacks, its checksum among them; 0 between events
+    CHECKSUM = 3  # of what was read of it
+    BYTES = 4  # of its events, without checksums
+    SIZE = 5
 
 
 class PlacedField(IntEnum):

@@ -65,7 +65,9 @@ KERNELS: dict[KernelPart, dict[str, str]] = {  # the module of each
     KernelPart.CHECK: {
         "read_pages": "ibbmaster.kernel.reading",
         "check_table": "ibbmaster.kernel.checking",
+        "split_node": "ibbmaster.kernel.checking",
         "check_classic_groups": "ibbmaster.kernel.classic_checking",
+        "check_long_group": "ibbmaster.kernel.classic_checking",
     },
     KernelPart.COLLECT: {
         "collect_table": "ibbmaster.kernel.collecting",

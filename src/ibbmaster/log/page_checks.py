@@ -6,16 +6,26 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, RecordType
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import CHUNKS_PER_PAGE_MAX, Checking, ChunkColumn, Field, Found, PairColumn, Status
+from ibbmaster.kernel.fields import (
+    CHUNKS_PER_PAGE_MAX,
+    NODE_HEAD_MIN,
+    Checking,
+    ChunkColumn,
+    Field,
+    Found,
+    PairColumn,
+    Status,
+)
 from ibbmaster.kernel.plain_memory import NumberTable, numbers, scratch, short_rows
 
 PAIRS_MAX = 256
 FOUND_MAX = 4096
-SCRATCH_BYTES = 1 << 20  # a longer commit record is left to the reference
+SCRATCH_BYTES = 256
 NO_STATE = numbers(Field.SIZE)
 
 
@@ -29,9 +39,14 @@ class FoundRecord(NamedTuple):
     record_type: int
 
     def head(self, block: Buffer) -> bytes:
-        """The data of its first chunk."""
+        """The data of its first chunk, and where that is short of the second, which begins the next page."""
+        view = memoryview(block)
         start = self.page * PAGE_SIZE + self.offset + CHUNK_HEADER_SIZE
-        return bytes(memoryview(block)[start : start + self.first_size])
+        head = bytes(view[start : start + self.first_size])
+        if self.first_size >= min(NODE_HEAD_MIN, self.size):
+            return head
+        start = (self.page + 1) * PAGE_SIZE + CHUNK_HEADER_SIZE
+        return head + bytes(view[start : start + int.from_bytes(view[start - 2 : start], "little")])
 
 
 class Checked(NamedTuple):
@@ -51,12 +66,20 @@ class Checked(NamedTuple):
         return any(record.record_type == RecordType.GTID_STATE for record in self.found)
 
 
+class SplitState(NamedTuple):
+    """Where bytes that are divided into events have ended."""
+
+    left: int = 0  # bytes of the current event
+    head: bytes = b""  # the beginning of the header of the next
+
+
 class PageChecks:
     """Holds the memory that the kernel needs; not thread-safe."""
 
     def __init__(self, kernels: Kernels) -> None:
         self._kernels = kernels
         self._state = numbers(Field.SIZE)
+        self._head = scratch(EVENT_HEADER_SIZE)
         self._pairs = NumberTable(PAIRS_MAX, PairColumn.COLUMNS)
         self._found = NumberTable(FOUND_MAX, Found.COLUMNS)
         table = short_rows(CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS)
@@ -86,6 +109,18 @@ class PageChecks:
             found=[FoundRecord._make(row) for row in self._found.rows(count)],
             is_cut=reason == Status.NEED_MORE,
         )
+
+    def split(self, block: Any, found: FoundRecord, header_size: int, before: SplitState) -> SplitState | None:
+        """Divide the data of an out-of-band record into events, from where those before it have ended.
+
+        None if they are for the reference.
+        """
+        state, head = self._state, self._head
+        state[Field.EVENT_LEFT], state[Field.HEAD_HELD] = before.left, len(before.head)
+        head[: len(before.head)] = before.head
+        if not self._kernels.split_node(block, found.page * PAGE_SIZE + found.offset, header_size, state, head):
+            return None
+        return SplitState(state[Field.EVENT_LEFT], bytes(head[: state[Field.HEAD_HELD]]))
 
 
 def _gtid(row: Sequence[int], column: PairColumn) -> Gtid:

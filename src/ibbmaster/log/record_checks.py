@@ -21,6 +21,7 @@ from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.log.order_checks import OrderChecks
 from ibbmaster.log.other_records import check_other_record, check_rest
 from ibbmaster.log.out_of_band import OutOfBandReader
+from ibbmaster.log.passed_nodes import PassedNodes
 from ibbmaster.log.state_checks import Fit, GroupsOfFile
 from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.position import LogPosition
@@ -47,11 +48,13 @@ class RecordChecks:
     Attributes:
         header: of the current file, None if it cannot be read.
         is_lost: what comes next may be inside a record.
+        passed: nodes of groups that are not committed yet.
     """
 
     def __init__(self, disk: ReadDisk, totals: Totals, order: OrderChecks) -> None:
         self.header: FileHeader | None = None
         self.is_lost = True
+        self.passed = PassedNodes()
         self._totals = totals
         self._out_of_band = OutOfBandReader(disk)
         self._nesting = Nesting()
@@ -180,9 +183,12 @@ class RecordChecks:
             yield from self._check_state(state_ref, data)
         self._waiting_states.clear()
         events = EventSplitter()
+        have_passed = self.passed.are_whole_events(header.streams)
         for stream in header.streams:
             if self.header is not None and stream.first.file_no < self.header.oob_file_no:
                 yield _too_old(ref, stream.first, self.header)
+            if have_passed:
+                continue
             try:
                 for piece in self._out_of_band.data(stream, ref):
                     for part in events.feed(piece):

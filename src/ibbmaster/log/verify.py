@@ -7,6 +7,7 @@ has made unknown is not compared: the GTID state is known again at the next file
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -19,6 +20,7 @@ from ibbmaster.errors import ChunkError, FormatError, IbbMasterError, Location, 
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN, FILLER, Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.ibb.file_header import FileHeader, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import KernelSet
@@ -324,6 +326,9 @@ class _Verifier:
             self._totals.oob_records += 1
             try:
                 check_other_record(RecordType.OOB_DATA, head, ref, len(head) == found.size)
+                if self._checks is not None:
+                    node, size = decode_oob_node(head, ref.location)
+                    self._records.passed.take(ref, node, functools.partial(self._checks.split, block, found, size))
             except FormatError as error:
                 yield Fault(location=error.location, problem=error.problem)
 
