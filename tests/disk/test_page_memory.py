@@ -3,7 +3,7 @@ import mmap
 
 import pytest
 
-from ibbmaster.disk.page_memory import page_memory
+from ibbmaster.disk.page_memory import is_free, page_map, page_memory
 
 
 @pytest.mark.parametrize("size", [1, 4096, 100_000, 4 << 20])
@@ -23,3 +23,15 @@ def test_a_part_of_it_stays_good_alone():
     part = page_memory(1 << 20)[4096:8192]
     part[:] = bytes([1]) * 4096
     assert bytes(part) == bytes([1]) * 4096
+
+
+def test_it_is_free_while_there_is_no_view_of_it():
+    memory = page_map(8192)
+    assert is_free(memory)
+    part = memoryview(memory)[4096:]
+    assert not is_free(memory)
+    memory[4096] = 7
+    assert part[0] == 7
+    del part
+    assert is_free(memory)
+    assert memory[4096] == 7

@@ -10,6 +10,7 @@ import pytest
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel import loading
+from ibbmaster.store.page_writer import seal_pages
 
 
 @pytest.fixture(autouse=True)
@@ -30,3 +31,14 @@ def test_a_record_ends_where_it_was_said_to_end():
         end = int(place_record(record, size, pages, position))
         assert end == int(record_end(position, size)), (position, size)
         assert end % PAGE_SIZE < DATA_SIZE
+
+
+def test_pages_are_sealed_as_the_reference_seals_them():
+    data = bytearray(random.Random(3).randbytes(3 * PAGE_SIZE))
+    data[PAGE_SIZE : 2 * PAGE_SIZE] = bytes(PAGE_SIZE)
+    by_kernel = bytearray(data)
+    for count in (0, 2, 3):
+        seal_pages(memoryview(data), count)
+        loading.load().seal_pages(memoryview(by_kernel), count)
+        assert by_kernel == data
+    assert any(data[PAGE_SIZE + DATA_SIZE : 2 * PAGE_SIZE])

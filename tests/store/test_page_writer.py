@@ -8,7 +8,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.codec.crc32c import crc32c_by_crcmod
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.ibb.appender import PageChange
-from ibbmaster.store.page_writer import BATCH_PAGES, PageWriter
+from ibbmaster.store.page_writer import BATCH_PAGES, ROOM_PAGES, PageWriter
 
 PAGE_SIZE, DATA_SIZE = 16384, 16380
 NAME = "binlog-000007.ibb"
@@ -144,3 +144,39 @@ def test_it_makes_no_difference_when_the_pages_are_written(tmp_path: Path) -> No
         pages.write_out()
         contents.append((directory / NAME).read_bytes())
     assert contents[0] == contents[1] == contents[2]
+
+
+def test_room_for_a_kernel_is_made_by_writing_full_pages_alone(tmp_path: Path) -> None:
+    disk = CountingDisk(tmp_path)
+    pages = PageWriter(disk, 7)
+    data = bytes(range(1, 251)) * 70
+    place = 0, 0
+    for page_no in range(BATCH_PAGES + ROOM_PAGES):
+        for offset, size in ((0, 100), (100, DATA_SIZE - 100)):
+            memory, start = pages.room(page_no, offset)
+            assert len(memory) - start >= (ROOM_PAGES - 1) * PAGE_SIZE
+            memory[start : start + size] = data[offset : offset + size]
+            end = start + size
+            place = pages.placed(end if offset == 0 else start - offset + PAGE_SIZE)
+    assert place == (BATCH_PAGES + ROOM_PAGES, 0)
+    pages.place(change(BATCH_PAGES + ROOM_PAGES, 0, b"last"))
+    pages.write_out()
+    pages.write_out()
+    assert (tmp_path / NAME).read_bytes() == sealed(data[:DATA_SIZE]) * (BATCH_PAGES + ROOM_PAGES) + sealed(b"last")
+    written = [page for first, count in disk.writes for page in range(first, first + count)]
+    assert written == list(range(BATCH_PAGES + ROOM_PAGES + 1))
+    assert len(disk.writes) < 5
+
+
+def test_a_page_that_stays_as_full_pages_are_written_is_written_as_it_has_grown(tmp_path: Path) -> None:
+    disk = CountingDisk(tmp_path)
+    pages = PageWriter(disk, 7)
+    full = BATCH_PAGES - ROOM_PAGES + 1
+    for page_no in range(full):
+        pages.place(change(page_no, 0, bytes([1]) * DATA_SIZE))
+    pages.place(change(full, 0, b"begins"))
+    memory, start = pages.room(full, 6)
+    assert (start, bytes(memory[:6])) == (6, b"begins")
+    assert disk.writes == [(0, full)]
+    pages.write_out()
+    assert (tmp_path / NAME).read_bytes()[full * PAGE_SIZE :] == sealed(b"begins")

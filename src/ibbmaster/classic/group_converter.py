@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ibbmaster.classic.roles import kernel_roles
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, noted_gtids
+from ibbmaster.kernel.plain_memory import NumberTable, numbers, scratch
 from ibbmaster.store.writer import BinlogWriter
 
 PAIRS_MAX = 256
@@ -24,18 +26,17 @@ class GroupConverter:
     """
 
     def __init__(self, writer: BinlogWriter, kernels: Kernels) -> None:
-        import numpy as np
-
         self.group_count = 0
         self.event_bytes = 0
-        self._numpy = np
         self._writer = writer
         self._kernels = kernels
-        self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
-        self._pairs = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64)
+        self._numbers = numbers(Conversion.SIZE)
+        self._pairs = NumberTable(PAIRS_MAX, PAIR_COLUMNS)
         self._failures = 0  # in a row
         self._to_skip = 0  # groups, where none was plain lately
-        self._scratch = np.empty(RECORD_BYTES_MAX, dtype=np.uint8)
+        self._scratch = scratch(RECORD_BYTES_MAX)
+        seal: Any = kernels.seal_pages
+        writer.seal_with(seal)
 
     def take(self, window: EventWindow, known: Iterable[Gtid]) -> tuple[Gtid, ...]:
         """Convert the groups at the beginning of a window, of pairs that are known; returns the last GTID of each.
@@ -48,36 +49,38 @@ class GroupConverter:
         if self._to_skip:
             self._to_skip -= 1
             return ()
-        numbers, pairs = self._numbers, self._pairs
+        here, pairs = self._numbers, self._pairs.memory
         count = 0
         for gtid in known:
             if count < PAIRS_MAX:
-                highest = self._writer.highest_seq_no(gtid.domain_id)
-                pairs[count] = gtid.domain_id, gtid.server_id, highest - (highest >> 63 << 64), 0  # of its whole domain
+                highest = self._writer.highest_seq_no(gtid.domain_id)  # of its whole domain
+                row = gtid.domain_id, gtid.server_id, highest - (highest >> 63 << 64), 0
+                for column, number in enumerate(row):
+                    pairs[count, column] = number
                 count += 1
         if not count:
             return ()
-        numbers[:] = 0
-        numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
-        numbers[Conversion.CHECKSUM_BYTES], numbers[Conversion.PAIRS] = window.checksum_size, count
-        numbers[Conversion.RECORD_MAX] = self._writer.limits.inline_size_max
-        source = self._numpy.frombuffer(window.block, dtype=self._numpy.uint8)
-        pages, numbers[Conversion.WRITE_AT], numbers[Conversion.WRITE_END] = self._writer.room()
-        self._kernels.convert_groups(
-            source,
-            len(window.block),
-            numbers,
-            pairs,
-            kernel_roles(),
-            self._scratch,
-            self._numpy.frombuffer(pages, dtype=self._numpy.uint8),
-        )
-        taken = noted_gtids(pairs[:count].tolist())
+        self._convert(window, count)
+        if not here[Conversion.NOTED] and len(window.block) - window.position < RECORD_BYTES_MAX and window.extend():
+            self._convert(window, count)  # a group that was cut
+        taken = noted_gtids(self._pairs.rows(count))
         if taken:
-            self._writer.placed(int(numbers[Conversion.WRITE_AT]), taken)
+            self._writer.placed(here[Conversion.WRITE_AT], taken)
         self._failures = 0 if taken else min(self._failures + 1, FAILURES_MAX)
         self._to_skip = 2**self._failures - 1 if self._failures > 2 else 0
-        window.position = int(numbers[Conversion.READ_AT])
-        self.group_count += int(numbers[Conversion.NOTED])
-        self.event_bytes += int(numbers[Conversion.EVENT_BYTES])
+        window.position = here[Conversion.READ_AT]
+        self.group_count += here[Conversion.NOTED]
+        self.event_bytes += here[Conversion.EVENT_BYTES]
         return taken
+
+    def _convert(self, window: EventWindow, count: int) -> None:
+        """Place the groups of a window that are of the first pairs, so many."""
+        here, pairs = self._numbers, self._pairs.memory
+        here[:] = numbers(Conversion.SIZE)
+        here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
+        here[Conversion.CHECKSUM_BYTES], here[Conversion.PAIRS] = window.checksum_size, count
+        here[Conversion.RECORD_MAX] = self._writer.limits.inline_size_max
+        source: Any = memoryview(window.block)
+        pages: Any
+        pages, here[Conversion.WRITE_AT], here[Conversion.WRITE_END] = self._writer.room()
+        self._kernels.convert_groups(source, len(source), here, pairs, kernel_roles(), self._scratch, pages)

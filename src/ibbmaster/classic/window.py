@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import struct
 import zlib
+from mmap import PAGESIZE
 
 from ibbmaster.classic.series import ClassicFile, ClassicSource
 from ibbmaster.codec.buffer import Buffer, is_zero
+from ibbmaster.disk.page_memory import is_free, page_map
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET
 from ibbmaster.event.types import type_name
@@ -26,16 +28,6 @@ class Truncated(Exception):  # noqa: N818  # the reader of the file decides whet
     """The file ends inside what was to be read."""
 
 
-def _is_free(buffer: bytearray) -> bool:
-    """Whether there is no view of it: only then its size may change."""
-    try:
-        buffer.append(0)
-    except BufferError:
-        return False
-    del buffer[-1:]
-    return True
-
-
 class EventWindow:
     """The part of a file around the next event: `view` of `block`, and `position` in it.
 
@@ -46,7 +38,7 @@ class EventWindow:
     def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE) -> None:
         self.block: Buffer = b""
         self.view = memoryview(b"")
-        self._buffer, self._spare = bytearray(), bytearray()  # what `block` is the beginning of, and what it was before
+        self._buffer, self._spare = page_map(PAGESIZE), page_map(PAGESIZE)  # what `block` is of, and what it was before
         self.position = 0
         self.block_offset = 0
         self.checksum_size = 0
@@ -88,10 +80,11 @@ class EventWindow:
     def extend(self) -> bool:
         """Read one more block after what is left of this one; False at the end of the file."""
         left, size = len(self.block) - self.position, self._next_size
-        buffer = self._spare if _is_free(self._spare) else bytearray()
-        if len(buffer) < left + size:
-            buffer = bytearray(left + size)
-        target = memoryview(buffer)
+        begin = self.offset % PAGESIZE  # each byte where it is in a page of the file: see there
+        buffer = self._spare
+        if len(buffer) < begin + left + size or not is_free(buffer):
+            buffer = page_map(begin + (left + size) * 5 // 4 + PAGESIZE)  # perhaps enough for what is left another time
+        target = memoryview(buffer)[begin:]
         found = self._read(self.block_offset + len(self.block), target[left : left + size])
         if not found:
             return False

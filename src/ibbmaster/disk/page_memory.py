@@ -10,6 +10,20 @@ from __future__ import annotations
 import mmap
 
 
-def page_memory(size: int) -> memoryview:
+def page_map(size: int) -> mmap.mmap:
     """So many bytes, all zero; they are freed when nothing refers to them any more."""
-    return memoryview(mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
+def page_memory(size: int) -> memoryview:
+    """As `page_map`."""
+    return memoryview(page_map(size))
+
+
+def is_free(memory: mmap.mmap) -> bool:
+    """Whether there is no view of it."""
+    try:
+        memory.resize(len(memory))
+    except BufferError:
+        return False
+    return True

@@ -8,9 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
+from ibbmaster.disk.page_memory import page_memory
 from ibbmaster.errors import StoreError
 
 WRITES_MAX = 4  # under way: what they hold is in memory twice
+HELD_BYTES = 1 << 20  # of a write, as most are
 SYNC_BYTES = 32 << 20  # after this number the disk begins to work, so that the sync at the end is short
 
 
@@ -27,6 +29,7 @@ class WriteBehindDisk:
         self._syncing = ThreadPoolExecutor(1, thread_name_prefix="ibbmaster-sync")
         self._sync: Future[None] | None = None  # under way, while more is written
         self._writes: deque[Future[None]] = deque()
+        self._free: list[memoryview] = []  # memory of writes that are done
         self._failure: StoreError | None = None
         self._unsynced_bytes = 0
 
@@ -37,7 +40,8 @@ class WriteBehindDisk:
         if len(self._writes) >= WRITES_MAX:
             self._writes.popleft().result()
         self._check()
-        self._writes.append(self._executor.submit(self._write, name, offset, bytes(data)))
+        held = self._held(data)
+        self._writes.append(self._executor.submit(self._write, name, offset, held))
 
     def sync(self, name: str) -> None:
         self._idle_disk().sync(name)
@@ -90,12 +94,22 @@ class WriteBehindDisk:
         self._syncing.shutdown()
         self._disk.close()
 
-    def _write(self, name: str, offset: int, data: bytes) -> None:
+    def _held(self, data: Buffer) -> memoryview:
+        """A copy, in memory that was used before where there is some: the system need not find and clear any."""
+        size = len(data)
+        buffer = self._free.pop() if self._free else page_memory(max(size, HELD_BYTES))
+        if len(buffer) < size:
+            buffer = page_memory(size)
+        buffer[:size] = data
+        return buffer[:size]
+
+    def _write(self, name: str, offset: int, data: memoryview) -> None:
         """In the thread."""
         if self._failure is not None:
             return
         try:
             self._disk.write(name, offset, data)
+            self._free.append(memoryview(data.obj))
             self._unsynced_bytes += len(data)
             if self._unsynced_bytes >= SYNC_BYTES:
                 self._unsynced_bytes = 0

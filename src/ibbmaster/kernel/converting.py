@@ -7,9 +7,10 @@ for what is read, `ibbmaster.ibb.appender` for what is written.
 from __future__ import annotations
 
 import numpy as np
+from numba import int64
 
 from ibbmaster.kernel.classic_groups import copy_events, group_end
-from ibbmaster.kernel.crc32c import DATA, PAGE
+from ibbmaster.kernel.crc32c import DATA, PAGE, page_crc
 from ibbmaster.kernel.fields import (
     COMMIT,
     CONT,
@@ -18,7 +19,7 @@ from ibbmaster.kernel.fields import (
     Conversion,
 )
 from ibbmaster.kernel.group_begin import domain_of, sequence_of, server_of
-from ibbmaster.kernel.memory import copy, jit
+from ibbmaster.kernel.memory import copy, jit, store32
 
 
 @jit
@@ -65,6 +66,13 @@ def place_record(record, size, pages, position):
         if position % PAGE == DATA:
             position = (position // PAGE + 1) * PAGE
     return position
+
+
+@jit
+def seal_pages(pages, count):
+    """Give the first pages their checksums. The reference: `ibbmaster.store.page_writer`."""
+    for page in range(count):
+        store32(pages, page * PAGE + DATA, int64(page_crc(pages, page * PAGE)))
 
 
 @jit

@@ -106,6 +106,7 @@ class GroupWriter:
         self._statement = _Stream()
         self._is_open = True
         self._xid: Xid | None = None
+        self._record = bytearray()  # the next piece: long ones need no new memory each
 
     def write(self, data: Buffer) -> None:
         """Take the next bytes of the events after the GTID event."""
@@ -218,8 +219,12 @@ class GroupWriter:
         """Write pieces until fewer than `rest_max` bytes are left."""
         while len(stream.buffer) >= rest_max:
             size = stream.piece_size(self._sink.limits.piece_size_max)
-            record = encode_oob_node(stream.forest.next_node()) + stream.buffer[:size]
-            stream.forest.add(self._sink.append_piece(self, record))
+            record = self._record
+            record[:] = encode_oob_node(stream.forest.next_node())
+            with memoryview(stream.buffer) as view:
+                record += view[:size]
+            with memoryview(record) as view:
+                stream.forest.add(self._sink.append_piece(self, view))
             del stream.buffer[:size]
             stream.spilled += size
             stream.note_savepoints()

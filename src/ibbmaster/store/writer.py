@@ -40,7 +40,7 @@ from ibbmaster.log.limits import MAX_FILE_BYTES, OOB_PIECE_BYTES, STATE_INTERVAL
 from ibbmaster.log.unbroken import check_unbroken
 from ibbmaster.position import LogPosition
 from ibbmaster.store.flusher import make_file
-from ibbmaster.store.page_writer import PageWriter
+from ibbmaster.store.page_writer import PageWriter, Seal
 from ibbmaster.store.redo_names import has_redo_log
 from ibbmaster.store.step_writer import Note, StepWriter
 from ibbmaster.store.xa_table import XaTable, find_pending_xa
@@ -49,7 +49,7 @@ from ibbmaster.store.xa_table import XaTable, find_pending_xa
 class Room(NamedTuple):
     """Pages to place records in, from byte `start` up to before byte `end`."""
 
-    pages: bytearray
+    pages: memoryview
     start: int
     end: int
 
@@ -165,6 +165,10 @@ class BinlogWriter(StepWriter):
         first_no = appender.page_no - start // PAGE_SIZE
         return Room(pages, start, min(len(pages), (appender.plain_end - first_no) * PAGE_SIZE))
 
+    def seal_with(self, seal: Seal) -> None:
+        """Have a kernel seal pages from now on."""
+        self._pages.seal = seal
+
     def placed(self, end: int, gtids: Iterable[Gtid]) -> None:
         """Take what was placed in `room` up to `end`; `gtids` are the last of each pair."""
         self.appender.continue_at(*self._pages.placed(end), gtids)
@@ -214,7 +218,7 @@ class BinlogWriter(StepWriter):
             if change.file_no != self._pages.file_no:
                 self._pages.write_out()
                 self._pages.sync()
-                self._pages = PageWriter(self._disk, change.file_no)
+                self._pages = PageWriter(self._disk, change.file_no, seal=self._pages.seal)
                 self._make_file(change.file_no + 1)
             self._pages.place(change)
         return 0
