@@ -311,6 +311,35 @@ def test_a_directory_with_something_else_is_left_alone(lake, fixtures, tmp_path)
     assert "holds mine.txt, and no export" in err
 
 
+def contents(place):
+    return sorted((path, path.read_bytes()) for path in place.rglob("*") if path.is_file())
+
+
+def test_an_export_of_another_log_or_without_its_table_writes_nothing(lake, fixtures, tmp_path):
+    target, log = tmp_path / "tables", fixtures / "ibb/xa-and-ddl"
+    assert lake("export", log, "--to", target, "--table", "shop.parent")[0] == 0
+    other = ["export", fixtures / "ibb/domains", "--to", target]
+    missing = ["export", log, "--to", target, "--table", "shop.none"]
+    as_delta = ["--format", "delta"]  # what is there would become so first
+    before = contents(target)
+    for arguments, problem in (
+        ([*other, *as_delta], r"position \[0-1-93\]: this binlog does not hold 0-1-93"),
+        ([*missing, *as_delta], "no group in .* changes rows of table shop.none"),
+    ):
+        code, out, err = lake(*arguments)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert re.search(problem, err)
+        assert contents(target) == before
+    runs = json.loads((target / RUNS).read_text())
+    runs[0]["marks"]["0"][1] += 1  # a log whose last group of that GTID was written a second later
+    (target / RUNS).write_text(json.dumps(runs))
+    before = contents(target)
+    code, out, err = lake("export", log, "--to", target, *as_delta)
+    assert (code, out) == (2, "")
+    assert err == "ibbmaster: GTID 0-1-93 is another group in this log than in that of the last run\n"
+    assert contents(target) == before
+
+
 REFUSED = {  # tables whose rows the log does not tell, and why
     "shop.parts": "DROP PARTITION changes or removes rows",
 }

@@ -13,24 +13,25 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibbmaster.arrow.many_tables import NO_TABLE, TablesTask, find_tables, plan_tables
-from ibbmaster.arrow.plan import bundled, find_fields, open_log, plan_tasks
+from ibbmaster.arrow.plan import bundled, end_of, find_fields, open_log, plan_tasks
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.shape import TableFields
 from ibbmaster.disk.object_store import client_of
 from ibbmaster.disk.place import ObjectPath, whole_place
 from ibbmaster.disk.place import place as named_place
-from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.errors import ClassicFormatError, ConfigurationError, FormatError, StoreError
 from ibbmaster.lake.continuing import tables_to_export
 from ibbmaster.lake.export_files import RUN_MARK, ExportTarget, TaskFiles, run_and_attempt, write_bundle
 from ibbmaster.lake.failure import plain_errors
 from ibbmaster.lake.maintain.changes import doubts_of
+from ibbmaster.lake.marks import Marks, expect_same, marks_at
 from ibbmaster.lake.placing import WRITER, make_directory, only_writer, replace_file, sync
 from ibbmaster.lake.spreading import spread
 from ibbmaster.lake.table_directory import directory_of, rename_older, table_name
@@ -79,18 +80,16 @@ def export(
     source = parse_options({**given, "zeroDates": zero_dates})
     with only_writer(place), plain_errors(place):
         runs = read_runs(place)
-        clean(place, runs)
-        if as_delta:
-            rename_older(place)
-            publish_runs(place, runs)
-        start = str(runs[-1]["gtid"]) if runs else ""
-        with closing(open_log(source)) as log:
-            end = str(log.state().position())
+        start, end, marks = _span(source, runs)
         options = replace(source, starting_gtid=start or None, ending_gtid=end)
         done: dict[str, object] = {"from": start, "to": end}
         run = uuid.uuid4().hex[:12]
+        fields = _tables_of(options, given, place, tables)
+        clean(place, runs)
+        if as_delta:  # what a run has written that was killed then
+            rename_older(place)
+            publish_runs(place, runs)
         with _removed_unless_done(place, runs):
-            fields = _tables_of(options, given, place, tables)
             written = _write_tables(session, options, fields, place, run)
             faults = _write_faults(session, source, place, run) if keeps_going else []
             counts = _counts_of(written)
@@ -101,12 +100,28 @@ def export(
                 _place_files([file.name for one in (*written, *faults) for file in one.files], place)
             doubts = {} if keeps_going else doubts_of(given | {"endingGtid": end}, _tables_in(place))
             attempts = [one.attempt for one in (*written, *faults) if one.files]
-            runs.append({"run": run, "gtid": end, **counts, "attempts": attempts})
+            runs.append({"run": run, "gtid": end, "marks": marks, **counts, "attempts": attempts})
             replace_file(place / RUNS, json.dumps(runs, indent=1).encode())
         clean(place, runs)
         if as_delta:
             publish_runs(place, runs)
         return done | counts | fault_counts | ({"inexact": doubts} if doubts else {})
+
+
+def _span(source: ReadOptions, runs: Sequence[dict[str, Any]]) -> tuple[str, str, Marks]:
+    """From where to where a run reads, and the marks of its end.
+
+    Raises:
+        PositionError: this log does not have the end of the last run, or is another one.
+    """
+    start = str(runs[-1]["gtid"]) if runs else ""
+    with closing(open_log(source)) as log:
+        end = str(log.state().position())
+        with nullcontext() if source.is_strict else suppress(FormatError, ClassicFormatError):  # damage is skipped
+            if start:
+                expect_same(log, runs[-1].get("marks", {}), start, end_of(start, source, log))
+            return start, end, marks_at(log, end, end_of(end, source, log))
+    return start, end, {}
 
 
 def _tables_in(place: Path) -> list[str]:
@@ -257,7 +272,7 @@ def _place_files(names: Sequence[str], place: Path) -> None:
         except FileNotFoundError:
             raise StoreError(
                 f"{place}: a worker has written {name}, which is not here: workers on other machines need this "
-                "directory, or an object store"
+                f"directory, or an object store; there it is in {STAGING}, to be removed"
             ) from None
         directories.add(target.parent)
     for directory in directories:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -14,13 +13,13 @@ from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import ShapeField, TableFields, arrow_schema, field_name, table_fields
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
-from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.lake.arrow_changes import effective
 from ibbmaster.lake.maintain.gathering import SharedScan, TableRequest
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
+from ibbmaster.lake.marks import Marks, expect_same
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, completions, statements_of
 from ibbmaster.log.locating import resume
@@ -36,7 +35,6 @@ from ibbmaster.spark.options import listed, parse_options
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Marks = Mapping[str, tuple[str, int]]  # by domain its last GTID, and when that was written, in seconds
 PLACE = ("_file_no", "_offset")
 GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
 
@@ -196,13 +194,7 @@ class LogSource:
         Raises:
             PositionError: this is another log than that with these marks.
         """
-        wanted = dict(marks.values())
-        end = end_of(position, self.options, self.log)
-        with closing(self.log.groups(self.log.seek(GtidPosition.parse(position)))) as groups:
-            while (group := groups.next_group()) is not None and group.start < end:
-                seconds = decode_event_header(group.gtid_event).timestamp
-                if wanted.get(str(group.gtid), seconds) != seconds:
-                    raise PositionError(f"GTID {group.gtid} is another group in this log than in that of the last run")
+        expect_same(self.log, marks, position, end_of(position, self.options, self.log))
 
     def _groups_since(self, gtids: str) -> pa.Table:
         """Groups, all those that took effect since a position among them; from the beginning if it is empty."""
