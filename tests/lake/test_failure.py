@@ -18,6 +18,7 @@ from ibbmaster.lake.failure import (
     NO_JAVA,
     NO_PYTHON,
     SCRATCH,
+    TOO_SLOW,
     WORKER_GONE,
     Layer,
     cause_in,
@@ -152,6 +153,13 @@ RECORDED = {  # layers as Spark 4.3 gave them, and what is told
     "no Python where the workers are": (
         [("java.io.IOException", 'Cannot run program "/none/python": error=2, No such file or directory')],
         NO_PYTHON.format(python="/none/python"),
+    ),
+    "a Python that was too slow": (
+        [
+            ("org.apache.spark.SparkException", "Python worker failed to connect back. SQLSTATE: XXKST"),
+            ("java.net.SocketTimeoutException", "Timed out while waiting for the Python worker to connect back"),
+        ],
+        TOO_SLOW,
     ),
     "no Java": ([("", "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")], NO_JAVA),
 }

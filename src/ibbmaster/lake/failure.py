@@ -28,12 +28,17 @@ CONDITION = re.compile(r"^\[[A-Z][A-Z0-9_.]*\] ")
 STATE = re.compile(r"\.? SQLSTATE: \w{5}\b.*$")
 OF_FILES = ("java.io.", "java.nio.", "org.apache.hadoop.")
 KILLED_WORKER = "Python worker exited unexpectedly"
+SLOW_WORKER = "Python worker failed to connect back"
 FULL = ("No space left on device", "Disk quota exceeded")
 REASONS = {  # of exceptions that have only the path as their text
     "java.nio.file.AccessDeniedException": "Permission denied",
     "java.nio.file.NoSuchFileException": "No such file or directory",
 }
 WORKER_GONE = "a Python worker of Spark has ended: it was killed, perhaps for want of memory"
+TOO_SLOW = (
+    f"{SLOW_WORKER}: Spark gives ten seconds to the one that plans a query, which is too little on a machine that is "
+    "as busy as this one: run it again"
+)
 JAVA_GONE = "Java, in which Spark runs, has ended: it was killed, perhaps for want of memory"
 NO_JAVA = "Spark does not start: the lines above tell why; it needs Java 17 or later"
 NO_LOCALHOST = (
@@ -113,6 +118,8 @@ def cause_in(layers: Sequence[Layer], target: Path | None = None) -> str:
         return _python_error(text)
     if KILLED_WORKER in text:
         return WORKER_GONE
+    if SLOW_WORKER in text:
+        return TOO_SLOW
     if "[JAVA_GATEWAY_EXITED]" in text:
         return NO_JAVA
     absent = NO_PROGRAM.search(text)
