@@ -32,6 +32,7 @@ PROBLEM_SIZE_MAX = 300  # characters of what a store says
 PARTS_FROM_BYTES = 32 << 20  # of an object
 PART_BYTES, PARTS_AT_ONCE = 8 << 20, 4
 EXISTS = "is there already, and objects are never overwritten"
+NO_BUCKET = "there is no such bucket"
 REFUSAL = "the object store refuses access: credentials or rights are missing"
 
 _REFUSED = re.compile(r"status code: 40[13]\b", re.ASCII)
@@ -194,7 +195,9 @@ class ObjectClient:
         where = f"{self.url}/{name}" if name else self.url
         try:
             yield
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if any(code in str(error) for code in _NO_BUCKET):
+                raise MissingFileError(f"{self.url}: {NO_BUCKET}") from None
             raise MissingFileError(f"{where}: no such object, or no such bucket") from None
         except exceptions.AlreadyExistsError:
             raise BusyNameError(f"{where} {EXISTS}") from None
@@ -204,7 +207,7 @@ class ObjectClient:
             raise StoreError(f"{where}: {REFUSAL}") from None
         except (exceptions.BaseError, OSError, ValueError) as error:
             if any(code in str(error) for code in _NO_BUCKET):
-                raise MissingFileError(f"{where}: there is no such bucket") from None
+                raise MissingFileError(f"{self.url}: {NO_BUCKET}") from None
             if _REFUSED.search(str(error)):
                 raise StoreError(f"{where}: {REFUSAL}") from None
             raise StoreError(f"{where}: {_said(error)}") from None

@@ -42,6 +42,8 @@ class Azurite:
     def environment(self) -> dict[str, str]:
         """What its clients need to know."""
         return {
+            "AZURE_STORAGE_USE_EMULATOR": "true",  # else clients ask it to list from a name on, which it does not do
+            "AZURITE_BLOB_STORAGE_URL": self.endpoint.removesuffix(f"/{ACCOUNT}"),
             "AZURE_STORAGE_ENDPOINT": self.endpoint,
             "AZURE_STORAGE_ACCOUNT_NAME": ACCOUNT,
             "AZURE_STORAGE_ACCOUNT_KEY": KEY,

@@ -8,7 +8,6 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 import sysconfig
 from pathlib import Path
 
@@ -567,30 +566,3 @@ def test_a_table_without_changes_in_a_log_with_transactions_in_two_phases_is_emp
         done = maintain(str(tmp_path / "log"), tables.target, kind=kind, only=["shop.empty"])
         assert verdicts(done) == {"shop.empty": "exact at 0-1-94"}
         assert len(tables.read("shop.empty")) == 0
-
-
-def test_a_lake_in_an_object_store_is_that_of_a_directory(grow, object_store, tmp_path) -> None:
-    url, directory = object_store.new_place(), tmp_path / "lake"
-    command = [sys.executable, "-m", "ibbmaster", "lake", "maintain"]  # delta-rs holds up all threads of its process
-    for count in (1, 3):
-        log = grow(count)
-        done = [
-            subprocess.run([*command, log, "--json", "--to", f"delta://{place}"], capture_output=True, text=True)
-            for place in (url, directory)
-        ]
-        assert done[0].stdout, done[0].stderr
-        assert (done[0].returncode, done[0].stdout) == (done[1].returncode, done[1].stdout)
-    said = json.loads(done[0].stdout)
-    assert said["written"]
-    script = """if True:
-        import sys, deltalake
-        place, options = sys.argv[1], {"allow_http": "true"} if "://" in sys.argv[1] else None
-        for name in sys.argv[2:]:
-            dataset = deltalake.DeltaTable(f"{place}/{name}", storage_options=options).to_pyarrow_dataset()
-            rows = dataset.to_table(use_threads=False).to_pylist()  # threads may abort Python at its end
-            print(name, len(rows), sorted(map(str, rows)))
-    """
-    names = said["written"]
-    rows = [subprocess.check_output([sys.executable, "-c", script, str(one), *names]) for one in (url, directory)]
-    assert rows[0] == rows[1]
-    assert len(rows[0]) > 200
