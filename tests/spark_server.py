@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -15,8 +16,8 @@ import pyspark
 HOME = Path(pyspark.__file__).parent
 STARTS_WITHIN_SECONDS = 90
 LOOKS_AGAIN_SECONDS = 0.05
-
 SLOW_STARTS_MAX = 5  # of one program, on a machine that is busy with other tests
+
 
 class SparkServer:
     """A Java process that runs a class of Spark; what it logs is in a file."""
@@ -48,6 +49,17 @@ class SparkServer:
                 return found[1]
             time.sleep(LOOKS_AGAIN_SECONDS)
         raise AssertionError(f"nothing like {pattern} in {self._log.read_text()[-2000:]}")
+
+    def kill_started(self) -> int:
+        """End all that it has started, and not itself; how many processes these were."""
+        count = 0
+        for path in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError, IndexError):  # it has ended, or is no process
+                session = int((path / "stat").read_text().rpartition(")")[2].split()[3])
+                if session == self._process.pid and path.name != str(self._process.pid):
+                    os.kill(int(path.name), signal.SIGKILL)
+                    count += 1
+        return count
 
     def kill(self) -> None:
         """End it and all that it has started, at once."""

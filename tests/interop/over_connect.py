@@ -10,6 +10,9 @@ from pyspark.sql import SparkSession
 
 from ibbmaster.lake.session import open_session
 from ibbmaster.lake.verifying import verify_archive
+from ibbmaster.spark.tables import LoggedTables, each_batch, tables
+
+PATTERN = "shop.pa*"
 
 
 def main(url: str, log: str, place: Path) -> None:
@@ -28,13 +31,28 @@ def main(url: str, log: str, place: Path) -> None:
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination(120)
+    query.awaitTermination(500)
+    with tables(session, log, tables=PATTERN) as frames:
+        table_rows = {name: frame.count() for name, frame in frames.items()}
+
+    def write(frames: LoggedTables, number: int) -> None:
+        for name, frame in frames.items():
+            frame.write.mode("overwrite").parquet(f"{place}/batches/{name}/{number}")
+
+    batches = each_batch(session, write, log, tables=PATTERN, maxGroupsPerTrigger="50")
+    batches = batches.option("checkpointLocation", str(place / "batched")).trigger(availableNow=True)
+    batches.start().awaitTermination(500)
     found = {
         "is_connected": not isinstance(session, SparkSession),
         "changes": changes.count(),
         "table": session.sql("SELECT count(*) FROM made WHERE id = 3").first()[0],
         "groups": verify_archive(session, log).totals.groups,
         "written": len(list((place / "written").glob("*.ibb"))),
+        "tables": table_rows,
+        "batches": {
+            path.name: [session.read.parquet(str(one)).count() for one in sorted(path.iterdir())]
+            for path in sorted((place / "batches").iterdir())
+        },
         "stream": session.read.parquet(str(place / "rows")).count(),
     }
     session.stop()

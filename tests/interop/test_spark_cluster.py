@@ -15,13 +15,15 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
+from lanes.exports import expect_whole
 
 import ibbmaster
+from ibbmaster.lake.export_files import RUN_MARK
 from tests.spark_server import LOOKS_AGAIN_SECONDS, SparkServer
 
 pytestmark = pytest.mark.slow
 
-WORKS_WITHIN_SECONDS = 200
+WORKS_WITHIN_SECONDS = 600  # ends what hangs; a machine may be busy
 
 
 class Cluster:
@@ -72,33 +74,73 @@ def wheel(tmp_path: Path, pytestconfig: pytest.Config) -> Path:
     return next((tmp_path / "wheel").glob("*.whl"))
 
 
+COMES_AND_GOES = {  # workers, as they are needed
+    "spark.dynamicAllocation.enabled": "true",
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+}
+
+
 def test_workers_that_come_and_go_unpack_a_wheel_where_their_python_lacks_the_package(
     cluster, python_without_us, wheel, fixtures, tmp_path
 ):
-    shutil.copytree(fixtures / "ibb/xa-and-ddl", tmp_path / "log")
-    given = ["dynamicAllocation.enabled=true", "dynamicAllocation.shuffleTracking.enabled=true"]
-    settings = [word for one in given for word in ("--conf", f"spark.{one}")]
-    command = [sys.executable, "-m", "ibbmaster", "lake", "find", "log", "shop.parent", "id=3", "--json"]
-    done = subprocess.run(
-        [*command, "--master", cluster.url, *settings, "--archives", wheel],
-        cwd=tmp_path,
-        env={**os.environ, "PYSPARK_PYTHON": str(python_without_us)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=WORKS_WITHIN_SECONDS,
-    )
-    assert done.returncode == 0, done.stderr
-    with ibbmaster.open(fixtures / "ibb/xa-and-ddl") as opened:
+    log = shutil.copytree(fixtures / "ibb/xa-and-ddl", tmp_path / "log")
+    settings = [word for one in COMES_AND_GOES.items() for word in ("--conf", "=".join(one))]
+    cluster_options = ["--master", cluster.url, *settings, "--archives", wheel]
+
+    def lake(*job):
+        done = subprocess.run(
+            [sys.executable, "-m", "ibbmaster", "lake", *job, "--json", *cluster_options],
+            cwd=tmp_path,
+            env={**os.environ, "PYSPARK_PYTHON": str(python_without_us)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=WORKS_WITHIN_SECONDS,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    with ibbmaster.open(log) as opened:
         table = opened.to_arrow(table="shop.parent")
-    assert [row["_gtid"] for row in json.loads(done.stdout)] == table.filter(pc.field("id") == 3)["_gtid"].to_pylist()
+    found = lake("find", "log", "shop.parent", "id=3")
+    assert [row["_gtid"] for row in found] == table.filter(pc.field("id") == 3)["_gtid"].to_pylist()
+    assert lake("export", "log", "--to", "tables")["groups"] == 93
+    expect_whole(log, str(tmp_path / "tables"))
 
 
-def test_a_worker_that_dies_takes_no_row_along(cluster, fixtures, tmp_path):
-    log = fixtures / "ibb/domains"
+def test_an_export_whose_workers_die_in_the_middle_has_each_row_once(
+    cluster, new_exports, grow, object_store, store_settings, tmp_path
+):
+    of_workers = {f"spark.executorEnv.{name}": value for name, value in store_settings.items()}
+    exports = new_exports(cluster.url, COMES_AND_GOES | of_workers)
+    killed = []
+
+    def kill_workers(request):
+        """Where one puts a file, which nobody will count."""
+        if request.method == "PUT" and RUN_MARK in request.path and not killed:
+            killed.append(request.path)
+            assert sum(worker.kill_started() for worker in cluster.workers.values()) > 1  # Java, and its Python
+
+    object_store.fault = kill_workers
+    targets = [object_store.new_place(), str(tmp_path / "tables")]
+    for count in (3, 9):
+        log = grow(count)
+        for target in targets:
+            said = exports.run(log, target, "delta")
+            assert said["groups"] == {3: 85, 9: 70}[count], said
+    assert killed
+    expect_whole(log, *targets, environment=store_settings)
+
+
+def test_a_worker_that_dies_takes_no_row_of_traditional_files_along(cluster, fixtures, tmp_path):
+    log = "classic/11.8/domains"
     program = Path(__file__).with_name("on_a_cluster.py")
     query = subprocess.Popen(
-        [sys.executable, program, cluster.url, log, tmp_path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, program, cluster.url, log, tmp_path],
+        cwd=fixtures,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         is_seen = [tmp_path / f"{name} works" for name in cluster.workers]
@@ -113,7 +155,7 @@ def test_a_worker_that_dies_takes_no_row_along(cluster, fixtures, tmp_path):
         query.kill()
     assert query.returncode == 0, errors[-3000:]
     found = json.loads(printed.splitlines()[-1])
-    with ibbmaster.open(log) as opened:
+    with ibbmaster.open(fixtures / log) as opened:
         table = opened.to_arrow()
     expected = zip(table["_gtid"].to_pylist(), table["_change_no"].to_pylist(), strict=True)
     assert sorted(map(tuple, found["rows"])) == sorted(expected)
