@@ -23,7 +23,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.streaming import block_cache
+from ibbmaster.streaming import block_cache, page_blocks
 from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import OUT_BYTES, SHARED_BYTES, SHARED_OUT_BYTES
@@ -621,6 +621,30 @@ def test_a_dump_begins_without_a_visit_to_a_thread_and_with_a_short_block(dump_o
         assert fast.blocks[0] == framed[0]  # with what opens the stream
 
 
+@pytest.mark.parametrize("size", [300, 5000, 40_000])
+def test_the_rest_of_a_group_that_a_state_lies_in_is_skipped_with_what_follows(dump_of, tmp_path, size):
+    options = StoreOptions(max_file_bytes=8 << 20, state_interval_bytes=1 << 16)
+    store, groups = BinlogStore(RealDisk(tmp_path), options), (2 << 20) // size
+    for index in range(groups):
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=1 + index)
+        body = [make_event(23, 1, bytes(size)), make_event(16, 1, bytes(8))]
+        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+    store.group_commit_ordered(ticket)
+    inside, careful_groups = 0, []
+    for seq_no in range(1, groups, max(1, groups // 40)):
+        plan = store.seek(GtidPosition.parse(f"0-1-{seq_no}"))
+        if plan.position.page_no == 1:
+            continue  # it begins with the file, whose state is read with care
+        careful = dump_of(store, is_fast=False, position=f"0-1-{seq_no}")
+        fast = dump_of(store, is_fast=True, position=f"0-1-{seq_no}")
+        assert (fast.data, fast.error) == (careful.data, careful.error)
+        inside += careful.careful_groups > 1
+        careful_groups.append(fast.careful_groups)
+    assert inside > 5
+    assert max(careful_groups) <= 2  # where the way ends, and the last of the log
+    assert min(careful_groups) <= 1
+
+
 def test_replicas_at_the_same_place_take_one_way_to_it(dump_of, tmp_path, monkeypatch):
     store, shared, ways = small_groups(tmp_path), SharedBlocks(), []
     skip = PageBlocks.skip
@@ -630,6 +654,7 @@ def test_replicas_at_the_same_place_take_one_way_to_it(dump_of, tmp_path, monkey
         return skip(self, at, limits, only_cached=only_cached)
 
     monkeypatch.setattr(PageBlocks, "skip", note)
+    monkeypatch.setattr(page_blocks, "SKIPPED_PAGES", 16)
     careful = dump_of(store, is_fast=False, position="0-1-2500")
     assert dump_of(store, is_fast=True, position="0-1-2500", shared=shared, stays=True).data == careful.data
     dump_of(store, is_fast=True, position="0-1-2500", shared=shared, stays=True)

@@ -111,6 +111,11 @@ class EventGroupReader:
         return (self._behind or self._cursor).position
 
     @property
+    def may_begin_inside(self) -> bool:
+        """As `PagedEventGroups` has it."""
+        return self._may_begin_inside and not self._has_seen_group
+
+    @property
     def disk(self) -> ReadDisk:
         return self._pages.disk
 

@@ -103,6 +103,10 @@ class PagedEventGroups(FramedEventGroups, Protocol):
         If it does not, `next_group` raises after some seconds.
         """
 
+    @property
+    def may_begin_inside(self) -> bool:
+        """Whether no group was read, so that what comes next may be the rest of a record that began before."""
+
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         """The next durable group, or None at the durable end; with `only_cached` one of which all is in memory.
 

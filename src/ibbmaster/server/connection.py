@@ -19,10 +19,9 @@ from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.request import dump_request
-from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError, RemoteProtocolError
-from ibbmaster.log.interface import EventGroups, LogEngine
-from ibbmaster.server.dump_opening import DumpOpening
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.server.dump_opening import DumpOpening, DumpStart
 from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
@@ -435,9 +434,9 @@ class _Connection:
                 primary.registry.end_dumps_of(command.server_id, but=session)
             await primary.preparation.wait()
             try:
-                dump, groups = self._prepare_dump(command, only_cached=True)
+                opened = self._prepare_dump(command, only_cached=True)
             except BlockingIOError:
-                dump, groups = await trio.to_thread.run_sync(self._prepare_dump, command)
+                opened = await trio.to_thread.run_sync(self._prepare_dump, command)
         except IbbMasterError as error:
             refused = error if isinstance(error, DumpError) else seeking_failed(error)
             session.reason = f"its dump was refused: {refused}"
@@ -449,20 +448,21 @@ class _Connection:
         if self._observer is not None:
             await self._observer.reached(ConnectionStep.DUMPING, session, command)
         session.note("Binlog Dump", "", time.monotonic())
-        await self._run_dump(dump, groups)
+        await self._run_dump(opened)
+        dump = opened.dump
         if dump.error is not None:
             name = str(self)  # a log that is kept shall not keep the connection
             session.reason = f"its dump ended: {dump.error}"
             log.warning("%s (server id %d) ended: %s", name, command.server_id, dump.error)
 
-    async def _run_dump(self, dump: DumpSession, groups: EventGroups) -> None:
+    async def _run_dump(self, opened: DumpStart) -> None:
         """Send until the dump is finished or the client has left."""
-        primary = self._primary
+        primary, dump, groups = self._primary, opened.dump, opened.groups
         lost: Exception | None = None
         stage = made_stage(primary.options.stages, self._session)
         with primary.follower.reading(), contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope)
+                nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope, opened)
                 try:
                     await run_dump(source, dump, primary.follower, self._session, self._sender, primary.pumps, stage)
                 except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError) as error:
@@ -474,9 +474,7 @@ class _Connection:
             finally:
                 del lost  # its traceback holds this frame: together they would outlive the dump, and keep its block
 
-    def _prepare_dump(
-        self, command: commands.BinlogDump, *, only_cached: bool = False
-    ) -> tuple[DumpSession, EventGroups]:
+    def _prepare_dump(self, command: commands.BinlogDump, *, only_cached: bool = False) -> DumpStart:
         """As `DumpOpening.open`; notes where the dump begins."""
         primary = self._primary
         request = dump_request(
@@ -488,12 +486,15 @@ class _Connection:
         )
         opened = DumpOpening(primary.engine, primary.options, primary.facts).open(request, only_cached=only_cached)
         self._session.dump_start = opened.start
-        where = opened.position, opened.file_name
-        log.info("%s (server id %d) dumps from [%s], %s", self, command.server_id, *where)
-        return opened.dump, opened.groups
+        return opened
 
-    async def _watch_for_leaving(self, scope: trio.CancelScope) -> None:
-        """Notice a client that goes while it is sent to; what else it says means nothing now."""
+    async def _watch_for_leaving(self, scope: trio.CancelScope, opened: DumpStart) -> None:
+        """Say where a dump began, which its first events do not wait for, and notice when the client goes.
+
+        What else it says means nothing now.
+        """
+        server_id = self._session.dump_server_id
+        log.info("%s (server id %d) dumps from [%s], %s", self, server_id, opened.position, opened.file_name)
         try:
             while True:
                 data = await self._receive(RECEIVE_SIZE)

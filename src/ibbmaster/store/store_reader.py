@@ -55,6 +55,10 @@ class StoreReader:
     def expects_more(self) -> bool:
         return self._reader.expects_more
 
+    @property
+    def may_begin_inside(self) -> bool:
+        return self._reader.may_begin_inside
+
     def close(self) -> None:
         self._closed(self)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ibbmaster.streaming.large_group import LargeGroup
 
 BYTES_MAX = 64 << 20  # of memory that all blocks take
+IDENTITIES_MAX = 1024  # of files, each with its header: under a megabyte
 READERS_OF_SHARED = 8  # this number is worth longer blocks, which stay in memory
 READERS_OF_KEPT = 2  # one alone never comes to a place again
 
@@ -29,6 +30,7 @@ class BlockCache:
     def __init__(self) -> None:
         self.buffers = Buffers()
         self.skips = KnownSkips()  # kept without readers, too: small, and for dumps to come
+        self._identities: dict[Key, Hashable] = {}
         self._readers: set[object] = set()
         self._making = threading.Lock()  # held while a block for many is made: the others find it then
         self._lock = threading.Lock()
@@ -99,6 +101,15 @@ class BlockCache:
                 if self._numbers.get(old_key) == old_sequence:
                     del self._numbers[old_key]
                 dropped.append(old)
+
+    def identity(self, header: Key, judge: Callable[[], Hashable]) -> Hashable:
+        """What a file with a number and the first bytes of a header is known by; judged once, unless that is None."""
+        found = self._identities.get(header)
+        if found is None and (found := judge()) is not None:
+            if len(self._identities) >= IDENTITIES_MAX:
+                self._identities.clear()
+            self._identities[header] = found
+        return found
 
     def large_group(self, key: Key, make: Callable[[], LargeGroup] | None = None) -> LargeGroup | None:
         """A group that another dump is inside of, or, if there is none, a new one."""

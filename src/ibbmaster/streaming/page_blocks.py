@@ -12,15 +12,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibbmaster.dump.rewriting import Selection
+from ibbmaster.errors import MissingFileError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.file_header import SHORT_SIZE
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import Field, NodeColumn, Progress, Status
+from ibbmaster.kernel.fields import (
+    CHUNK_HEADER,
+    CONT,
+    FILLER,
+    GTID_STATE,
+    LAST,
+    TYPE_MASK,
+    Field,
+    NodeColumn,
+    Progress,
+    Status,
+)
 from ibbmaster.log.event_groups import GLANCE_SIZE, StoredGroup
 from ibbmaster.log.interface import PagedEventGroups
-from ibbmaster.log.pages import PageReader
+from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.block_cache import BlockCache
@@ -31,6 +44,7 @@ from ibbmaster.streaming.large_group import LargeGroup, PartState, first_packet,
 from ibbmaster.streaming.passed_run import PassedRun
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
+SKIPPED_PAGES = PAGES_MAX  # where groups are skipped: 1 MiB takes a kernel as long as a few calls of it
 SHORT_PAGES = 2  # 32 KiB: read, framed and sent in a fifth of the time of a whole block
 PAGES_PER_READ = 32  # of a block for many readers
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
@@ -60,6 +74,7 @@ class PageBlocks:
     ) -> None:
         """`find_end` gives the place up to which groups may be framed, None where there is no such place."""
         self._find_end = find_end
+        self._groups = groups
         self._disk = groups.disk
         self._check_log = groups.check_log
         self._cache = cache
@@ -139,8 +154,10 @@ class PageBlocks:
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._cache.buffers.workspace() as workspace:
-            nothing = workspace.pages[:0]
-            skipped = self._frame_in(workspace, nothing, at, NOTHING, 0, only_cached=only_cached, skips=skips)
+            nothing, pages = workspace.pages[:0], SKIPPED_PAGES - at.position.page_no % SKIPPED_PAGES
+            skipped = self._frame_in(
+                workspace, nothing, at, NOTHING, 0, only_cached=only_cached, skips=skips, pages=pages
+            )
             if skipped is None:
                 return None
             return Block(
@@ -181,11 +198,21 @@ class PageBlocks:
         return self._disk.open(format_file_name(file_no))
 
     def _identity_of(self, file_no: int, *, only_cached: bool = False) -> Hashable:
-        if file_no != self._file_no:
+        def judge() -> Hashable:
             header = PageReader(self._disk, only_cached=only_cached).header(file_no)
-            self._identity = None if header is None else dataclasses.astuple(header)  # sooner hashed
+            return None if header is None else dataclasses.astuple(header)  # sooner hashed
+
+        if file_no != self._file_no:
+            self._identity = self._cache.identity((file_no, self._short_header(file_no, only_cached)), judge)
             self._file_no = file_no
         return self._identity
+
+    def _short_header(self, file_no: int, only_cached: bool) -> bytes:
+        name = format_file_name(file_no)
+        try:
+            return read_cached(self._disk, name, 0, SHORT_SIZE) if only_cached else self._disk.read(name, 0, SHORT_SIZE)
+        except MissingFileError:
+            return b""
 
     def _frame_long(
         self,
@@ -257,6 +284,8 @@ class PageBlocks:
             if skips is None:
                 status = self._kernels.frame_table(workspace.pages, found, framing)
             else:
+                if not at.position.page_offset and self._groups.may_begin_inside:
+                    state[Field.SKIP_TYPE] = _type_inside(workspace.pages)
                 status = self._kernels.skip_table(workspace.pages, found, framing, skips)
             after = workspace.framing_state(at.position.file_no, first_page_no + int(state[Field.PAGE]))
             if after.position != at.position:
@@ -269,6 +298,15 @@ class PageBlocks:
 def _head(workspace: Workspace, at: FramingState) -> bytes:
     offset = at.position.page_offset
     return bytes(memoryview(workspace.pages)[offset : offset + GLANCE_SIZE])
+
+
+def _type_inside(page: Any) -> int:
+    """The type of the record that goes on where a page begins, or behind the state there; -1 if none is seen to."""
+    offset = 0
+    if page[0] == GTID_STATE | LAST:
+        offset = min(CHUNK_HEADER + int.from_bytes(page[1:CHUNK_HEADER].tobytes(), "little"), PAGE_SIZE - 1)
+    type_byte = int(page[offset])
+    return type_byte & TYPE_MASK if type_byte & CONT and type_byte != FILLER else -1
 
 
 class OpenFile(NamedTuple):

@@ -34,14 +34,14 @@ REFERENCE_BYTES = 256 * 1024  # in one block of the reference way: a hop to a th
 FIRST_BYTES = 16 * 1024  # in the first of them, which shall be there soon
 FAR_BEHIND_BYTES = 128 * 1024  # a block of this size is not the last one
 EMPTY_BLOCKS_MAX = 8  # without a packet, skipped in one call
-SKIPPED_BLOCKS_MAX = 64  # in one call: about 20 ms
+SKIPPED_BLOCKS_MAX = 64  # in one call: about 10 ms
 SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
 GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
 GROUPS_BEFORE_KERNELS = 500  # likewise: where kernels are loaded meanwhile, they go on
 GROUPS_AT_ONCE = 4  # read on the event loop before a block is framed: where more are to be decided, a thread does it
 OPENING_STEPS = 3  # to the first group that goes out: behind what a page begins with, and the way from there
-SKIPPED_AT_ONCE = 12  # blocks on the event loop, about half a millisecond: those of one state interval
+SKIPPED_AT_ONCE = 3  # blocks on the event loop, about half a millisecond: those of one state interval
 PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms: a hop costs nothing beside that
 
 
