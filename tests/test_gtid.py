@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from ibbmaster.errors import DuplicateDomainError, GtidError
@@ -79,3 +81,37 @@ BEFORE = {  # state, position: whether the replica has everything that was logge
 @pytest.mark.parametrize(("state", "position", "is_before"), BEFORE.values(), ids=BEFORE)
 def test_a_state_is_before_a_position_if_the_replica_has_all_of_it(state, position, is_before):
     assert GtidState.parse(state).is_before(GtidPosition.parse(position)) is is_before
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_who_has_all_of_a_state_has_all_of_one_that_grows_to_it(seed):
+    rng = random.Random(seed)
+
+    def some_gtids(count):
+        return [
+            Gtid(domain_id=rng.randrange(3), server_id=rng.randrange(1, 4), seq_no=rng.randrange(1, 6))
+            for _ in range(count)
+        ]
+
+    growing = decided = 0
+    for _ in range(2000):
+        state = GtidState(some_gtids(rng.randrange(6)))
+        later = state.copy() if rng.random() < 0.7 else GtidState(some_gtids(3))
+        for gtid in some_gtids(rng.randrange(3)):
+            later.log(gtid)
+        if rng.random() < 0.1:
+            later.drop_domain(rng.randrange(3))
+        if not state.grows_to(later):
+            continue
+        growing += 1
+        position = GtidPosition({gtid.domain_id: gtid for gtid in some_gtids(4)}.values())
+        if later.is_before(position):
+            decided += 1
+            assert state.is_before(position), (state, later, position)
+    assert growing > 200
+    assert decided > 20
+    state = GtidState.parse("0-1-5,0-2-6")
+    assert state.grows_to(GtidState.parse("0-1-5,0-2-6,1-1-1"))
+    assert not state.grows_to(GtidState.parse("0-2-6,0-1-5"))
+    assert not state.grows_to(GtidState.parse("0-2-7"))
+    assert not state.grows_to(GtidState.parse("1-1-1"))

@@ -169,6 +169,22 @@ class GtidState:
         """
         return not self.domains_beyond(position)
 
+    def grows_to(self, later: GtidState) -> bool:
+        """Whether who misses something that was logged up to this state misses something up to a later one, too.
+
+        A later one has all that this one has; and a server that has logged nothing since has not become the latest.
+        """
+        for domain_id, servers in self._domains.items():
+            there, *_, latest = later.servers(domain_id), *servers
+            latest_there = next(reversed(there), None)
+            for server_id, seq_no in servers.items():
+                seq_no_there = there.get(server_id)
+                if seq_no_there is None or seq_no_there < seq_no:
+                    return False
+                if seq_no_there == seq_no and server_id == latest_there != latest:
+                    return False
+        return True
+
     def domains_beyond(self, position: GtidPosition) -> list[int]:
         """The domains of which more was logged than a replica at `position` has."""
         return [domain_id for domain_id in self._domains if self._is_beyond(domain_id, position.get(domain_id))]

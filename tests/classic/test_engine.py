@@ -10,6 +10,7 @@ import pytest
 from ibbmaster.classic import engine as engine_module
 from ibbmaster.classic.convert import import_classic
 from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.classic.following import FollowedFiles
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -78,3 +79,23 @@ def test_the_state_at_the_end_is_the_same_with_kernels_and_without(monkeypatch):
         with monkeypatch.context() as patched:
             patched.setattr(engine_module, "kernels", lambda *parts: None)
             assert list(ClassicBinlog([directory]).state()) == list(fast.state())
+
+
+@pytest.mark.parametrize("name", ["10.11/domains", "11.8/domains", "11.8/group-commit"])
+def test_halving_finds_the_newest_file_that_one_after_the_other_finds(name, monkeypatch):
+    engine = ClassicBinlog([Path(__file__).parents[2] / "fixtures" / "classic" / name])
+    groups, reached, positions = engine.groups(engine.start_of_file()), {}, [GtidPosition()]
+    while (group := groups.next_group()) is not None:
+        reached[group.gtid.domain_id] = group.gtid
+        positions += [GtidPosition(reached.values()), GtidPosition([group.gtid])]
+
+    def found():
+        for position in positions:
+            try:
+                yield engine.seek(position)
+            except PositionPurgedError as error:
+                yield str(error)
+
+    halved = list(found())
+    monkeypatch.setattr(FollowedFiles, "growing", lambda files: ())
+    assert halved == list(found())

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -148,9 +149,17 @@ class ClassicBinlog(FileEngine):
         return StoredGroups(series, tail.position, tail.state, tail.position.offset, knows_state=True)
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
-        for file in reversed(self._series.from_file(0)):
-            state = self._series.head(file).state
-            if state is None or state.is_before(position):
+        series = self._series
+
+        def is_before(file: ClassicFile) -> bool:
+            state = series.head(file).state
+            return state is None or state.is_before(position)
+
+        growing = series.growing()
+        if count := bisect_left(growing, True, key=lambda file: not is_before(file)):
+            return self._head(growing[count - 1])
+        for file in reversed(series.from_file(0)):
+            if is_before(file):
                 return self._head(file)
         first = self._series.first
         raise PositionPurgedError(explain_purged(position, first.name, self._head(first).state))

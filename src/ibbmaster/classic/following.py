@@ -43,6 +43,7 @@ class FollowedFiles:
         self._lock = threading.RLock()
         self._files = list(find_series(self._paths))
         self._heads: dict[int, FileHead] = {}
+        self._growing: tuple[int, int, int] | None = None  # see `growing`: resets, and numbers of the first and last
         self.resets = 0
         self._unfinished: tuple[Stamp, str] | None = None
         self.takes_more = any(path.is_dir() or path.name.endswith(INDEX_SUFFIX) for path in self._paths)
@@ -96,6 +97,7 @@ class FollowedFiles:
                 raise PositionPurgedError(f"{name} was purged")
             moved = file_no - found.index
             if moved:
+                self._growing = None
                 self._files = [replace(file, index=file.index + moved) for file in self._files]
                 self._heads = {number + moved: head for number, head in self._heads.items()}
 
@@ -103,6 +105,31 @@ class FollowedFiles:
         """That file and all after it."""
         files = self._files
         return tuple(files[max(file_no - files[0].index, 0) :])
+
+    def growing(self) -> tuple[ClassicFile, ...]:
+        """The newest files, as many as have states each of which grows to the next: see `GtidState.grows_to`."""
+        with self._lock:
+            self.head(self.last)  # then there are those of all files
+            oldest, last = self.first.index, self.last.index
+            known, checked = self._growing, last
+            first = last
+            if known is not None and known[0] == self.resets:
+                _, first, checked = known
+            for file_no in range(checked, last):
+                if not self._grows_to_next(file_no):
+                    first = file_no + 1
+            if known is None or known[0] != self.resets:
+                while first > oldest and self._grows_to_next(first - 1):
+                    first -= 1
+            self._growing = self.resets, first, last
+            return self.from_file(max(first, oldest))
+
+    def _grows_to_next(self, file_no: int) -> bool:
+        """Whether the state of a file grows to that of the next."""
+        head, later = self._heads.get(file_no), self._heads.get(file_no + 1)
+        if head is None or later is None:  # it was purged before it was looked at
+            return False
+        return head.state is not None and later.state is not None and head.state.grows_to(later.state)
 
     def head(self, file: ClassicFile) -> FileHead:
         """What the head of a file says, read once."""
