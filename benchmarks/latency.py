@@ -113,6 +113,28 @@ def first_events(bench: Bench, files: int) -> Iterator[Figure]:
     yield from latencies(what, found["ours"], found["peer"], median_ms=1.0, p99_ms=5.0, **limits)
 
 
+@rows("first-event-classic-1000", 1000)
+def first_events_of_many_files(bench: Bench, files: int) -> Iterator[Figure]:
+    """The same of many traditional files, those of the peer."""
+    primary = prepare_files(bench.peer, bench.base, files)
+    rng = random.Random(1)
+
+    def ask(account: Account) -> float:
+        return first_event_s(account, f"0-1-{rng.randrange(1, files * GROUPS_IN_SMALL_FILE)}")
+
+    with tempfile.TemporaryDirectory(dir=bench.base) as name, contextlib.ExitStack() as stack:
+        for file in primary.binlogs:
+            os.link(file, Path(name) / file.name)
+        ours, peer = stack.enter_context(ibbmaster(Path(name))), stack.enter_context(mariadb(primary))
+        found = bench.rounds(
+            {"ours": lambda: ask(ours.account), "peer": lambda: ask(peer.account), "ping": lambda: ping_s(peer)},
+            round(bench.pick(*SEEKS)),
+        )
+    limits = {"limit": statistics.median(found["ping"]) * 1e3, "limit_name": "a ping"}
+    what = f"first event, {files:,} traditional files"
+    yield from latencies(what, found["ours"], found["peer"], median_ms=1.0, p99_ms=5.0, **limits)
+
+
 @rows("first-event-classic")
 def first_events_of_files(bench: Bench) -> Iterator[Figure]:
     """The same of one traditional file, that of the peer itself: with the GTID index beside it, and without."""
