@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ibbmaster.classic import gtid_index
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.gtid_index import SUFFIX, GtidIndex, find_place
@@ -58,6 +59,36 @@ def test_each_place_is_where_a_group_ends_and_has_what_was_logged_up_to_there(pa
             )
         found.append(offset - place.offset)
     assert sum(distance == 0 for distance in found) > 0.8 * len(found)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_halving_finds_what_record_after_record_does(monkeypatch, path):
+    data = path.with_name(f"{path.name}{SUFFIX}").read_bytes()
+    before, passed, places, kept = set(index_of(data).first.gtids), set(), [], {}
+
+    def is_wanted(gtids):
+        return passed.issuperset(gtid for gtid in gtids if gtid not in before)
+
+    for gtid, _, _ in borders(path):
+        passed.add(gtid)
+        halved = GtidIndex(lambda offset, size: data[offset : offset + size], len(data), "x", kept)
+        places.append((set(passed), halved.find(is_wanted)))
+    assert any(node.logged is not None and len(node.logged) > 2 for node in kept.values())
+    monkeypatch.setattr(gtid_index, "LOGGED_MAX", 0)
+    for passed, place in places:  # noqa: B007  # `is_wanted` reads it
+        found = index_of(data).find(is_wanted)
+        assert (found.offset, set(found.gtids)) == (place.offset, set(place.gtids))
+    assert len({place.offset for _, place in places}) > 20
+
+
+def test_an_index_that_was_replaced_is_read_anew(tmp_path):
+    for path in LOG.iterdir():
+        shutil.copy(path, tmp_path)
+    first, second = (tmp_path / path.name for path in FILES)
+    assert place_in(first, lambda gtids: True) is not None
+    index = first.with_name(f"{first.name}{SUFFIX}")
+    index.write_bytes(second.with_name(f"{second.name}{SUFFIX}").read_bytes())
+    assert place_in(first, lambda gtids: True) is None
 
 
 def test_an_index_that_is_cut_or_has_a_flipped_bit_says_the_same_or_that_it_is_damaged():

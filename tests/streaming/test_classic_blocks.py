@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.classic import framing, gtid_index, read_groups
+from ibbmaster.classic import framing, gtid_index, read_groups, series
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.streaming import block_cache
+from ibbmaster.streaming.classic_blocks import SHORT_BYTES
 from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSIC = FIXTURES / "classic"
@@ -78,6 +80,67 @@ def test_from_any_position_to_any_other(dump_of, name, profile):
             careful, dumps = check_same(dump_of, engine, [rng.choice(PUMPS)], profile=profile, position=text, **options)
             if "until" not in options and len(careful.data) > 10_000 and len(position) == 1:
                 assert dumps[0].careful_groups < 20 + len(engine.files())
+
+
+def test_a_dump_begins_without_a_visit_to_a_thread_and_with_a_short_block(dump_of, tmp_path, monkeypatch):
+    begun_in = []
+    next_block = BlockSource.next_block
+
+    def note(self, generation, *, may_wait):
+        block = next_block(self, generation, may_wait=may_wait)
+        begun_in.append((may_wait, 0 if block is None else len(block)))
+        return block
+
+    shutil.copy(CLASSIC / "11.8/group-commit/binlog.000001", tmp_path)
+    engine = ClassicBinlog([tmp_path])
+    positions = positions_of(engine)
+    monkeypatch.setattr(BlockSource, "next_block", note)
+    whole = 0
+    for position in positions[1 : len(positions) // 2]:
+        begun_in.clear()
+        dump_of(engine, is_fast=True, profile="classic-11.8", position=position, knows_checksums=True)
+        (is_in_thread, size), *_ = begun_in
+        assert not is_in_thread
+        assert size < 2 * SHORT_BYTES
+        whole += size > SHORT_BYTES // 2  # what opens the stream, and the first groups
+    assert whole > len(positions) // 3  # others have many events on the way that are in no group
+
+
+@pytest.mark.parametrize("profile", ["classic-11.8", "engine"])
+@pytest.mark.parametrize("seed", range(6))
+def test_wherever_a_file_is_not_in_memory_a_thread_goes_on(dump_of, tmp_path, monkeypatch, seed, profile):
+    """Any read that may not wait can be refused, also in the middle of a group."""
+    shutil.copytree(FIXTURES / ("gtid-index" if seed % 2 else "classic/10.11/domains"), tmp_path, dirs_exist_ok=True)
+    engine, rng, refused = ClassicBinlog([tmp_path]), random.Random(seed), [0, 0]
+    fill = series.fill
+
+    def fill_some(descriptor, offset, target, *, only_cached=False):
+        assert only_cached
+        is_refused = rng.random() < 0.4
+        refused[is_refused] += 1
+        return None if is_refused else fill(descriptor, offset, target, only_cached=True)
+
+    monkeypatch.setattr(framing, "SKIPPED_BYTES", (700, *framing.SKIPPED_BYTES))
+    monkeypatch.setattr(series, "fill", fill_some)
+    shared = SharedBlocks()
+    for position in positions_of(engine)[seed::5]:
+        options = {"profile": profile, "position": position, "knows_checksums": True}
+        careful = dump_of(engine, is_fast=False, **options)
+        fast = dump_of(engine, is_fast=True, shared=shared, **options)
+        assert list(with_sorted_states(fast.data)) == list(with_sorted_states(careful.data)), options
+        assert fast.error == careful.error
+    assert profile == "engine" or min(refused) > 10
+
+
+def positions_of(engine):
+    """Where a replica can be in a log: after each of its groups."""
+    state = engine.start_of_file().state.copy()
+    groups = engine.groups(engine.start_of_file())
+    positions = [str(state.position())]
+    while (group := groups.next_group()) is not None:
+        state.log(group.gtid)
+        positions.append(str(state.position()))
+    return positions
 
 
 INDEXES = {  # what becomes of the index of the first file
@@ -340,21 +403,28 @@ def test_dumps_at_the_same_place_share_their_blocks(dump_of, monkeypatch, reader
             assert framed - before <= 4  # where a file begins and ends, and behind what is skipped
 
 
-def test_the_event_loop_reads_and_frames_nothing(dump_of, monkeypatch):
-    from ibbmaster.streaming.source import BlockSource
-
-    next_block, read_into = BlockSource.next_block, ClassicGroups.read_into
-    may_read = True
+def test_the_event_loop_reads_only_what_is_in_memory(dump_of, monkeypatch):
+    next_block = BlockSource.next_block
+    may_read, at_once = True, 0
 
     def watch(source, generation, *, may_wait):
         nonlocal may_read
         may_read = may_wait
         return next_block(source, generation, may_wait=may_wait)
 
-    def read(groups, offset, target):
-        assert may_read
-        return read_into(groups, offset, target)
+    def watched(read):
+        def watching(source, *given):
+            nonlocal at_once
+            assert may_read or source.only_cached
+            at_once += source.only_cached
+            return read(source, *given)
+
+        return watching
 
     monkeypatch.setattr(BlockSource, "next_block", watch)
-    monkeypatch.setattr(ClassicGroups, "read_into", read)
-    check_same(dump_of, ClassicBinlog([CLASSIC / "10.11/types-full-crc32"]), [{}], profile="classic-11.8")
+    for name in ("read", "read_into"):
+        monkeypatch.setattr(series.ClassicSource, name, watched(getattr(series.ClassicSource, name)))
+    engine = ClassicBinlog([CLASSIC / "10.11/types-full-crc32"])
+    check_same(dump_of, engine, [{}], profile="classic-11.8", position=positions_of(engine)[2])
+    assert at_once > 2
+    check_same(dump_of, engine, [{}], profile="classic-11.8")

@@ -74,12 +74,18 @@ class ClassicFileReader:
             it is encrypted.
     """
 
-    def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE, is_stored: bool = False) -> None:
-        """With `is_stored` events are given as the file has them, checksum and all."""
+    def __init__(
+        self, file: ClassicFile, *, block_size: int = BLOCK_SIZE, is_stored: bool = False, only_cached: bool = False
+    ) -> None:
+        """With `is_stored` events are given as the file has them, checksum and all.
+
+        With `only_cached`, and whenever that is set in the source of the window, reading raises BlockingIOError where
+        it would have to wait.
+        """
         self.file = file
         self._is_stored = is_stored
         self.notice: str | None = None
-        self._window = EventWindow(file, block_size=block_size)
+        self._window = EventWindow(file, block_size=block_size, only_cached=only_cached)
         self._is_at_group_end = True
         self._is_passed_over = False  # the rest of the group that was yielded last
         self._groups_end = 0  # of the groups read so far

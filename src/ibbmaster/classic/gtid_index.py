@@ -12,10 +12,15 @@ Source: MariaDB 11.8, gtid_index.h and gtid_index.cc.
 from __future__ import annotations
 
 import contextlib
+import stat
 import struct
+import threading
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from ibbmaster.classic.groups import LARGE_EVENT_SIZE, ClassicFileReader
@@ -40,7 +45,12 @@ GTID = struct.Struct("<IIQ")  # domain, server, sequence number
 CHILD = struct.Struct("<I")
 CHECKSUM = struct.Struct("<I")
 LEVELS_MAX = 20
+NODES_KEPT_MAX = 64  # each with a hundred records or two: some 3 MB in all
+LOGGED_MAX = 10_000  # GTIDs, over all records of a node
 AROUND_GROUPS = (EventType.ROTATE, EventType.STOP, EventType.BINLOG_CHECKPOINT)
+
+
+Stamp = tuple[int, ...]
 
 
 class FoundPlace(NamedTuple):
@@ -54,14 +64,21 @@ def find_place(reader: ClassicFileReader, is_wanted: Callable[[Sequence[Gtid]], 
     """The last place of a file up to which all that it has is wanted, as the index beside it says.
 
     None where there is no index, or it is damaged, not finished, or of another file: then there is nothing to say.
+
+    Raises:
+        BlockingIOError: the reader reads only what is in memory, and the index is not.
     """
     file, head = reader.file, reader.head
     path = file.path.with_name(f"{file.path.name}{SUFFIX}")
-    if reader.window.source.descriptor is None or head.state is None or not path.is_file():
+    if reader.window.source.descriptor is None or head.state is None:
         return None
     try:
-        with contextlib.closing(ClassicSource(replace(file, path=path))) as source:
-            index = GtidIndex(source.read, source.size_bytes, path.name)
+        stamp = _stamp_of(path)
+        if stamp is None:
+            return None
+        only_cached = reader.window.source.only_cached
+        with contextlib.closing(ClassicSource(replace(file, path=path), only_cached=only_cached)) as source:
+            index = GtidIndex(source.read, source.size_bytes, path.name, _KEPT.nodes_of(stamp))
             before = set(index.first.gtids)
             if before != set(head.state):
                 return None
@@ -70,6 +87,53 @@ def find_place(reader: ClassicFileReader, is_wanted: Callable[[Sequence[Gtid]], 
         return place if place.gtids and _is_between_groups(reader, place) else None
     except (ClassicFormatError, StoreError):
         return None
+
+
+def _stamp_of(path: Path) -> Stamp | None:
+    """Another one once a file is another, or has been written to; None if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    is_file = stat.S_ISREG(found.st_mode)
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns) if is_file else None
+
+
+class _Node(NamedTuple):
+    """A node that was read: the records in it, and what lies between them.
+
+    `logged` has for each record the last GTID of each pair that was logged up to there, in this node; None where
+    numbers step back, so that it would not say what comes before.
+    """
+
+    offsets: list[int]
+    gtids: list[tuple[Gtid, ...]]
+    children: list[int]  # one more than records; none in a leaf
+    logged: list[tuple[Gtid, ...]] | None
+
+    def wanted_count(self, is_wanted: Callable[[Sequence[Gtid]], bool]) -> int:
+        """How many records, from the first on, have nothing but what is wanted."""
+        if self.logged is not None:
+            return bisect_left(self.logged, True, key=lambda gtids: not is_wanted(gtids))
+        return next((at for at, gtids in enumerate(self.gtids) if not is_wanted(gtids)), len(self.gtids))
+
+
+class _KeptNodes:
+    """Nodes of indexes that were read lately, for who comes again: a server finishes an index, and never changes it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._nodes: dict[Stamp, dict[int, _Node]] = {}
+
+    def nodes_of(self, stamp: Stamp) -> dict[int, _Node]:
+        """What is kept of an index, by the page where a node begins; what is added is kept, too."""
+        with self._lock:
+            if sum(map(len, self._nodes.values())) > NODES_KEPT_MAX or len(self._nodes) > NODES_KEPT_MAX:
+                self._nodes.clear()
+            return self._nodes.setdefault(stamp, {})
+
+
+_KEPT = _KeptNodes()
 
 
 def _is_between_groups(reader: ClassicFileReader, place: FoundPlace) -> bool:
@@ -102,7 +166,11 @@ class GtidIndex:
         ClassicFormatError: it is not an index, of another version, or not finished; also where something is damaged.
     """
 
-    def __init__(self, read: Callable[[int, int], bytes], size_bytes: int, name: str) -> None:
+    def __init__(
+        self, read: Callable[[int, int], bytes], size_bytes: int, name: str, nodes: dict[int, _Node] | None = None
+    ) -> None:
+        """`nodes` are those that were read before; what is read is added."""
+        self._nodes: dict[int, _Node] = {} if nodes is None else nodes
         self._read = read
         self._name = name
         header = read(0, FILE_HEADER.size)
@@ -118,32 +186,44 @@ class GtidIndex:
         self.first = self._first_place()
 
     def find(self, is_wanted: Callable[[Sequence[Gtid]], bool]) -> FoundPlace:
-        """The last place up to which all that was logged is wanted, or the first; it hears of each GTID once, or more.
+        """The last place up to which all that was logged is wanted, or the first.
+
+        Of a pair of domain and server whose numbers grow, it hears of some GTIDs: one is wanted only if those before
+        it are.
 
         Raises:
             ClassicFormatError: what is looked at is damaged.
         """
-        node = self._root()
+        page_no = self._root()
         logged: dict[tuple[int, int], Gtid] = {}
         found = self.first.offset
         for _ in range(LEVELS_MAX):
-            records = _Records(self, node)
-            child = None if records.is_leaf else records.child()
-            for offset, gtids in records:
-                if not is_wanted(gtids):
-                    break
-                for gtid in gtids:
-                    pair = gtid.domain_id, gtid.server_id
-                    logged.pop(pair, None)
-                    logged[pair] = gtid
-                found = offset
-                child = None if records.is_leaf else records.child()
-            if child is None:
+            node = self._node(page_no)
+            if count := node.wanted_count(is_wanted):
+                found = node.offsets[count - 1]
+                passed = node.gtids[:count] if node.logged is None else node.logged[count - 1 : count]
+                _log(logged, chain.from_iterable(passed))
+            if not node.children:
                 return FoundPlace(found, tuple(logged.values()))
-            if child >= node:  # children are written before their parents
-                raise self.damage(node, f"page {child} is not before the page that points at it")
-            node = child
-        raise self.damage(node, f"more than {LEVELS_MAX} levels")
+            child = node.children[count]
+            if child >= page_no:  # children are written before their parents
+                raise self.damage(page_no, f"page {child} is not before the page that points at it")
+            page_no = child
+        raise self.damage(page_no, f"more than {LEVELS_MAX} levels")
+
+    def _node(self, page_no: int) -> _Node:
+        """The node that begins on a page."""
+        if page_no not in self._nodes:
+            records = _Records(self, page_no)
+            children = [] if records.is_leaf else [records.child()]
+            offsets, gtids = [], []
+            for offset, logged in records:
+                offsets.append(offset)
+                gtids.append(tuple(logged))
+                if children:
+                    children.append(records.child())
+            self._nodes[page_no] = _Node(offsets, gtids, children, _logged_up_to(gtids))
+        return self._nodes[page_no]
 
     def page(self, number: int) -> tuple[int, bytes]:
         """Flags of a page, and what is in it."""
@@ -167,9 +247,10 @@ class GtidIndex:
 
     def _first_place(self) -> FoundPlace:
         """That of the state with which the file begins."""
-        for offset, gtids in _Records(self, 0):
-            return FoundPlace(offset, tuple(gtids))
-        raise self._error(0, "an index without a first record")
+        node = self._node(0)
+        if not node.offsets:
+            raise self._error(0, "an index without a first record")
+        return FoundPlace(node.offsets[0], node.gtids[0])
 
     def _root(self) -> int:
         """The number of the first page of the last node."""
@@ -181,6 +262,29 @@ class GtidIndex:
             number -= 1
             flags, _ = self.page(number)
         return number
+
+
+def _log(logged: dict[tuple[int, int], Gtid], gtids: Iterable[Gtid]) -> bool:
+    """Note GTIDs, those of a pair that was logged last last; whether the numbers of each pair have grown."""
+    has_grown = True
+    for gtid in gtids:
+        pair = gtid.domain_id, gtid.server_id
+        before = logged.pop(pair, None)
+        has_grown &= before is None or before.seq_no < gtid.seq_no
+        logged[pair] = gtid
+    return has_grown
+
+
+def _logged_up_to(records: Iterable[Sequence[Gtid]]) -> list[tuple[Gtid, ...]] | None:
+    """As `_Node` has it; None also for very many pairs."""
+    logged: dict[tuple[int, int], Gtid] = {}
+    found: list[tuple[Gtid, ...]] = []
+    size = 0
+    for gtids in records:
+        if not _log(logged, gtids) or (size := size + len(logged)) > LOGGED_MAX:
+            return None
+        found.append(tuple(logged.values()))
+    return found
 
 
 class _Records:

@@ -10,6 +10,7 @@ from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.gtid_index import FoundPlace, find_place
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.event.group import EventGroup
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 
@@ -85,6 +86,21 @@ class ClassicGroups:
             ClassicFormatError: a packed file is damaged or cut short.
         """
         return self._file.window.source.read_into(offset, target)
+
+    @contextlib.contextmanager
+    def reading(self, *, only_cached: bool) -> Iterator[None]:
+        """With `only_cached`, reading the current file raises BlockingIOError where it would have to wait."""
+        source = self._file.window.source
+        source.only_cached = only_cached
+        try:
+            yield
+        finally:
+            source.only_cached = False
+
+    @property
+    def is_before_other(self) -> bool:
+        """Whether something that is no group is known to come next in the current file."""
+        return self._file.window.is_known_before_other_than(EventType.GTID)
 
     def indexed_place(self, is_wanted: Callable[[Sequence[Gtid]], bool]) -> FoundPlace | None:
         """As `find_place`, of the current file."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ibbmaster.classic.packing import PACKINGS, PackedDataError, Packing, packing_of, unpacked_name
+from ibbmaster.disk.local import fill
 from ibbmaster.disk.place import ObjectPath, open_file
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
 
@@ -51,8 +52,9 @@ class ClassicSource:
     last. To read further back there means to unpack the file from its start once more.
     """
 
-    def __init__(self, file: ClassicFile) -> None:
-        """
+    def __init__(self, file: ClassicFile, *, only_cached: bool = False) -> None:
+        """While `only_cached`, reading raises BlockingIOError where it would have to wait for the disk.
+
         Raises:
             StoreError: the file cannot be opened.
             ExtraMissingError: what unpacks it is not installed.
@@ -66,6 +68,7 @@ class ClassicSource:
         self._held_offset = 0  # of its first byte in the unpacked file
         self._damage: ClassicFormatError | None = None  # after that
         self.bytes_read = 0  # of the file on disk
+        self.only_cached = only_cached
 
     @property
     def is_packed(self) -> bool:
@@ -89,6 +92,9 @@ class ClassicSource:
             ClassicFormatError: a packed file is damaged or cut short.
             StoreError: the file cannot be read.
         """
+        if self.only_cached:
+            target = bytearray(size)
+            return bytes(target[: self._fill_at_once(offset, memoryview(target))])
         if self._unpacker is None:
             with _errors(self._file.path):
                 data = self._stream.read_at(offset, size)
@@ -104,6 +110,8 @@ class ClassicSource:
         Raises:
             ClassicFormatError: a packed file is damaged or cut short.
         """
+        if self.only_cached:
+            return self._fill_at_once(offset, target)
         if self._unpacker is None:
             with _errors(self._file.path):
                 size = self._stream.fill(offset, target)
@@ -118,6 +126,17 @@ class ClassicSource:
     def close(self) -> None:
         """Close the file; a second call does nothing."""
         self._stream.close()
+
+    def _fill_at_once(self, offset: int, target: memoryview) -> int:
+        """As `read_into`, of what is in memory."""
+        size: int | None = None
+        if self.descriptor is not None:
+            with _errors(self._file.path):
+                size = fill(self.descriptor, offset, target, only_cached=True)
+        if size is None:
+            raise BlockingIOError(f"{self._file.name} is not in memory at offset {offset}")
+        self.bytes_read = max(self.bytes_read, offset + size)
+        return size
 
     def _hold(self, offset: int, size: int) -> None:
         """Unpack ahead, by at least one byte if there is one."""

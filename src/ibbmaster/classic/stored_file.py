@@ -61,15 +61,23 @@ class StoredFileReader(ClassicFileReader):
         *,
         may_grow: bool = False,
         is_between_groups: bool = False,
+        only_cached: bool = False,
     ) -> None:
-        """Begin at an offset; where it is not known to be `is_between_groups`, an event may begin there or not."""
-        super().__init__(file, is_stored=True)
+        """Begin at an offset; where it is not known to be `is_between_groups`, an event may begin there or not.
+
+        `only_cached` is as `ClassicFileReader` has it.
+        """
+        super().__init__(file, is_stored=True, only_cached=only_cached)
         self._first_offset = FIRST_EVENT_OFFSET + len(self.head.format_description)
         self._offset = offset if offset > FIRST_EVENT_OFFSET else self._first_offset
         self._is_lead_in = not is_between_groups and self._offset != self._first_offset
         self._walk = (0, 0)  # of the group that was not all there: where it begins, and how much of it is there
         self.has_ended = False
-        self.may_grow = may_grow and not self._is_ended()
+        try:
+            self.may_grow = may_grow and not self._is_ended()
+        except BlockingIOError:
+            self.close()
+            raise
         self._is_marked_in_use = self.window.is_in_use
         self.window.is_in_use |= self.may_grow
 
@@ -83,6 +91,14 @@ class StoredFileReader(ClassicFileReader):
         self.may_grow = False
         self._is_marked_in_use = self._is_marked_in_use and is_marked_in_use(self.window.source)
         self.window.is_in_use = self._is_marked_in_use
+
+    def items_from(self, offset: int) -> Iterator[EventGroup | None]:
+        """As `items`, without the first, from an offset between groups on."""
+        assert not self._is_lead_in
+        self._offset, self._is_at_group_end, self._is_passed_over = offset, True, False
+        items = self.items()
+        next(items)
+        return items
 
     def items(self) -> Iterator[EventGroup | None]:
         """Every group and every other event; None whenever nothing more is there: then go on, or not.

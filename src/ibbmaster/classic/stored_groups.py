@@ -82,6 +82,26 @@ class StoredGroups(ClassicGroups):
                 self._series.note_unfinished(self._file.unfinished())
                 return None
 
+    def next_group_at_once(self) -> EventGroup:
+        """As `CachedEventGroups` has it, from the head of a file on, or a place between groups."""
+        self.check_log()
+        if not self._knows_state:
+            raise BlockingIOError("what comes first may be no group, and long")
+        if self._current is None:
+            self._begin(self._series.file(self.position.file_no), self._first_offset, only_cached=True)
+        try:
+            with self.reading(only_cached=True):
+                item = next(self._items)
+            if item is None or not self._file.is_at_group_end:
+                raise BlockingIOError("there is no more in this file, or a long group")
+        except BlockingIOError:
+            self._items = self._file.items_from(self.position.offset)
+            raise
+        if item.gtid is not None:
+            self._state.log(item.gtid)
+        self.position = item.end
+        return item
+
     def _go_on(self) -> bool:
         """Whether to read on where nothing more was there."""
         reader = self._file
@@ -112,10 +132,13 @@ class StoredGroups(ClassicGroups):
         except KeyError:
             return None
 
-    def _begin(self, file: ClassicFile, offset: int) -> None:
-        is_last = file.index == self._series.last.index
+    def _begin(self, file: ClassicFile, offset: int, *, only_cached: bool = False) -> None:
+        is_last, is_between = file.index == self._series.last.index, self._knows_state
         with told_if_purged(file):
-            self._current = StoredFileReader(file, offset, may_grow=is_last, is_between_groups=self._knows_state)
+            self._current = StoredFileReader(
+                file, offset, may_grow=is_last, is_between_groups=is_between, only_cached=only_cached
+            )
+        self._current.window.source.only_cached = False
         self._items = self._current.items()
 
     # For callers that read groups themselves

@@ -14,7 +14,7 @@ from ibbmaster.classic.series import ClassicFile, ClassicSource
 from ibbmaster.codec.buffer import Buffer, is_zero
 from ibbmaster.disk.page_memory import is_free, page_map
 from ibbmaster.errors import ClassicFormatError
-from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET
+from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, TYPE_OFFSET
 from ibbmaster.event.types import type_name
 
 BLOCK_SIZE = 1 << 20  # bytes read at once at most
@@ -35,7 +35,7 @@ class EventWindow:
     the file. `checksum_size` and `is_in_use` are set when the head of the file is read.
     """
 
-    def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE) -> None:
+    def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE, only_cached: bool = False) -> None:
         self.block: Buffer = b""
         self.view = memoryview(b"")
         self._buffer, self._spare = page_map(PAGESIZE), page_map(PAGESIZE)  # what `block` is of, and what it was before
@@ -43,7 +43,7 @@ class EventWindow:
         self.block_offset = 0
         self.checksum_size = 0
         self.is_in_use = False
-        self.source = ClassicSource(file)
+        self.source = ClassicSource(file, only_cached=only_cached)
         self._file_name = file.name
         self._block_size = block_size
         # A packed file is unpacked in order anyway, and where it is damaged shall not depend on where one began.
@@ -113,6 +113,11 @@ class EventWindow:
         while len(self.block) - self.position < size:
             if not self.extend():
                 raise Truncated
+
+    def is_known_before_other_than(self, event_type: int) -> bool:
+        """Whether an event of another type comes next, as far as that is at hand."""
+        at = self.position + TYPE_OFFSET
+        return at < len(self.block) and self.block[at] != event_type
 
     def peek_type(self) -> int:
         """The type of the next event."""

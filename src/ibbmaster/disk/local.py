@@ -127,7 +127,7 @@ class RealDisk:
             return None
         try:
             with self._errors(name):
-                return _fill(self._descriptor(name), offset, target, os.RWF_NOWAIT if only_cached else 0)
+                return fill(self._descriptor(name), offset, target, only_cached=only_cached)
         finally:
             self._lock.release()
 
@@ -311,9 +311,9 @@ def _open_regular(path: Path, mode: int) -> int:
     return descriptor
 
 
-def _fill(descriptor: int, offset: int, target: memoryview, flags: int) -> int | None:
-    """Read until `target` is full or the file ends; None if the flags forbid to wait for what is missing."""
-    size = 0
+def fill(descriptor: int, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
+    """Read until `target` is full or the file ends; with `only_cached` None if the disk would have to be waited for."""
+    size, flags = 0, os.RWF_NOWAIT if only_cached else 0
     while size < len(target):
         try:
             more = os.preadv(descriptor, [target[size:]], offset + size, flags)

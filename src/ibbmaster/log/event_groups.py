@@ -179,6 +179,12 @@ class EventGroupReader:
         finally:
             self._pages.only_cached = False
 
+    def next_group_at_once(self) -> EventGroup:
+        """As `CachedEventGroups` has it."""
+        group = self.next_group(only_cached=True)
+        assert group is not None, "only a look shows the end"
+        return group
+
     @property
     def expects_more(self) -> bool:
         """Where there was no group: whether what comes next is known to be there, and only not readable yet."""

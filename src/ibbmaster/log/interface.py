@@ -90,7 +90,19 @@ class FramedEventGroups(EventGroups, Protocol):
 
 
 @runtime_checkable
-class PagedEventGroups(FramedEventGroups, Protocol):
+class CachedEventGroups(FramedEventGroups, Protocol):
+    """Groups that can be asked for by those who may not wait."""
+
+    def next_group_at_once(self) -> EventGroup:
+        """The next group, of which all is in memory, as is its body.
+
+        Raises:
+            BlockingIOError: it is not, is in another file, or this is the end: no group was read.
+        """
+
+
+@runtime_checkable
+class PagedEventGroups(CachedEventGroups, Protocol):
     """Groups that lie in pages of `.ibb` files."""
 
     @property
@@ -106,13 +118,6 @@ class PagedEventGroups(FramedEventGroups, Protocol):
     @property
     def may_begin_inside(self) -> bool:
         """Whether no group was read, so that what comes next may be the rest of a record that began before."""
-
-    def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
-        """The next durable group, or None at the durable end; with `only_cached` one of which all is in memory.
-
-        Raises:
-            BlockingIOError: with `only_cached`, it is not, is in another file, or this is the end: no group was read.
-        """
 
 
 @runtime_checkable
@@ -157,6 +162,11 @@ def are_paged(groups: EventGroups) -> TypeGuard[PagedEventGroups]:
     return _is_of(groups, PagedEventGroups)
 
 
+def are_cached(groups: EventGroups) -> TypeGuard[CachedEventGroups]:
+    """As `are_framed`."""
+    return _is_of(groups, CachedEventGroups)
+
+
 def are_passed(groups: EventGroups) -> TypeGuard[PassedGroups]:
     """As `are_framed`."""
     return _is_of(groups, PassedGroups)
@@ -165,10 +175,10 @@ def are_passed(groups: EventGroups) -> TypeGuard[PassedGroups]:
 _OF: dict[tuple[type, type], bool] = {}
 
 
-def _is_of(groups: EventGroups, protocol: type) -> bool:
-    key = type(groups), protocol
+def _is_of(one: object, protocol: type) -> bool:
+    key = type(one), protocol
     if key not in _OF:
-        _OF[key] = isinstance(groups, protocol)
+        _OF[key] = isinstance(one, protocol)
     return _OF[key]
 
 
@@ -307,6 +317,11 @@ class FileEngine(LogEngine, Protocol):
         The first is the FORMAT_DESCRIPTION, what follows begins at `offset`. What is added to the
         last file, and files that follow it, come when they are there.
         """
+
+
+def has_files(engine: LogEngine) -> TypeGuard[FileEngine]:
+    """As `are_framed`."""
+    return _is_of(engine, FileEngine)
 
 
 class WritableLogEngine(LogEngine, Protocol):

@@ -102,6 +102,12 @@ class StoreReader:
         self._group_file_no = None if group is None else before
         return group if group is None else replace(group, body=self._checked(group.body))
 
+    def next_group_at_once(self) -> EventGroup:
+        """As `CachedEventGroups` has it."""
+        group = self.next_group(only_cached=True)
+        assert group is not None, "only a look shows the end"
+        return group
+
     def _checked(self, body: Iterator[Buffer]) -> Iterator[Buffer]:
         """The pieces of a body, some of which are read only now; a log that began anew has files of the same names."""
         try:

@@ -67,7 +67,7 @@ class ClassicBlocks:
     """The `BlockMaker` of traditional files.
 
     A group goes out in parts if it is longer than `WINDOW_BYTES`, or its packets are longer
-    than a buffer. All is read and framed in worker threads, nothing on the event loop.
+    than a buffer. All is read and framed in worker threads, nothing on the event loop but the way to the first group.
     """
 
     def __init__(
@@ -107,9 +107,10 @@ class ClassicBlocks:
         is_shared: bool = False,
         is_short: bool = False,
     ) -> Block | None:
-        if only_cached:
+        if only_cached and not (is_short and isinstance(at, FramingState) and self._groups.is_in_file):
             return None
-        block = self._frame(at, selection, sequence, SHORT_BYTES if is_short else _to_border(at))
+        with self._groups.reading(only_cached=only_cached):
+            block = self._frame(at, selection, sequence, SHORT_BYTES if is_short else _to_border(at))
         if block is None or not is_shared:
             return block
         return _longer(
@@ -130,7 +131,7 @@ class ClassicBlocks:
                     framing.go_in_parts()
                 if framing.is_in_parts:
                     framing.advance(WINDOW_BYTES)
-            except ClassicFormatError:  # damaged packed data: the reference finds their place
+            except (ClassicFormatError, BlockingIOError):  # of damaged packed data the reference finds the place
                 framing.stay()
             if framing.has_advanced:
                 return framing.block(out, self._buffers)
@@ -144,7 +145,7 @@ class ClassicBlocks:
         return renumbered(block, was, sequence, kernels=self._kernels, pool=self._buffers, first=first)
 
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
-        if only_cached or self.identity(at, only_cached=False) is None:
+        if self.identity(at, only_cached=only_cached) is None or self._groups.is_before_other:
             return None
         limits = tuple(limits)
         indexed: Block | None = None
@@ -162,7 +163,11 @@ class ClassicBlocks:
             )
             framing.file_end = file_end(self._find_end(), at.position)
             try:
-                framing.skip(skips, is_there=is_indexed)
+                with self._groups.reading(only_cached=only_cached):
+                    framing.skip(skips, is_there=is_indexed)
+            except BlockingIOError:  # up to here
+                if framing.is_in_parts:
+                    framing.stay()
             except ClassicFormatError:
                 return None
             if indexed is not None or not framing.has_advanced:
@@ -174,9 +179,9 @@ class ClassicBlocks:
         file_no = at.position.file_no
         if file_no == self._asked_file_no:
             return None
-        self._asked_file_no = file_no
         by_domain = {gtid.domain_id: gtid for gtid in limits}
         place = self._groups.indexed_place(lambda gtids: are_skipped(gtids, by_domain))
+        self._asked_file_no = file_no
         end = file_end(self._find_end(), at.position)
         if place is None or place.offset <= at.position.offset or (end and place.offset > end):
             return None

@@ -301,7 +301,7 @@ def _head(workspace: Workspace, at: FramingState) -> bytes:
 
 
 def _type_inside(page: Any) -> int:
-    """The type of the record that goes on where a page begins, or behind the state there; -1 if none is seen to."""
+    """The type of the record that goes on where a page begins, or after the state there; -1 if none is seen to."""
     offset = 0
     if page[0] == GTID_STATE | LAST:
         offset = min(CHUNK_HEADER + int.from_bytes(page[1:CHUNK_HEADER].tobytes(), "little"), PAGE_SIZE - 1)

@@ -19,7 +19,7 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
-from ibbmaster.log.interface import EventGroups, are_paged, files_of
+from ibbmaster.log.interface import EventGroups, are_cached, files_of
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block, check_continues, joined, plain_block, sent_block, skipped_block
 from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
@@ -39,8 +39,8 @@ SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a
 GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
 GROUPS_BEFORE_KERNELS = 500  # likewise: where kernels are loaded meanwhile, they go on
-GROUPS_AT_ONCE = 4  # read on the event loop before a block is framed: where more are to be decided, a thread does it
-OPENING_STEPS = 3  # to the first group that goes out: behind what a page begins with, and the way from there
+GROUPS_AT_ONCE = 8  # read on the event loop before a block is framed: where more are to be decided, a thread does it
+OPENING_STEPS = 8  # to the first group that goes out: behind what a page or a file begins with, and the way from there
 SKIPPED_AT_ONCE = 3  # blocks on the event loop, about half a millisecond: those of one state interval
 PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms: a hop costs nothing beside that
 
@@ -63,7 +63,7 @@ class BlockSource:
     def __init__(self, groups: EventGroups, session: DumpSession, shared: SharedBlocks) -> None:
         self._groups = groups
         self._files = files_of(groups)
-        self._paged_groups = groups if are_paged(groups) else None
+        self._cached_groups = groups if are_cached(groups) else None
         self._session = session
         self._shared = shared
         self._at: Mark = FramingState(groups.position)
@@ -223,7 +223,7 @@ class BlockSource:
                 for _ in range(OPENING_STEPS):
                     begun = self._begun_block(maker)
                     data += b"" if begun is None else begun.data()
-                    if begun is None or begun:
+                    if begun is None or not self._session.limits:
                         break
                 framed = self._framed_block(maker, only_cached=True)
                 data += b"" if framed is None else framed.data()
@@ -231,7 +231,7 @@ class BlockSource:
 
     def _begun_block(self, maker: BlockMaker) -> Block | None:
         """Where a dump or a file begins: the way to what the maker can frame, if all of it is in memory."""
-        groups, before = self._paged_groups, self._at
+        groups, before = self._cached_groups, self._at
         if groups is None or self._session.is_finished or before.is_inside_group:
             return None
         if self._groups_at_once >= GROUPS_AT_ONCE:
@@ -241,8 +241,7 @@ class BlockSource:
         has_skipped, behind_skipped = self._skip(maker, SKIPPED_AT_ONCE, only_cached=True), self._at
         try:
             self._session.check_position(groups.position)
-            group = groups.next_group(only_cached=True)
-            assert group is not None
+            group = groups.next_group_at_once()
         except BlockingIOError:
             if self._at.position == groups.position and not has_skipped:
                 return None
