@@ -227,7 +227,7 @@ class IbbBatches(GroupBatches):
             page_no=log_range.start_offset // PAGE_SIZE,
             end=LogPosition(log_range.file_no, log_range.end_offset),
         )
-        self._boundary = FileBoundary(log.disk, log_range)
+        self._boundary = FileBoundary(log.disk, log_range, checks_header=is_strict)
         self._block: Any = np.frombuffer(page_memory(BLOCK_PAGES * PAGE_SIZE), dtype=np.uint8)
 
     def __iter__(self) -> Iterator[EventBatch]:

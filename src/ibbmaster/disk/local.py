@@ -44,6 +44,7 @@ class RealDisk:
 
     def __init__(self, directory: Path | str) -> None:
         self.directory = Path(directory)
+        self._prefix = os.path.join(self.directory, "")
         self._open_files: OrderedDict[str, int] = OrderedDict()
         self._writable_files: OrderedDict[str, int] = OrderedDict()
         self._published_files: dict[str, int] = {}
@@ -107,27 +108,33 @@ class RealDisk:
             return names
 
     def size(self, name: str) -> int:
-        with self._errors(name):
+        try:
             return os.stat(self._path(name), follow_symlinks=False).st_size
+        except OSError as error:
+            raise self._error(name, error) from error
 
     def modified_at(self, name: str) -> float:
         with self._errors(name):
             return os.stat(self._path(name), follow_symlinks=False).st_mtime
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        with self._errors(name), self._lock:
-            descriptor = self._descriptor(name)
-            data = os.pread(descriptor, size, offset)
-            while 0 < len(data) < size and (more := os.pread(descriptor, size - len(data), offset + len(data))):
-                data += more
-            return data
+        try:
+            with self._lock:
+                descriptor = self._descriptor(name)
+                data = os.pread(descriptor, size, offset)
+                while 0 < len(data) < size and (more := os.pread(descriptor, size - len(data), offset + len(data))):
+                    data += more
+                return data
+        except OSError as error:
+            raise self._error(name, error) from error
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
         if not self._lock.acquire(blocking=not only_cached):
             return None
         try:
-            with self._errors(name):
-                return fill(self._descriptor(name), offset, target, only_cached=only_cached)
+            return fill(self._descriptor(name), offset, target, only_cached=only_cached)
+        except OSError as error:
+            raise self._error(name, error) from error
         finally:
             self._lock.release()
 
@@ -225,10 +232,10 @@ class RealDisk:
     def __del__(self) -> None:
         self.close()  # who forgets a log does not keep its files open for ever
 
-    def _path(self, name: str) -> Path:
+    def _path(self, name: str) -> str:
         if not name or "/" in name or "\0" in name or name in (".", ".."):
             raise StoreError(f"{name!r} is no name of a file in {self.directory}")
-        return self.directory / name
+        return f"{self._prefix}{name}"  # a log may have ten thousand files: a `Path` takes as long as to open one
 
     def _descriptor(self, name: str) -> int:
         """A descriptor for reading; the caller holds the lock."""
@@ -302,7 +309,7 @@ def _try_lock(descriptor: int, kind: int) -> bool:
     return True
 
 
-def _open_regular(path: Path, mode: int) -> int:
+def _open_regular(path: str, mode: int) -> int:
     """Open a regular file; a link is refused, and a FIFO neither waits nor is read."""
     descriptor = os.open(path, mode | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -21,11 +21,14 @@ class FileBoundary:
     the range does not hold is not compared, unless the range is the whole file.
     """
 
-    def __init__(self, disk: ReadDisk, log_range: LogRange) -> None:
-        """Raises FormatError: the state of the file is damaged."""
+    def __init__(self, disk: ReadDisk, log_range: LogRange, *, checks_header: bool = True) -> None:
+        """Raises FormatError: the state of the file is damaged, or its header, if it `checks_header`."""
         self._disk = disk
         self._range = log_range
-        first = read_state_record(self._pages(), log_range.file_no, FULL_STATE_PAGE)
+        pages = self._pages()
+        if checks_header:
+            pages.header(log_range.file_no)
+        first = read_state_record(pages, log_range.file_no, FULL_STATE_PAGE)
         self._base = GtidState(() if first is None else first.gtids)
         is_whole = log_range.start_offset <= FULL_STATE_PAGE * PAGE_SIZE
         self._state = self._base.copy() if is_whole else GtidState()

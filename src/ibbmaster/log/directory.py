@@ -197,7 +197,8 @@ class BinlogDirectory(LogEngine):
                 last = min(last, self._disk.size(format_file_name(file_no)))
                 if last <= PAGE_SIZE:
                     self._check_without_pages(file_no)
-                ranges += ranges_of_file(file_no, self.header(file_no), first, last, size=size)
+                header = self.header(file_no) if last > size else None  # one range: who reads it looks at its header
+                ranges += ranges_of_file(file_no, header, first, last, size=size)
         return ranges
 
     def _check_without_pages(self, file_no: int) -> None:

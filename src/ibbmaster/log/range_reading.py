@@ -93,7 +93,7 @@ def _behind_gap(disk: ReadDisk, stopped_at: Location | None, end: LogPosition) -
 
 def _boundary(disk: ReadDisk, log_range: LogRange, *, is_strict: bool) -> FileBoundary | None:
     try:
-        return FileBoundary(disk, log_range)
+        return FileBoundary(disk, log_range, checks_header=is_strict)
     except FormatError:
         if is_strict:
             raise
