@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+import ibbmaster
+from ibbmaster.disk import object_directory
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.disk.object_directory import RangeCache
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.store.writer import BinlogWriter
+from tests.machinery.events import make_event
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
 
@@ -76,3 +87,33 @@ def test_damaged_traditional_files_are_faults_or_refused_in_one_line(run, tmp_pa
         code, out, err = run("verify", tmp_path)
         assert (code, bool(out), err.count("\n")) in ((0, True, 0), (1, True, 0), (2, False, 1)), (out, err)
         assert (out + err).replace("\n", "").isprintable()
+
+
+def fetched_pages(store) -> int:
+    """Pages that were asked of an object store."""
+    ranges = [one.range.removeprefix("bytes=").split("-") for one in store.requests if one.range]
+    return sum(int(last) + 1 - int(first) for first, last in ranges) // PAGE_SIZE
+
+
+@pytest.mark.parametrize("files", [1, 4])
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_of_an_object_store_each_page_is_fetched_once(object_store, tmp_path, run, monkeypatch, jobs, files):
+    """Also of the file that is ready before it is needed; of one in which two threads meet, the first ones twice."""
+    monkeypatch.setattr(object_directory, "BLOCKS", RangeCache(64 * PAGE_SIZE))
+    with closing(RealDisk(tmp_path)) as disk, BinlogWriter(disk, max_file_bytes=256 * PAGE_SIZE) as writer:
+        number = 0
+        while writer.end.file_no < files - 1 or not number:
+            number += 1
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
+            head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
+            writer.write_group(gtid, head, [make_event(23, 1, bytes(100_000)), make_event(16, 1, bytes(8))])
+    stored = sum(path.stat().st_size for path in tmp_path.iterdir()) // PAGE_SIZE
+    assert stored == (files + 1) * 256  # the last is blank
+    url = object_store.copy(tmp_path)
+    object_store.requests.clear()
+    assert run("verify", "--jobs", jobs, url)[0] == 0
+    assert stored <= fetched_pages(object_store) <= stored + (jobs - 1) * 16
+    with ibbmaster.open(url) as log:
+        object_store.requests.clear()
+        assert list(log.verify(jobs=jobs)) == []
+    assert stored <= fetched_pages(object_store) <= stored + jobs * 16

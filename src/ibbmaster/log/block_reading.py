@@ -36,11 +36,21 @@ class FoundPages(NamedTuple):
 class BlockReader:
     """Reads blocks of one file. With kernels their checksums are verified, and `helper` reads those that follow.
 
+    A block has `block_pages`, or fewer at the end of the file.
+
     Raises:
         StoreError: the file cannot be read; also from `read`.
     """
 
-    def __init__(self, disk: ReadDisk, name: str, kernels: Kernels | None, helper: Executor | None) -> None:
+    def __init__(
+        self,
+        disk: ReadDisk,
+        name: str,
+        kernels: Kernels | None,
+        helper: Executor | None,
+        *,
+        block_pages: int = BLOCK_PAGES,
+    ) -> None:
         self._disk = disk
         self._name = name
         self._kernels = kernels
@@ -48,8 +58,8 @@ class BlockReader:
         self._file = None if descriptor is None else open(descriptor, "rb", buffering=0)  # noqa: SIM115
         self._blocks = PieceReader(
             self._fill,
-            block_bytes=len(BLANK_BLOCK),
-            kept_max=len(BLANK_BLOCK),
+            block_bytes=block_pages * PAGE_SIZE,
+            kept_max=block_pages * PAGE_SIZE,
             helper=None if self._file is None else helper,
         )
         self._is_verified = True  # all of the block before

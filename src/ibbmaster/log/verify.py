@@ -24,7 +24,7 @@ from ibbmaster.ibb.oob import decode_oob_node
 from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE, is_blank, verify_page
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import KernelSet
-from ibbmaster.log.block_reading import BlockReader, FoundPages
+from ibbmaster.log.block_reading import BLOCK_PAGES, BlockReader, FoundPages
 from ibbmaster.log.cut_check import check_not_cut
 from ibbmaster.log.fault import Fault, Severity, Totals
 from ibbmaster.log.order_checks import OrderChecks
@@ -32,6 +32,8 @@ from ibbmaster.log.other_records import check_other_record
 from ibbmaster.log.page_checks import Checked, PageChecks
 from ibbmaster.log.record_checks import RecordChecks
 from ibbmaster.position import LogPosition
+
+JOINT_PAGES = 2  # that are read at once of a file of which another thread reads the rest: its state, and a page more
 
 
 def verify(
@@ -207,7 +209,9 @@ class _Verifier:
     def _check_pages(self, file_no: int, name: str) -> Iterator[Fault]:
         page_no, offset = 1, 0
         checksums = self._checksums[file_no]
-        with closing(BlockReader(self._disk, name, kernels(KernelSet.VERIFY), self._helper)) as reader:
+        helper, block_pages = (None, JOINT_PAGES) if self._is_joint else (self._helper, BLOCK_PAGES)
+        ready = kernels(KernelSet.VERIFY)
+        with closing(BlockReader(self._disk, name, ready, helper, block_pages=block_pages)) as reader:
             while True:
                 first = Location(file_no=file_no, page_no=page_no)
                 blank = 0 if offset else self._disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE - page_no
