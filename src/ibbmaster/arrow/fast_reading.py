@@ -18,7 +18,7 @@ from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch, wanted_groups
 from ibbmaster.arrow.group_columns import GroupColumns
 from ibbmaster.arrow.image_columns import IMAGES, ImageColumns
-from ibbmaster.arrow.plan import ReadTask, find_fields, open_source, row_reader
+from ibbmaster.arrow.plan import ReadTask, find_fields, open_task, row_reader
 from ibbmaster.arrow.read_options import Granularity, Undecodable
 from ibbmaster.arrow.row_columns import RowColumns
 from ibbmaster.arrow.shape import GROUP_FIELDS, arrow_schema, arrow_type
@@ -69,7 +69,7 @@ def fast_batches(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
     freeze()
     maker = maker_of(task, kernels)
     has_yielded = False
-    with closing(open_source(task.options)) as source:
+    with closing(open_task(task)) as source:
         for batch in event_batches(source, task.log_range, kernels, is_strict=task.options.is_strict):
             wanted = batch.of_groups(wanted_groups(batch.groups, task.selection))
             for found in maker.record_batches(wanted):
@@ -94,7 +94,7 @@ def sound_batches(task: ReadTask, kernels: Kernels) -> Generator[pa.RecordBatch,
     begin, last_group = LOG_START, None
     has_yielded = False
     try:
-        with closing(open_source(task.options)) as source:
+        with closing(open_task(task)) as source:
             for batch in event_batches(source, task.log_range, kernels, is_strict=task.options.is_strict):
                 if not len(batch.groups):
                     continue

@@ -30,7 +30,7 @@ from ibbmaster.arrow.plan import (
     maps_backwards,
     of_table,
     open_log,
-    open_source,
+    open_task,
     planned_ranges,
     selected_versions,
     shape_of,
@@ -256,7 +256,7 @@ def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tu
     freeze()
     readers = TableReaders(task.tasks, kernels, left_out) if task.tasks else None
     whole = None if task.whole is None else maker_of(task.whole, kernels)
-    with closing(open_source(options)) as source:
+    with closing(open_task(first)) as source:
         for batch in event_batches(source, task.log_range, kernels):
             wanted = batch.of_groups(wanted_groups(batch.groups, first.selection))
             if whole is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.ddl_scan import scan_ddl
@@ -15,7 +15,7 @@ from ibbmaster.arrow.schema_reading import readable_history, schema_of_log, vers
 from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.arrow.staging import history_cache_of, staged_log, with_spans
 from ibbmaster.arrow.table_maps import SeenMap, last_decoder, seen_maps, seen_maps_by_reference
-from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.classic.engine import ClassicBinlog, ClassicRange
 from ibbmaster.disk.place import open_disk, place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition
@@ -60,7 +60,7 @@ def open_log(options: ReadOptions) -> LogEngine:
     """The log at the path of options, after their stages."""
     log: LogEngine
     if options.is_classic:
-        log = classic = ClassicBinlog([place(options.path)])
+        log = classic = ClassicBinlog([place(options.path)], reads_heads_at_once=False)
         if options.is_strict:
             classic.check_numbers()
     elif options.is_strict and _has_redo_log(options.path):
@@ -86,6 +86,14 @@ def open_source(options: ReadOptions) -> GroupSource:
 
         return LiveSource(options)
     return open_log(options)
+
+
+def open_task(task: ReadTask) -> GroupSource:
+    """The log or the primary of a task; of traditional files only the one that it reads."""
+    log_range = task.log_range
+    if isinstance(log_range, ClassicRange) and not task.options.stages:
+        return ClassicBinlog.of_range(log_range)
+    return open_source(task.options)
 
 
 def load_kernels(options: ReadOptions) -> Kernels | None:
@@ -295,7 +303,7 @@ def maps_backwards(
     kernels = load_kernels(options) if options.is_strict else None
     on_fault = damage_handler(is_strict=options.is_strict)
     with closing(open_source(options)) as source:
-        for log_range in _ranges_backwards(options):
+        for log_range in _ranges_backwards(options, source):
             if since is not None and LogPosition(log_range.file_no, log_range.end_offset) <= since:
                 return
             if kernels is not None:
@@ -304,24 +312,24 @@ def maps_backwards(
                 yield seen_maps_by_reference(source.groups_in(log_range, on_fault=on_fault), boundaries)
 
 
-def _ranges_backwards(options: ReadOptions) -> Iterator[LogRange]:
+def _ranges_backwards(options: ReadOptions, source: GroupSource) -> Iterator[LogRange]:
     """Ranges with all that is there now, from the last one on: those of the last file, of two more, of four more."""
     if options.host is not None:
         from ibbmaster.arrow.live import whole_range
 
         yield whole_range(options)
         return
-    with closing(open_log(options)) as log:
-        size = min(options.partition_bytes, STAGED_BYTES) if options.stages else options.partition_bytes
-        end = log.end()
-        yield from reversed(log.ranges(LogPosition(end.file_no, 0), end, size=size))
-        numbers = [file.file_no for file in log.files() if file.file_no < end.file_no]
-        count = 2
-        while numbers:
-            begin, end = LogPosition(numbers[-count:][0], 0), LogPosition(numbers[-1], WHOLE_FILE)
-            yield from reversed(log.ranges(begin, end, size=size))
-            del numbers[-count:]
-            count *= 2
+    log = cast(LogEngine, source)
+    size = min(options.partition_bytes, STAGED_BYTES) if options.stages else options.partition_bytes
+    end = log.end()
+    yield from reversed(log.ranges(LogPosition(end.file_no, 0), end, size=size))
+    numbers = [file.file_no for file in log.files() if file.file_no < end.file_no]
+    count = 2
+    while numbers:
+        begin, end = LogPosition(numbers[-count:][0], 0), LogPosition(numbers[-1], WHOLE_FILE)
+        yield from reversed(log.ranges(begin, end, size=size))
+        del numbers[-count:]
+        count *= 2
 
 
 def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, GroupSelection]:
@@ -369,8 +377,10 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
 def planned_ranges(options: ReadOptions) -> tuple[ReadOptions, GroupSelection, list[LogRange]]:
     """Options whose end stays, which groups they select, and the ranges that have these; errors as `plan_tasks`."""
     if options.host is not None:
+        from ibbmaster.arrow.live import whole_range
+
         options = ended(options)
-        return options, selection_of(options), list(_ranges_backwards(options))
+        return options, selection_of(options), [whole_range(options)]
     with closing(open_log(options)) as log:
         options = with_spans(options, log)
         start, selection = find_selection(options, log)
@@ -398,7 +408,7 @@ def bundled(tasks: Sequence[Task]) -> list[list[Task]]:
     bundles: list[list[Task]] = []
     size = 0
     for task in tasks:
-        length = task.log_range.end_offset - task.log_range.start_offset
+        length = task.log_range.length
         if not bundles or size + length > min(BUNDLE_BYTES, task.options.partition_bytes):
             bundles.append([])
             size = 0

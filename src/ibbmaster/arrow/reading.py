@@ -11,7 +11,7 @@ from ibbmaster.arrow.cell import cell_reader, converting_reader, image_as_map, v
 from ibbmaster.arrow.completing import completed, completed_columns
 from ibbmaster.arrow.event_batch import in_group
 from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound, sound_batches
-from ibbmaster.arrow.plan import ReadTask, load_kernels, open_source, row_reader
+from ibbmaster.arrow.plan import ReadTask, load_kernels, open_task, row_reader
 from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, ZeroDates
 from ibbmaster.arrow.shape import (
@@ -191,7 +191,7 @@ def _verified_pages(task: ReadTask) -> Iterator[tuple[int, memoryview]]:
 
 
 def _group_rows(task: ReadTask, begin: LogPosition) -> Iterator[Row]:
-    with closing(open_source(task.options)) as source:
+    with closing(open_task(task)) as source:
         yield from _Groups(task, source).rows(begin)
 
 

@@ -21,8 +21,9 @@ from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_file import StoredFileState, file_state
 from ibbmaster.classic.stored_groups import StoredGroups
 from ibbmaster.classic.window import EventWindow
+from ibbmaster.disk.place import place
 from ibbmaster.disk.watch import DirectoryWatch
-from ibbmaster.errors import GapError, IbbMasterError, PositionPurgedError
+from ibbmaster.errors import GapError, IbbMasterError, MissingFileError, PositionPurgedError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -49,11 +50,19 @@ class ClassicRange(LogRange):
 
     Attributes:
         file_name: of the file; a reader of the range numbers all files so that this one is `file_no`.
+        path: where the file is, as the planner sees it.
+        size_bytes: of the file on disk, when it was planned.
         group_offset: where a group begins, from which the range can be read; 0: only from the head of the file.
     """
 
     file_name: str
+    path: str
+    size_bytes: int
     group_offset: int = 0
+
+    @property
+    def length(self) -> int:
+        return max(0, min(self.end_offset, self.size_bytes) - self.start_offset)
 
 
 class _Tail(NamedTuple):
@@ -75,8 +84,9 @@ class ClassicBinlog(FileEngine):
         StoreError: the files do not belong together, or one is missing.
     """
 
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self._series = FollowedFiles(paths)
+    def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
+        """As `FollowedFiles`."""
+        self._series = FollowedFiles(paths, reads_heads_at_once=reads_heads_at_once)
         self._lock = threading.Lock()  # for what follows
         self._tail: _Tail | None = None  # once it was asked for
         self._watch: DirectoryWatch | None = None  # once a thread waits
@@ -211,10 +221,27 @@ class ClassicBinlog(FileEngine):
                 file_no=one.file_no,
                 start_offset=one.start_offset,
                 end_offset=one.end_offset,
-                file_name=self.file_name(one.file_no),
+                file_name=(file := self._series.file(one.file_no)).name,
+                path=str(file.path),
+                size_bytes=file.size_bytes,
             )
             for one in super().ranges(start, end, size=size)
         ]
+
+    @classmethod
+    def of_range(cls, log_range: ClassicRange) -> ClassicBinlog:
+        """The one file of a range, for who reads nothing else: a directory may have ten thousand.
+
+        Raises:
+            PositionPurgedError: it is not there any more.
+        """
+        path = place(log_range.path)
+        try:
+            return cls([path])
+        except MissingFileError:
+            if not path.parent.exists():
+                raise
+            raise PositionPurgedError(f"{log_range.file_name} was purged") from None
 
     def groups_in(
         self,
@@ -230,7 +257,7 @@ class ClassicBinlog(FileEngine):
                 self._series.number_as(log_range.file_name, log_range.file_no)
             file = self._series.file(log_range.file_no)
             with told_if_purged(file):
-                reader = ClassicFileReader(file)
+                reader = ClassicFileReader(file, reads_on=log_range.start_offset <= FIRST_EVENT_OFFSET)
             if isinstance(log_range, ClassicRange) and log_range.group_offset:
                 reader.window.go_to(log_range.group_offset)
             for group in reader.groups(take):

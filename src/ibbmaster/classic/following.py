@@ -38,8 +38,10 @@ class FollowedFiles:
         StoreError: the files do not belong together, or one is missing.
     """
 
-    def __init__(self, paths: Iterable[Path]) -> None:
+    def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
+        """Unless it `reads_heads_at_once`, each head is read when it is asked for: what is no binlog is found later."""
         self._paths = tuple(paths)
+        self._reads_heads_at_once = reads_heads_at_once
         self._lock = threading.RLock()
         self._files = list(find_series(self._paths))
         self._heads: dict[int, FileHead] = {}
@@ -92,6 +94,9 @@ class FollowedFiles:
             PositionPurgedError: there is none of that name.
         """
         with self._lock:
+            with contextlib.suppress(KeyError):
+                if self.file(file_no).name == name:
+                    return
             found = next((file for file in self._files if file.name == name), None)
             if found is None:
                 raise PositionPurgedError(f"{name} was purged")
@@ -133,8 +138,14 @@ class FollowedFiles:
 
     def head(self, file: ClassicFile) -> FileHead:
         """What the head of a file says, read once."""
-        if not self._heads:  # what is no binlog shall be found at once
-            self._heads = {each.index: _read_head(each) for each in self._files if each == file or each.path.exists()}
+        if not self._reads_heads_at_once:
+            if file.index not in self._heads:
+                with told_if_purged(file):
+                    self._heads[file.index] = head_of(file)
+        elif not self._heads:  # what is no binlog shall be found at once
+            self._heads = {
+                each.index: head for each in self._files if (head := _head_of(each, is_asked=each.index == file.index))
+            }
         return self._heads[file.index]
 
     def listed(self) -> list[LogFile]:
@@ -198,9 +209,15 @@ class FollowedFiles:
         return True
 
 
-def _read_head(file: ClassicFile) -> FileHead:
-    with told_if_purged(file):
+def _head_of(file: ClassicFile, *, is_asked: bool) -> FileHead | None:
+    """What the head of a file says; None of one that was purged, unless that is asked for."""
+    try:
         return head_of(file)
+    except MissingFileError:
+        if not is_asked and not file.path.exists():
+            return None
+        with told_if_purged(file):
+            raise
 
 
 @contextlib.contextmanager

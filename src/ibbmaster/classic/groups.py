@@ -75,9 +75,15 @@ class ClassicFileReader:
     """
 
     def __init__(
-        self, file: ClassicFile, *, block_size: int = BLOCK_SIZE, is_stored: bool = False, only_cached: bool = False
+        self,
+        file: ClassicFile,
+        *,
+        block_size: int = BLOCK_SIZE,
+        is_stored: bool = False,
+        reads_on: bool = False,
+        only_cached: bool = False,
     ) -> None:
-        """With `is_stored` events are given as the file has them, checksum and all.
+        """With `is_stored` events are given as the file has them, checksum and all; `reads_on` as in `EventWindow`.
 
         With `only_cached`, and whenever that is set in the source of the window, reading raises BlockingIOError where
         it would have to wait.
@@ -85,7 +91,7 @@ class ClassicFileReader:
         self.file = file
         self._is_stored = is_stored
         self.notice: str | None = None
-        self._window = EventWindow(file, block_size=block_size, only_cached=only_cached)
+        self._window = EventWindow(file, block_size=block_size, reads_on=reads_on, only_cached=only_cached)
         self._is_at_group_end = True
         self._is_passed_over = False  # the rest of the group that was yielded last
         self._groups_end = 0  # of the groups read so far

@@ -103,7 +103,7 @@ def _new_zstd_unpacker() -> Unpacker:
     return unpacker
 
 
-PACKINGS = (
+PACKINGS: tuple[Packing, ...] = (
     Packing(
         name="xz",
         suffix=".xz",
@@ -126,11 +126,14 @@ PACKINGS = (
         errors=lambda: (_zstd().ZstdError,),
     ),
 )
+_SUFFIXES = tuple(packing.suffix for packing in PACKINGS)
 
 
 def packing_of(name: str) -> Packing | None:
     """How a file is packed, by its name; None if it is not."""
-    return next((packing for packing in PACKINGS if name.endswith(packing.suffix)), None)
+    if not name.endswith(_SUFFIXES):
+        return None
+    return next(packing for packing in PACKINGS if name.endswith(packing.suffix))
 
 
 def unpacked_name(name: str) -> str:

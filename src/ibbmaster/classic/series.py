@@ -8,7 +8,9 @@ directory, and only for reading.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -209,17 +211,16 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
         StoreError: a directory holds no binlog or more than one, a file is named twice, or
             the order cannot be determined from the names.
     """
-    found: list[Path] = []
+    files: list[ClassicFile] = []
     for path in paths:
         if path.is_dir():
-            found += _files_of_directory(path)
+            files += _files_of_directory(path)
         elif path.name.endswith(INDEX_SUFFIX):
-            found += _files_of_index(path)
+            files += map(classic_file, _files_of_index(path))
         else:
-            found.append(path)
-    if not found:
+            files.append(classic_file(path))
+    if not files:
         raise StoreError("no binlog file was named")
-    files = [classic_file(path) for path in found]
     if len(files) == 1:
         return tuple(files)
     by_number: dict[int, ClassicFile] = {}
@@ -233,28 +234,41 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
 
 
 def classic_file(path: Path) -> ClassicFile:
-    if not path.is_file():  # also keeps us from waiting for a writer of a FIFO
+    found = _status(path)
+    if found is None:
         raise MissingFileError(f"{path} is not a file")
     name = unpacked_name(path.name)
     match = _NUMBERED.fullmatch(name)
     number = int(match["number"]) if match else None
-    found = path.stat()
     return ClassicFile(path=path, name=name, number=number, size_bytes=found.st_size, inode=found.st_ino)
 
 
-def _files_of_directory(directory: Path) -> list[Path]:
-    by_base: dict[str, list[Path]] = {}
-    paths = sorted(directory.iterdir())
+def _status(path: Path) -> os.stat_result | None:
+    """Of a regular file; None of anything else, also of a FIFO, for whose writer a reader would wait."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        if path.is_file():  # it says which errors mean that there is none
+            raise
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def _files_of_directory(directory: Path) -> list[ClassicFile]:
+    by_base: dict[str, list[ClassicFile]] = {}
+    paths = [path for path in directory.iterdir() if _NUMBERED.fullmatch(unpacked_name(path.name))]
     if isinstance(directory, ObjectPath):
-        directory.expect_heads([path.name for path in paths if _NUMBERED.fullmatch(unpacked_name(path.name))])
-    others: list[tuple[str, Path]] = []  # named as files of a binlog, but beginning as something else
-    for path in paths:
-        match = _NUMBERED.fullmatch(unpacked_name(path.name))
-        if match and path.is_file():
+        directory.expect_heads([path.name for path in paths])
+    others: list[ClassicFile] = []  # named as files of a binlog, but beginning as something else
+    for path in sorted(paths, key=lambda path: path.name):
+        with contextlib.suppress(MissingFileError):
+            file = classic_file(path)
             if starts_like_a_binlog(path):
-                by_base.setdefault(match["base"], []).append(path)
-            elif path.stat().st_size >= len(MAGIC):  # else it has just been made
-                others.append((match["base"], path))
+                by_base.setdefault(_base_of(file), []).append(file)
+            elif file.size_bytes >= len(MAGIC):  # else it has just been made
+                others.append(file)
     if not by_base:
         raise StoreError(f"{directory} holds no traditional binlog file")
     if len(by_base) > 1:
@@ -263,7 +277,12 @@ def _files_of_directory(directory: Path) -> list[Path]:
         )
     ((base, found),) = by_base.items()
     # a file in their row is damaged, as the error for its head says, and must not be missing
-    return sorted([*found, *(path for other, path in others if other == base)])
+    return sorted([*found, *(file for file in others if _base_of(file) == base)], key=lambda file: file.path.name)
+
+
+def _base_of(file: ClassicFile) -> str:
+    """The name without the number."""
+    return file.name.rpartition(".")[0]
 
 
 @contextlib.contextmanager
@@ -279,8 +298,8 @@ def _errors(path: Path) -> Iterator[None]:
 def starts_like_a_binlog(path: Path) -> bool:
     packing = packing_of(path.name)
     magic = MAGIC if packing is None else packing.magic
-    with path.open("rb") as stream:
-        return stream.read(len(magic)) == magic
+    with contextlib.closing(open_file(path)) as stream:
+        return stream.read_at(0, len(magic)) == magic
 
 
 def packed_or_not(path: Path) -> list[Path]:

@@ -35,7 +35,10 @@ class EventWindow:
     the file. `checksum_size` and `is_in_use` are set when the head of the file is read.
     """
 
-    def __init__(self, file: ClassicFile, *, block_size: int = BLOCK_SIZE, only_cached: bool = False) -> None:
+    def __init__(
+        self, file: ClassicFile, *, block_size: int = BLOCK_SIZE, reads_on: bool = False, only_cached: bool = False
+    ) -> None:
+        """With `reads_on` all of the file is wanted: what is read at first is not only its head."""
         self.block: Buffer = b""
         self.view = memoryview(b"")
         self._buffer, self._spare = page_map(PAGESIZE), page_map(PAGESIZE)  # what `block` is of, and what it was before
@@ -47,7 +50,8 @@ class EventWindow:
         self._file_name = file.name
         self._block_size = block_size
         # A packed file is unpacked in order anyway, and where it is damaged shall not depend on where one began.
-        self._first_size = block_size if file.packing else min(FIRST_BLOCK_SIZE, block_size)
+        first_size = max(FIRST_BLOCK_SIZE, file.size_bytes) if reads_on else FIRST_BLOCK_SIZE
+        self._first_size = block_size if file.packing else min(first_size, block_size)
         self._next_size = self._first_size
 
     @property

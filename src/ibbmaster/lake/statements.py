@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import in_group, wanted_groups
-from ibbmaster.arrow.plan import ReadTask, bundled, find_fields, load_kernels, open_source, plan_tasks
+from ibbmaster.arrow.plan import ReadTask, bundled, find_fields, load_kernels, open_task, plan_tasks
 from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
@@ -89,7 +89,7 @@ def statements_of(task: ReadTask) -> list[Logged]:
     """
     expect_log(task.options, task.log_range, is_strict=True)
     kernels = load_kernels(task.options)
-    with closing(open_source(task.options)) as source:
+    with closing(open_task(task)) as source:
         found = _Found()
         if kernels is None:
             for group in source.groups_in(task.log_range):

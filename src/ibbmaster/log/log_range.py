@@ -18,6 +18,11 @@ class LogRange:
     start_offset: int
     end_offset: int  # the first byte not included
 
+    @property
+    def length(self) -> int:
+        """About how many bytes there are to read."""
+        return self.end_offset - self.start_offset
+
     def holds(self, point: LogPosition) -> bool:
         """Whether a commit record that begins at `point` belongs here."""
         return point.file_no == self.file_no and self.start_offset <= point.offset < self.end_offset

@@ -10,7 +10,7 @@ from ibbmaster.api.log import Log
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch, wanted_groups
 from ibbmaster.arrow.fast_reading import freeze
-from ibbmaster.arrow.plan import ReadTask, find_fields, open_source, plan_tasks
+from ibbmaster.arrow.plan import ReadTask, find_fields, open_task, plan_tasks
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.position import LOG_START
 from ibbmaster.printing.line_columns import LineBuffers, LineColumns
@@ -49,7 +49,7 @@ class FastLines:
         for task in filter(self._is_wanted, plan_tasks(options, fields)):
             name = self._log.engine.file_name(task.log_range.file_no)
             maker = LineColumns(task, self._kernels, self._form, buffers, name)
-            with closing(open_source(options)) as source:
+            with closing(open_task(task)) as source:
                 batches = event_batches(source, task.log_range, self._kernels, is_strict=True)
                 found = (batch for batch in batches if len(batch.groups))
                 self._pending = next(found, None)

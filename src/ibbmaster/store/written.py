@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 from ibbmaster.disk.interface import ReadDisk, SharedDisk
+from ibbmaster.errors import MissingFileError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.interface import OnFault
@@ -46,5 +47,13 @@ class WrittenDirectory(FollowedDirectory):
 
 
 def has_redo_log(disk: ReadDisk) -> bool:
-    """Whether a directory may have groups that are durable and not in its files."""
-    return not set(SEGMENT_NAMES).isdisjoint(disk.list())
+    """Whether a directory may have groups that are durable and not in its files; each reader of a range asks."""
+    return any(_is_there(disk, name) for name in SEGMENT_NAMES)
+
+
+def _is_there(disk: ReadDisk, name: str) -> bool:
+    try:
+        disk.size(name)
+    except MissingFileError:
+        return False
+    return True
