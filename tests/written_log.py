@@ -57,10 +57,10 @@ def _changed(
     return [encode_table_map(table, server_id=1), *encode_rows(table, kind, images, server_id=1)]
 
 
-def write_log(directory: Path, *items: Item) -> Path:
+def write_log(directory: Path, *items: Item, file_bytes: int = 1 << 20) -> Path:
     """Write a log: each item is a group, of a statement or of several and the events of rows."""
     directory.mkdir(exist_ok=True)
-    with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
+    with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=file_bytes, is_sparse=True) as writer:
         for number, item in enumerate(items, start=1):
             is_single = isinstance(item, str | Said)
             flags = GtidFlag.STANDALONE | GtidFlag.DDL if is_single else GtidFlag.TRANSACTIONAL

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,8 +80,8 @@ def event_batches(
     if isinstance(source, BinlogDirectory):
         return IbbBatches(source, log_range, kernels, is_strict=is_strict, on_start=on_start)
     if isinstance(source, ClassicBinlog):
-        return ClassicBatches(source, log_range, kernels)
-    return GroupBatches(source, log_range, kernels)
+        return ClassicBatches(source, [log_range], kernels)
+    return GroupBatches(source, [log_range], kernels)
 
 
 def _chosen(batches: Iterable[EventBatch], choice: GroupSelection) -> Iterator[EventBatch]:
@@ -90,44 +91,67 @@ def _chosen(batches: Iterable[EventBatch], choice: GroupSelection) -> Iterator[E
             yield found
 
 
+class CollectingRoom:
+    """Room for a batch of events, which kernels fill.
+
+    Attributes:
+        state: where a kernel is, see `Field`.
+        groups: those that were collected, and room for more.
+        collecting: all of it, as kernels take it.
+    """
+
+    def __init__(self, kernels: Kernels, file_name: Callable[[int], str]) -> None:
+        self._kernels = kernels
+        self._file_name = file_name
+        self.data = np.empty(DATA_BYTES, dtype=np.uint8)
+        self._collected = read_only(self.data)
+        self.groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
+        self._events = np.empty((DATA_BYTES // EVENT_BYTES_MIN, EventColumn.COLUMNS), dtype=np.int64)
+        self.state = np.zeros(Field.SIZE, dtype=np.int64)
+        self.state[Field.SKIP_TYPE] = self.state[Field.NESTED_TYPE] = -1
+        table = np.empty((CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS), dtype=np.int32)
+        self.collecting = Collecting(self.state, table, self.groups, self.data)
+
+    @property
+    def count(self) -> int:
+        """Groups that were collected."""
+        return int(self.state[Field.GROUPS])
+
+    @property
+    def is_full(self) -> bool:
+        groups, used = self.state[Field.GROUPS], self.state[Field.OUT]
+        return bool(groups == GROUPS_MAX or used > DATA_BYTES - ROOM_BYTES)
+
+    def taken(self) -> EventBatch:
+        """What was collected, as a batch."""
+        count = self.count
+        found = self._kernels.index_events(self._collected, self.groups, count, self._events)
+        self.state[Field.GROUPS] = self.state[Field.OUT] = 0
+        return EventBatch(self._collected, self.groups[:count], self._events[:found], self._file_name)
+
+
 class GroupBatches:
     """The events of groups that come one by one."""
 
-    def __init__(self, source: GroupSource, log_range: LogRange, kernels: Kernels) -> None:
+    def __init__(self, source: GroupSource, ranges: Sequence[LogRange], kernels: Kernels) -> None:
         self._source = source
-        self._range = log_range
+        self._ranges = ranges
         self._kernels = kernels
-        self._data = np.empty(DATA_BYTES, dtype=np.uint8)
-        self._collected = read_only(self._data)
-        self._groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
-        self._events = np.empty((DATA_BYTES // EVENT_BYTES_MIN, EventColumn.COLUMNS), dtype=np.int64)
-        self._state = np.zeros(Field.SIZE, dtype=np.int64)
-        table = np.empty((CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS), dtype=np.int32)
-        self._collecting = Collecting(self._state, table, self._groups, self._data)
+        self._room = room = CollectingRoom(kernels, source.file_name)
+        self._data, self._groups, self._state, self._collecting = room.data, room.groups, room.state, room.collecting
 
     def __iter__(self) -> Iterator[EventBatch]:
         for group in self._one_by_one():
-            if self._is_full:
-                yield self._taken()
+            if self._room.is_full:
+                yield self._room.taken()
             if group.gtid is not None:
                 yield from self._by_reference(group)
         if self._state[Field.GROUPS]:
-            yield self._taken()
+            yield self._room.taken()
 
     def _one_by_one(self) -> Iterator[EventGroup]:
-        return self._source.groups_in(self._range)
-
-    @property
-    def _is_full(self) -> bool:
-        groups, used = self._state[Field.GROUPS], self._state[Field.OUT]
-        return bool(groups == GROUPS_MAX or used > DATA_BYTES - ROOM_BYTES)
-
-    def _taken(self) -> EventBatch:
-        """What was collected, as a batch."""
-        count = int(self._state[Field.GROUPS])
-        found = self._kernels.index_events(self._collected, self._groups, count, self._events)
-        self._state[Field.GROUPS] = self._state[Field.OUT] = 0
-        return EventBatch(self._collected, self._groups[:count], self._events[:found], self._source.file_name)
+        for log_range in self._ranges:
+            yield from self._source.groups_in(log_range)
 
     def _by_reference(self, group: EventGroup) -> Iterator[EventBatch]:
         """A group that is not plain, event by event."""
@@ -138,7 +162,7 @@ class GroupBatches:
             for event in group_events(group):
                 if len(event) > DATA_BYTES - state[Field.OUT] or (is_new and state[Field.GROUPS] == GROUPS_MAX):
                     if state[Field.GROUPS]:
-                        yield self._taken()
+                        yield self._room.taken()
                     is_new = True
                 if len(event) > DATA_BYTES:
                     yield self._alone(group, event, number)
@@ -181,17 +205,18 @@ class GroupBatches:
 
 
 class ClassicBatches(GroupBatches):
-    """The events of a range of a traditional file, many groups at once where all is plain."""
+    """The events of ranges of traditional files, many groups at once where all is plain."""
 
-    def __init__(self, log: ClassicBinlog, log_range: LogRange, kernels: Kernels) -> None:
-        super().__init__(log, log_range, kernels)
+    def __init__(self, log: ClassicBinlog, ranges: Sequence[LogRange], kernels: Kernels) -> None:
+        super().__init__(log, ranges, kernels)
         self._log = log
         self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
 
     def _one_by_one(self) -> Iterator[EventGroup]:
-        return self._log.groups_in(self._range, take=self._take)
+        for log_range in self._ranges:
+            yield from self._log.groups_in(log_range, take=functools.partial(self._take, log_range))
 
-    def _take(self, window: EventWindow) -> bool:
+    def _take(self, log_range: LogRange, window: EventWindow) -> bool:
         """Collect the groups at the beginning of a window; False if the next one must come by itself."""
         numbers = self._numbers
         numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
@@ -201,9 +226,9 @@ class ClassicBatches(GroupBatches):
             len(window.block),
             numbers,
             kernel_roles(),
-            self._range.file_no,
-            self._range.start_offset,
-            self._range.end_offset,
+            log_range.file_no,
+            log_range.start_offset,
+            log_range.end_offset,
             self._collecting,
         )
         has_moved = bool(numbers[Conversion.READ_AT] > window.position)
@@ -217,7 +242,8 @@ class IbbBatches(GroupBatches):
     def __init__(
         self, log: BinlogDirectory, log_range: LogRange, kernels: Kernels, *, is_strict: bool, on_start: OnStart
     ) -> None:
-        super().__init__(log, log_range, kernels)
+        super().__init__(log, [log_range], kernels)
+        self._range = log_range
         self._on_start = on_start
         self._disk = log.disk
         self._is_strict = is_strict
@@ -242,8 +268,8 @@ class IbbBatches(GroupBatches):
             moved = self._collect(position, inside)
             if moved is not None:
                 position, inside = moved
-            elif self._is_full:
-                yield self._taken()
+            elif self._room.is_full:
+                yield self._room.taken()
             else:
                 group = self._reader.next_group()
                 if group is None:
@@ -259,14 +285,14 @@ class IbbBatches(GroupBatches):
                 else:
                     self._on_start(group)
         if state[Field.GROUPS]:
-            yield self._taken()
+            yield self._room.taken()
         if self._reader.position.file_no == self._range.file_no:
             self._boundary.check()
 
     def _collect(self, position: LogPosition, inside: tuple[int, int]) -> tuple[LogPosition, tuple[int, int]] | None:
         """Collect from a position on; returns the one after, None if nothing was passed."""
         file_no, page_no = position.file_no, position.page_no
-        if file_no != self._range.file_no or position.offset <= PAGE_SIZE or self._is_full:
+        if file_no != self._range.file_no or position.offset <= PAGE_SIZE or self._room.is_full:
             return None
         target = memoryview(self._block)
         size = self._disk.read_into(self._source.file_name(file_no), page_no * PAGE_SIZE, target) or 0

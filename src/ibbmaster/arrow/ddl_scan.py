@@ -7,8 +7,8 @@ from contextlib import closing
 
 import numpy as np
 
-from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import ALL_BITS, IDENTITY, EventBatch
+from ibbmaster.arrow.small_files import batches_of_ranges
 from ibbmaster.errors import MissingFileError, PositionPurgedError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET
 from ibbmaster.event.header import TYPE_OFFSET
@@ -46,11 +46,10 @@ def scan_ddl(
     with closing(log.groups(plan)) as groups:
         source = BinlogDirectory(groups.disk) if isinstance(groups, PagedEventGroups) else log
         try:
-            for log_range in source.ranges(LOG_START, end, size=RANGE_BYTES):
-                for batch in event_batches(source, log_range, kernels):
-                    check_wanted()
-                    if len(batch.groups):
-                        scan.take_batch(batch)
+            for batch in batches_of_ranges(source, source.ranges(LOG_START, end, size=RANGE_BYTES), kernels):
+                check_wanted()
+                if len(batch.groups):
+                    scan.take_batch(batch)
             if isinstance(groups, FramedEventGroups):
                 groups.check_log()
         except (MissingFileError, PositionPurgedError):

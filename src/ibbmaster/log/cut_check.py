@@ -43,10 +43,12 @@ def check_not_cut(disk: ReadDisk, file_no: int) -> None:
 
 
 def _is_ended(pages: PageReader, file_no: int, page_no: int) -> bool:
-    """Whether a page is not full, so that nothing followed it, or FLUSH has filled it up."""
     page = pages.page(file_no, page_no) if page_no else None
-    if page is None:
-        return False
+    return page is not None and is_ended(page, file_no=file_no, page_no=page_no)
+
+
+def is_ended(page: memoryview, *, file_no: int, page_no: int) -> bool:
+    """Whether a page is not full, so that nothing followed it, or FLUSH has filled it up."""
     try:
         last, end = last_chunk(page, file_no=file_no, page_no=page_no)
     except FormatError:

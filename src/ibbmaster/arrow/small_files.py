@@ -1,0 +1,287 @@
+"""The events of many small files in order, each read at once, and the pages of some collected together.
+
+A log of ten thousand files costs by the file: what is read of one is its bytes, in one read, and its header and
+state are judged there. Whatever is not plain in a file is for `event_batches`, which is the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ibbmaster.arrow.collecting import ClassicBatches, CollectingRoom, event_batches
+from ibbmaster.arrow.event_batch import EventBatch
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.disk.interface import ReadDisk
+from ibbmaster.disk.page_memory import page_memory
+from ibbmaster.errors import FormatError, Location
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.chunk import Chunk, RecordType, next_chunk
+from ibbmaster.ibb.file_header import decode_file_header
+from ibbmaster.ibb.file_name import format_file_name
+from ibbmaster.ibb.gtid_state import decode_gtid_state
+from ibbmaster.ibb.page import PAGE_SIZE, verify_page
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.fields import Field, FileRange, GroupColumn, Status, last_gtids
+from ibbmaster.log.cut_check import is_ended
+from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.log.log_range import LogRange
+from ibbmaster.log.states import FULL_STATE_PAGE, check_continuation
+from ibbmaster.position import LogPosition
+
+SMALL_BYTES = 1 << 20  # of a file: in a larger one what it costs by the file does not count
+BLOCK_BYTES = 4 << 20  # of pages that are collected together
+PAGES_MAX = (BLOCK_BYTES + 2 * SMALL_BYTES) // PAGE_SIZE
+ENDLESS = 1 << 62
+
+
+def batches_of_ranges(source: LogEngine, ranges: Sequence[LogRange], kernels: Kernels) -> Iterator[EventBatch]:
+    """The events of ranges that follow each other, as `event_batches` gives them; a batch may reach over some files.
+
+    Raises: as `event_batches`.
+    """
+    if isinstance(source, ClassicBinlog):
+        yield from ClassicBatches(source, ranges, kernels)
+    elif isinstance(source, BinlogDirectory):
+        yield from _SmallFiles(source, kernels).batches(ranges)
+    else:
+        for log_range in ranges:
+            yield from event_batches(source, log_range, kernels)
+
+
+class _Begin(NamedTuple):
+    """What a file begins with."""
+
+    file_no: int
+    found: tuple[Gtid, ...]
+
+
+class _SmallFiles:
+    """Reads whole small files of `.ibb` pages into one block, without their headers: a record goes on in the next file.
+
+    Invariant: each file begins with what the groups before it come to, as far as they are known, or is an error.
+    """
+
+    def __init__(self, log: BinlogDirectory, kernels: Kernels) -> None:
+        self._log = log
+        self._disk: ReadDisk = log.disk
+        self._kernels = kernels
+        self._room = CollectingRoom(kernels, log.file_name)
+        memory = page_memory(PAGES_MAX * PAGE_SIZE)
+        self._view = memoryview(memory)
+        self._block: Any = np.frombuffer(memory, dtype=np.uint8)
+        self._pages = 0  # in the block
+        self._files: list[LogRange] = []  # that have pages there, and at which page and with which number each begins
+        self._first_pages: list[int] = []
+        self._first_numbers: list[int] = []
+        self._begins: list[_Begin] = []  # that are not compared yet
+        self._checked = 0  # groups of the room that are in the state
+        self._forget_state()
+        self._resume: LogPosition | None = None  # where the last group ended that was read by the reference
+
+    def batches(self, ranges: Iterable[LogRange]) -> Iterator[EventBatch]:
+        """The events of ranges in order."""
+        for log_range in ranges:
+            if self._is_small(log_range) and self._add(log_range):
+                if self._pages * PAGE_SIZE >= BLOCK_BYTES:
+                    yield from self._collected()
+            else:
+                yield from self._finished()
+                yield from self._by_reference(log_range)
+                self._forget_state()  # the reference compares a file with the next one
+        yield from self._finished()
+        if self._room.count:
+            yield self._room.taken()
+
+    def _is_small(self, log_range: LogRange) -> bool:
+        """Whether a range is all of a file that is read at once."""
+        is_first_page = log_range.start_offset == PAGE_SIZE
+        return is_first_page and log_range.end_offset <= SMALL_BYTES and not log_range.end_offset % PAGE_SIZE
+
+    def _add(self, log_range: LogRange) -> bool:
+        """Read a file behind the pages that are there; False if something in it is for the reference."""
+        file_no, start = log_range.file_no, self._pages * PAGE_SIZE
+        name, size = format_file_name(file_no), log_range.end_offset
+        if self._disk.read_into(name, 0, self._view[start : start + size]) != size:
+            return False
+        page_count = size // PAGE_SIZE - 1
+        try:
+            header = decode_file_header(self._view[start : start + PAGE_SIZE], file_no=file_no)
+            if header is None:
+                return False
+            last = self._view[start + size - PAGE_SIZE : start + size]
+            if size < header.size_pages * PAGE_SIZE and not is_ended(last, file_no=file_no, page_no=page_count):
+                return False  # no FLUSH has ended it
+            verify_page(bytes(self._view[start : start + PAGE_SIZE]), Location(file_no=file_no, page_no=0))
+            first = next_chunk(self._view[start + PAGE_SIZE : start + 2 * PAGE_SIZE], 0, file_no=file_no, page_no=1)
+            if not isinstance(first, Chunk) or first.record_type != RecordType.GTID_STATE:
+                return False
+            if not (first.is_first and first.is_last):
+                return False
+            state = decode_gtid_state(first.data, LogPosition.on_page(file_no, FULL_STATE_PAGE).location)
+        except FormatError:
+            return False
+        self._view[start : start + size - PAGE_SIZE] = self._view[start + PAGE_SIZE : start + size]
+        if not self._pages and self._resume is not None:
+            if self._resume.file_no == file_no:
+                self._kernel_at(self._resume.page_no - 1, self._resume.page_offset)
+            self._resume = None
+        self._files.append(log_range)
+        self._first_pages.append(self._pages)
+        self._first_numbers.append(FULL_STATE_PAGE)
+        self._begins.append(_Begin(file_no, state.gtids))
+        self._pages += page_count
+        return True
+
+    def _kernel_at(self, page: int, offset: int) -> None:
+        """Let the kernel go on where a record begins."""
+        state = self._room.state
+        state[Field.PAGE], state[Field.OFFSET] = page, offset
+        state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
+
+    def _collected(self) -> Iterator[EventBatch]:
+        """Collect the block; what has to come by the reference comes by it."""
+        while self._files:
+            first_new = self._room.count
+            status = self._kernels.collect_table(
+                self._block, self._pages, self._room.collecting, FileRange(0, 0, ENDLESS)
+            )
+            self._place(first_new)
+            if status == Status.NEED_MORE:
+                self._check_begins(self._files[self._index_of(int(self._room.state[Field.PAGE]))].file_no)
+                self._keep_rest()
+                return
+            stopped_in = self._index_of(int(self._room.state[Field.PAGE]))
+            if status == Status.FULL and self._room.count:
+                self._check_begins(self._files[stopped_in].file_no)
+                yield self._room.taken()
+                self._checked = 0
+                continue
+            yield from self._past(stopped_in)
+
+    def _finished(self) -> Iterator[EventBatch]:
+        """Collect the block, and the record that its last file ends in."""
+        yield from self._collected()
+        while self._files:
+            yield from self._past(self._index_of(int(self._room.state[Field.PAGE])))
+            yield from self._collected()
+
+    def _past(self, index: int) -> Iterator[EventBatch]:
+        """Have the rest of a file read by the reference, and go on in the block with the next one."""
+        log_range = self._files[index]
+        page = self._first_numbers[index] + int(self._room.state[Field.PAGE]) - self._first_pages[index]
+        offset = page * PAGE_SIZE + int(self._room.state[Field.OFFSET])
+        self._check_begins(log_range.file_no)
+        rest = LogRange(file_no=log_range.file_no, start_offset=offset, end_offset=log_range.end_offset)
+        yield from self._by_reference(rest)
+        behind = index + 1
+        if behind == len(self._files):
+            self._forget()
+            self._kernel_at(0, 0)
+            return
+        self._drop(behind)
+        page, offset = 0, 0
+        if self._resume is not None and self._resume.file_no == self._files[0].file_no:
+            page, offset = self._resume.page_no - FULL_STATE_PAGE, self._resume.page_offset
+        self._resume = None
+        self._kernel_at(page, offset)
+
+    def _by_reference(self, log_range: LogRange) -> Iterator[EventBatch]:
+        if self._room.count:
+            yield self._room.taken()
+            self._checked = 0
+        self._resume = None
+        for batch in event_batches(self._log, log_range, self._kernels):
+            for gtid in last_gtids(batch.groups):
+                self._state.log(gtid)
+            if len(batch.groups):
+                row = batch.groups[-1]
+                self._resume = LogPosition(int(row[GroupColumn.END_FILE_NO]), int(row[GroupColumn.END_OFFSET]))
+            yield batch
+        if not self._files:
+            self._kernel_at(0, 0)
+
+    # The block ----------------------------------------------------------------------------------
+
+    def _index_of(self, page: int) -> int:
+        """Which of the files has a page of the block."""
+        return int(np.searchsorted(self._first_pages, page, side="right")) - 1
+
+    def _place(self, first: int) -> None:
+        """Give the groups from a row on their places in files, in place of those in the block."""
+        groups = self._room.groups[first : self._room.count]
+        if not len(groups):
+            return
+        starts = np.array(self._first_pages, dtype=np.int64) * PAGE_SIZE
+        shifts = np.array(self._first_numbers, dtype=np.int64) * PAGE_SIZE - starts
+        numbers = np.array([one.file_no for one in self._files], dtype=np.int64)
+        for number, offset in (
+            (GroupColumn.FILE_NO, GroupColumn.FILE_OFFSET),
+            (GroupColumn.END_FILE_NO, GroupColumn.END_OFFSET),  # in front of the checksum of a page
+        ):
+            at = np.searchsorted(starts, groups[:, offset], side="right") - 1
+            groups[:, number] = numbers[at]
+            groups[:, offset] += shifts[at]
+
+    def _keep_rest(self) -> None:
+        """Keep the pages from where the kernel goes on."""
+        page = int(self._room.state[Field.PAGE])
+        if page >= self._pages:
+            self._forget()
+            self._room.state[Field.PAGE] = 0
+            return
+        self._drop(self._index_of(page))
+        ahead = int(self._room.state[Field.PAGE])
+        if ahead:
+            self._move(ahead)
+            self._first_numbers[0] += ahead
+            self._first_pages = [0, *(one - ahead for one in self._first_pages[1:])]
+            self._room.state[Field.PAGE] = 0
+
+    def _drop(self, count: int) -> None:
+        """Forget the first files of the block."""
+        first = self._first_pages[count]
+        if first:
+            self._move(first)
+        self._files, self._first_numbers = self._files[count:], self._first_numbers[count:]
+        self._first_pages = [one - first for one in self._first_pages[count:]]
+        self._room.state[Field.PAGE] -= first
+
+    def _move(self, pages: int) -> None:
+        self._view[: (self._pages - pages) * PAGE_SIZE] = self._view[pages * PAGE_SIZE : self._pages * PAGE_SIZE]
+        self._pages -= pages
+
+    def _forget(self) -> None:
+        self._pages = 0
+        self._files, self._first_pages, self._first_numbers = [], [], []
+
+    def _forget_state(self) -> None:
+        """What the next file begins after is not known."""
+        self._base, self._state = GtidState(), GtidState()  # with which a file began, and after what was read of it
+
+    # States -------------------------------------------------------------------------------------
+
+    def _check_begins(self, last: int) -> None:
+        """Compare what files up to number `last` begin with and what the groups before them come to.
+
+        Raises:
+            RecordError: a file begins after other groups.
+        """
+        groups = self._room.groups[: self._room.count]
+        while self._begins and self._begins[0].file_no <= last:
+            begin = self._begins.pop(0)
+            end = int(np.searchsorted(groups[:, GroupColumn.FILE_NO], begin.file_no))
+            self._log_up_to(groups, end)
+            location = Location(file_no=begin.file_no, page_no=FULL_STATE_PAGE, page_offset=0)
+            check_continuation(begin.found, self._state, location, base=self._base, is_complete=False)
+            self._base, self._state = GtidState(begin.found), GtidState(begin.found)
+        self._log_up_to(groups, len(groups))
+
+    def _log_up_to(self, groups: Any, end: int) -> None:
+        if end > self._checked:
+            for gtid in last_gtids(groups[self._checked : end]):
+                self._state.log(gtid)
+            self._checked = end
