@@ -41,6 +41,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load
 from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.log.limits import MAX_FILE_BYTES
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
 
@@ -153,7 +154,7 @@ class RowLog:
         ]
         return replace(table, columns=tuple(columns))
 
-    def write(self, directory: Path, count: int) -> None:
+    def write(self, directory: Path, count: int, *, file_bytes: int = MAX_FILE_BYTES) -> None:
         """So many rows; an update has two."""
         table = self._table()
         changes, present = self._changes(table)
@@ -170,7 +171,7 @@ class RowLog:
             ]
 
         bodies = {start: body(start) for start in range(0, min(DIFFERENT, changes_count), in_group)}
-        with BinlogWriter(RealDisk(directory), is_sparse=True) as writer:
+        with BinlogWriter(RealDisk(directory), max_file_bytes=file_bytes, is_sparse=True) as writer:
             events = [[_statement(text)] for text in table.statements]
             events += [bodies[start % DIFFERENT] for start in range(0, changes_count, in_group)]
             for number, group in enumerate(events, start=1):

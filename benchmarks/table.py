@@ -36,6 +36,7 @@ for _module in (
     "commands",
     "printing",
     "arrows",
+    "planning",
     "frames",
     "answers",
     "schema",
