@@ -8,9 +8,12 @@ import ibbmaster
 from ibbmaster.arrow.plan import find_shape, find_versions
 from ibbmaster.arrow.schema_reading import declared_schema
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
+from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.spark.options import parse_options
 from tests.table_versions import inserts, write_log
+from tests.written_log import inserted
+from tests.written_log import write_log as write_named_log
 
 DECLARED = "CREATE TABLE db.t (id INT, a VARCHAR(20), PRIMARY KEY (id, a))"
 ALTER = "ALTER TABLE t CHANGE a b VARCHAR(20) FIRST, ADD n INT DEFAULT 5"
@@ -101,3 +104,23 @@ def test_a_shape_is_taken_only_where_it_is_known(tmp_path) -> None:
             log.to_arrow(table="db.t", schema_mode="at:0-1-9")
     assert len(find_versions(parse_options({"path": str(path), "tables": "db.*"})).of("db", "t")) == 1
     assert not find_versions(parse_options({"path": str(path), "tables": "other.*"})).of("db", "t")
+
+
+@pytest.mark.parametrize("kernels", ["on", "off"])
+@pytest.mark.parametrize(
+    "alter", ["ALTER TABLE t RENAME COLUMN a TO z", "ALTER TABLE t ADD z INT DEFAULT 7", "ALTER TABLE t CHANGE a z INT"]
+)
+def test_where_create_table_is_gone_a_column_that_rows_do_not_name_is_absent(
+    tmp_path, monkeypatch, alter, kernels
+) -> None:
+    monkeypatch.setenv("IBBMASTER_KERNELS", kernels)
+    old = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
+    new = written_table("d.t", {"id": "int", "z": "int"}, table_id=2, primary_key=["id"])
+    path = write_named_log(tmp_path / "log", [inserted(old, [1, 10])], alter, [inserted(new, [2, 20])])
+    with ibbmaster.open(path) as log:
+        table = log.to_arrow(table="d.t", columns=["id", "z", "_absent"])
+
+    assert table.to_pylist() == [
+        {"id": 1, "z": None, "_absent": ["z"]},
+        {"id": 2, "z": 20, "_absent": []},
+    ]

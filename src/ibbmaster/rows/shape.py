@@ -90,7 +90,7 @@ class TableShape:
     """The columns that a table is read with.
 
     `version` is the one they are of; None where nothing but a TABLE_MAP tells them: columns are
-    then the same by name.
+    then the same by name, and nothing tells what rows have in one whose name they lack.
     """
 
     schema: TableSchema
@@ -103,10 +103,12 @@ class TableShape:
 
     def origins(self, schema: TableSchema, version: TableVersion | None) -> tuple[ColumnOrigin, ...]:
         """Where each column comes from in rows of a TABLE_MAP, which has these names, and is of this version."""
-        if self.version is None or version is None or self.mode is SchemaMode.AS_WRITTEN:
-            found = self._by_name(schema)
+        if self.mode is SchemaMode.AS_WRITTEN:
+            found = self._by_name(schema, ColumnOrigin())
+        elif self.version is None or version is None:
+            found = self._by_name(schema, ColumnOrigin(is_unknown=True))  # it may have had another name, or a default
         elif not {column.id for column in version.columns} & {column.id for column in self.version.columns}:
-            found = self._by_name(schema)  # another table was called so
+            found = self._by_name(schema, ColumnOrigin())  # another table was called so
         else:
             found = self._by_identity(schema, version, self.version)
         if version is None:
@@ -124,10 +126,10 @@ class TableShape:
             if origin.number is None and origin.is_unknown and origin.compute is None
         }
 
-    def _by_name(self, schema: TableSchema) -> list[ColumnOrigin]:
+    def _by_name(self, schema: TableSchema, missing: ColumnOrigin) -> list[ColumnOrigin]:
         numbers = {column.name: number for number, column in enumerate(schema.columns)}
         return [
-            self._taken(schema, numbers[column.name], column) if column.name in numbers else ColumnOrigin()
+            self._taken(schema, numbers[column.name], column) if column.name in numbers else missing
             for column in self.columns
         ]
 
