@@ -13,7 +13,7 @@ from ibbmaster.kernel.cache import ENVIRONMENT
 from ibbmaster.kernel.entries import Entries, KernelError
 from ibbmaster.kernel.fields import Checking, ChunkColumn, Field, Status
 from ibbmaster.kernel.parts import KERNELS, KernelPart
-from ibbmaster.kernel.plain_memory import NumberTable, numbers, scratch, short_rows
+from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
 
 VERIFY = """
 import sys
@@ -62,7 +62,7 @@ def test_arrays_are_taken_whether_they_can_be_written_or_not(checks, is_read_onl
 def plain_checking():
     state = numbers(Field.SIZE)
     state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
-    tables = (NumberTable(4, 8).memory, NumberTable(1, 8).memory)
+    tables = (RowTable(4, 8).memory, RowTable(1, 8).memory)
     return Checking(state, short_rows(16, ChunkColumn.COLUMNS), *tables, scratch(64))
 
 
@@ -76,7 +76,7 @@ def test_memory_without_numpy_is_taken_as_an_array_is(checks):
 
 
 def test_a_table_gives_the_rows_that_a_kernel_has_left_in_it():
-    table = NumberTable(3, 2)
+    table = RowTable(3, 2)
     np.frombuffer(table.memory, dtype=np.int64)[:4] = [1, 2, 3, -4]
     assert table.rows(2) == [(1, 2), (3, -4)]
     assert table.rows(0) == []

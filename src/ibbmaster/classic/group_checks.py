@@ -12,7 +12,7 @@ from ibbmaster.disk.reading_ahead import PieceReader
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import GROUP_BEGIN, PAIR_COLUMNS, Conversion, Field, LongGroup, Status, noted_gtids
-from ibbmaster.kernel.plain_memory import NumberTable, numbers, scratch
+from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
 
 PAIRS_MAX = 256
 FAILURES_MAX = 6
@@ -39,7 +39,7 @@ class GroupChecks:
         self._helper = helper
         self._numbers = numbers(Conversion.SIZE)
         self._head = scratch(GROUP_BEGIN)
-        self._pairs = NumberTable(PAIRS_MAX, PAIR_COLUMNS)
+        self._pairs = RowTable(PAIRS_MAX, PAIR_COLUMNS)
         self._blocks: PieceReader | None = None
         self._block, self._block_offset = memoryview(b""), 0  # what was read last, and where that is in the file
         self._failures = 0  # in a row

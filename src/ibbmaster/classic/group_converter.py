@@ -10,7 +10,7 @@ from ibbmaster.classic.window import EventWindow
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, noted_gtids
-from ibbmaster.kernel.plain_memory import NumberTable, numbers, scratch
+from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
 from ibbmaster.store.writer import BinlogWriter
 
 PAIRS_MAX = 256
@@ -31,7 +31,7 @@ class GroupConverter:
         self._writer = writer
         self._kernels = kernels
         self._numbers = numbers(Conversion.SIZE)
-        self._pairs = NumberTable(PAIRS_MAX, PAIR_COLUMNS)
+        self._pairs = RowTable(PAIRS_MAX, PAIR_COLUMNS)
         self._failures = 0  # in a row
         self._to_skip = 0  # groups, where none was plain lately
         self._scratch = scratch(RECORD_BYTES_MAX)
@@ -74,7 +74,7 @@ class GroupConverter:
         return taken
 
     def _convert(self, window: EventWindow, count: int) -> None:
-        """Place the groups of a window that are of the first pairs, so many."""
+        """Place the groups of a window that are of the first `count` pairs."""
         here, pairs = self._numbers, self._pairs.memory
         here[:] = numbers(Conversion.SIZE)
         here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = window.position, window.block_offset

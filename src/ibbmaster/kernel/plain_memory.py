@@ -6,11 +6,11 @@ from typing import Any
 
 
 def numbers(count: int) -> Any:
-    """So many numbers of 64 bits, all zero."""
+    """`count` numbers of 64 bits, all zero."""
     return memoryview(bytearray(8 * count)).cast("q")
 
 
-class NumberTable:
+class RowTable:
     """Rows of numbers of 64 bits, all zero at first; `memory` is what kernels take."""
 
     def __init__(self, rows: int, columns: int) -> None:
@@ -31,7 +31,7 @@ def short_rows(rows: int, columns: int) -> Any:
 
 
 def scratch(size: int) -> Any:
-    """So many bytes, all zero."""
+    """`size` bytes, all zero."""
     return memoryview(bytearray(size))
 
 

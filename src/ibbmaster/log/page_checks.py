@@ -21,7 +21,7 @@ from ibbmaster.kernel.fields import (
     PairColumn,
     Status,
 )
-from ibbmaster.kernel.plain_memory import NumberTable, numbers, scratch, short_rows
+from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
 
 PAIRS_MAX = 256
 FOUND_MAX = 4096
@@ -80,8 +80,8 @@ class PageChecks:
         self._kernels = kernels
         self._state = numbers(Field.SIZE)
         self._head = scratch(EVENT_HEADER_SIZE)
-        self._pairs = NumberTable(PAIRS_MAX, PairColumn.COLUMNS)
-        self._found = NumberTable(FOUND_MAX, Found.COLUMNS)
+        self._pairs = RowTable(PAIRS_MAX, PairColumn.COLUMNS)
+        self._found = RowTable(FOUND_MAX, Found.COLUMNS)
         table = short_rows(CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS)
         self._checking = Checking(self._state, table, self._pairs.memory, self._found.memory, scratch(SCRATCH_BYTES))
 

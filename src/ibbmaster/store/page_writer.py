@@ -13,7 +13,7 @@ from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE
 
 BATCH_PAGES = 64  # 1 MiB, held all the time
 ROOM_PAGES = 20  # that a kernel has at least, unless the file ends: what it cannot place the reference places
-Seal = Callable[[memoryview, int], object]  # gives the first pages their checksums, so many
+Seal = Callable[[memoryview, int], object]  # gives the first pages, and their number: they get checksums
 
 
 def seal_pages(pages: memoryview, count: int) -> None:
