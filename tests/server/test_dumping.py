@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 import trio
 
+from ibbmaster.classic import series
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.session import DumpSession
@@ -547,17 +547,18 @@ async def test_a_replica_that_reads_traditional_files_keeps_no_other_waiting(ser
     """One that waits for the disk, in a thread; another gets everything meanwhile."""
     loading.load()
     waits, may_go_on = threading.Event(), threading.Event()
-    read_into = ClassicGroups.read_into
+    read_into = series.ClassicSource.read_into
 
-    def read(groups, offset, target):
-        if not waits.is_set():
+    def read(source, offset, target):
+        if not source.only_cached and not waits.is_set():
             waits.set()
             assert may_go_on.wait(60)
-        return read_into(groups, offset, target)
+        return read_into(source, offset, target)
 
     engine = ClassicBinlog([fixtures / "classic/10.11/types-full-crc32"])
     engine.state()
-    monkeypatch.setattr(ClassicGroups, "read_into", read)
+    monkeypatch.setattr(series, "fill", lambda *place, only_cached: None)  # nothing is in memory
+    monkeypatch.setattr(series.ClassicSource, "read_into", read)
 
     async def dump(server_id):
         replica = await connect(port)

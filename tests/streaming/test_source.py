@@ -17,6 +17,7 @@ from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.position import LogPosition
@@ -736,3 +737,21 @@ def test_whatever_is_in_memory_the_dump_is_the_same(dump_of, tmp_path, monkeypat
         careful = dump_of(store, is_fast=False, position=position)
         for _ in range(4):
             assert dump_of(store, is_fast=True, position=position).data == careful.data, (seed, position)
+
+
+@pytest.mark.parametrize("at_first", [1, 8, 64])
+def test_skipping_ends_before_the_first_group_after_an_end(tmp_path, monkeypatch, at_first):
+    monkeypatch.setattr(page_blocks, "SKIPPED_AT_FIRST", at_first)
+    store, starts = small_groups(tmp_path), []
+    groups, others = (store.groups(store.start_of_file()) for _ in range(2))
+    groups.next_group()
+    at = FramingState(groups.position)
+    while (group := others.next_group()) is not None:
+        starts.append((group.start, group.gtid.seq_no))
+    limit = Gtid(domain_id=0, server_id=1, seq_no=10**6)
+    for page_no in (*range(2, 24), 40):
+        end = LogPosition.on_page(0, page_no)
+        maker = PageBlocks(groups, BlockCache(), loading.load(), lambda: end)  # noqa: B023
+        block = maker.skip(at, [limit], only_cached=False)
+        last = max(seq_no for start, seq_no in starts if start < end)  # which may not be whole before that
+        assert block.gtids[0].seq_no in (last - 1, last)

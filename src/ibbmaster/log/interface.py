@@ -175,10 +175,10 @@ def are_passed(groups: EventGroups) -> TypeGuard[PassedGroups]:
 _OF: dict[tuple[type, type], bool] = {}
 
 
-def _is_of(one: object, protocol: type) -> bool:
-    key = type(one), protocol
+def _is_of(groups: EventGroups, protocol: type) -> bool:
+    key = type(groups), protocol
     if key not in _OF:
-        _OF[key] = isinstance(one, protocol)
+        _OF[key] = isinstance(groups, protocol)
     return _OF[key]
 
 
@@ -317,11 +317,6 @@ class FileEngine(LogEngine, Protocol):
         The first is the FORMAT_DESCRIPTION, what follows begins at `offset`. What is added to the
         last file, and files that follow it, come when they are there.
         """
-
-
-def has_files(engine: LogEngine) -> TypeGuard[FileEngine]:
-    """As `are_framed`."""
-    return _is_of(engine, FileEngine)
 
 
 class WritableLogEngine(LogEngine, Protocol):

@@ -12,7 +12,7 @@ from ibbmaster.dump.start import check_start, choose_file, impossible_position, 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan, has_files
+from ibbmaster.log.interface import EventGroups, FileEngine, LogEngine, ReadPlan
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.options import PrimaryOptions
 
@@ -89,7 +89,7 @@ class DumpOpening:
         engine = self._engine
         if not self._options.profile.sends_files:
             return engine.groups(plan)
-        assert has_files(engine)
+        assert isinstance(engine, FileEngine)
         if request.position is not None:
             return engine.stored_groups(plan)
         return engine.stored_groups(plan, request.file_position)

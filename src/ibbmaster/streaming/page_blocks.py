@@ -45,6 +45,7 @@ from ibbmaster.streaming.passed_run import PassedRun
 
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 SKIPPED_PAGES = PAGES_MAX  # where groups are skipped: 1 MiB takes a kernel as long as a few calls of it
+SKIPPED_AT_FIRST = 8  # the way may be short, and what comes after it a hole
 SHORT_PAGES = 2  # 32 KiB: read, framed and sent in a fifth of the time of a whole block
 PAGES_PER_READ = 32  # of a block for many readers
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
@@ -154,10 +155,7 @@ class PageBlocks:
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._cache.buffers.workspace() as workspace:
-            nothing, pages = workspace.pages[:0], SKIPPED_PAGES - at.position.page_no % SKIPPED_PAGES
-            skipped = self._frame_in(
-                workspace, nothing, at, NOTHING, 0, only_cached=only_cached, skips=skips, pages=pages
-            )
+            skipped = self._skip_in(workspace, at, skips, only_cached=only_cached)
             if skipped is None:
                 return None
             return Block(
@@ -260,10 +258,9 @@ class PageBlocks:
         sequence: int,
         *,
         only_cached: bool,
-        skips: Any = None,
         pages: int = 0,
     ) -> Framed | None:
-        """Frame, or skip, a number of pages, or to a border; None if that went no step."""
+        """Frame a number of pages, or to a border; None if that went no step."""
         name = format_file_name(at.position.file_no)
         state = workspace.state
         first_page_no = at.position.page_no
@@ -281,18 +278,43 @@ class PageBlocks:
             workspace.go_to(at)
             state[Field.END] = end and end - first_page_no * PAGE_SIZE
             framing = workspace.framing(out, workspace.none)
-            if skips is None:
-                status = self._kernels.frame_table(workspace.pages, found, framing)
-            else:
-                if not at.position.page_offset and self._groups.may_begin_inside:
-                    state[Field.SKIP_TYPE] = _type_inside(workspace.pages)
-                status = self._kernels.skip_table(workspace.pages, found, framing, skips)
+            status = self._kernels.frame_table(workspace.pages, found, framing)
             after = workspace.framing_state(at.position.file_no, first_page_no + int(state[Field.PAGE]))
             if after.position != at.position:
-                return Framed(after, _head(workspace, at), status == Status.FALLBACK)
+                return Framed(after, _head(workspace, at))
             if status != Status.NEED_MORE or found < page_count or page_count + PAGES_PER_BLOCK > PAGES_MAX:
                 return None
             page_count += PAGES_PER_BLOCK  # of a group that is longer
+
+    def _skip_in(self, workspace: Workspace, at: FramingState, skips: Any, *, only_cached: bool) -> Framed | None:
+        """Skip from a place on to a border, with a look at few pages first; None if that went no step."""
+        (file_no, offset), page_no = at.position, at.position.page_no
+        name, state = format_file_name(file_no), workspace.state
+        end = file_end(self._find_end(), at.position)
+        if end and end <= offset:
+            return None
+        workspace.prepare(NOTHING, 0)
+        workspace.go_to(at)
+        framing = workspace.framing(workspace.pages[:0], workspace.none)
+        border = page_no - page_no % SKIPPED_PAGES + SKIPPED_PAGES
+        page_count, after, head, status = min(SKIPPED_AT_FIRST, border - page_no), at, b"", int(Status.NEED_MORE)
+        while page_count and status == Status.NEED_MORE:
+            target = memoryview(workspace.pages)[: page_count * PAGE_SIZE]
+            size = self._disk.read_into(name, page_no * PAGE_SIZE, target, only_cached=only_cached)
+            if not size:
+                break
+            if not head:
+                head = _head(workspace, at)
+                if not at.position.page_offset and self._groups.may_begin_inside:
+                    state[Field.SKIP_TYPE] = _type_inside(workspace.pages)
+            state[Field.PAGE], state[Field.END] = 0, end and end - page_no * PAGE_SIZE
+            status = self._kernels.skip_table(workspace.pages, size // PAGE_SIZE, framing, skips)
+            page_no += int(state[Field.PAGE])
+            before, after = after, workspace.framing_state(file_no, page_no)
+            left = border - page_no
+            is_over = size < len(target) or (end and page_no * PAGE_SIZE >= end)
+            page_count = 0 if is_over or (after == before and left <= page_count) else left
+        return None if after.position == at.position else Framed(after, head, status == Status.FALLBACK)
 
 
 def _head(workspace: Workspace, at: FramingState) -> bytes:
