@@ -34,12 +34,10 @@ from ibbmaster.log.boundary import FileBoundary
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
-from ibbmaster.log.interface import GroupSource, LogEngine, PagedEventGroups
+from ibbmaster.log.interface import GroupSource, LogEngine, PagedEventGroups, has_written_ranges, is_staged
 from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.range_reading import check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
-from ibbmaster.stages.engine import StagedLog
-from ibbmaster.store.written import WrittenDirectory
 
 DATA_BYTES = 4 << 20  # of events in a batch: more do not stay in caches; a longer event has one of its own
 GROUPS_MAX = 1 << 15
@@ -72,10 +70,10 @@ def event_batches(
         FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
         EventError: a group does not consist of events.
     """
-    if isinstance(source, StagedLog) and (choice := source.choice) is not None:
+    if is_staged(source) and (choice := source.choice) is not None:
         batches = event_batches(source.inner, log_range, kernels, is_strict=is_strict, on_start=on_start)
         return _chosen(batches, choice)
-    if isinstance(source, WrittenDirectory):
+    if has_written_ranges(source):
         source = source.opened_to(log_range)
     if isinstance(source, BinlogDirectory):
         return IbbBatches(source, log_range, kernels, is_strict=is_strict, on_start=on_start)

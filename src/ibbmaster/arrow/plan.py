@@ -23,7 +23,7 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter
-from ibbmaster.log.interface import GroupSource, LogEngine
+from ibbmaster.log.interface import GroupSource, LogEngine, is_staged
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import ReadStart, locate, resume
 from ibbmaster.log.log_range import WHOLE_FILE, GroupSelection, LogRange
@@ -36,8 +36,7 @@ from ibbmaster.schema.identity import NameRange, named_ranges, parse_table_name,
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
-from ibbmaster.stages.engine import StagedLog
-from ibbmaster.store.written import WrittenDirectory, has_redo_log
+from ibbmaster.store.redo_names import may_lack_groups
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
@@ -64,6 +63,8 @@ def open_log(options: ReadOptions) -> LogEngine:
         if options.is_strict:
             classic.check_numbers()
     elif options.is_strict and _has_redo_log(options.path):
+        from ibbmaster.store.written import WrittenDirectory
+
         log = WrittenDirectory(open_disk(options.path))
     else:
         log = open_directory(options.path, is_strict=options.is_strict)
@@ -76,7 +77,7 @@ def open_log(options: ReadOptions) -> LogEngine:
 
 def _has_redo_log(path: str) -> bool:
     with closing(open_disk(path)) as disk:
-        return has_redo_log(disk)
+        return may_lack_groups(disk)
 
 
 def open_source(options: ReadOptions) -> GroupSource:
@@ -194,7 +195,7 @@ def _modified_at(file: Path) -> int:
 
 def logged_schema(options: ReadOptions, log: LogEngine, *, is_once: bool = False) -> LoggedSchema:
     """The schema history of the log of options; `is_once` as in `LoggedSchema`."""
-    can_scan = options.uses_kernels and not (isinstance(log, StagedLog) and log.choice is None)
+    can_scan = options.uses_kernels and not (is_staged(log) and log.choice is None)
     scan, cache = scan_ddl if can_scan else None, history_cache_of(options)
     return schema_of_log(log, options.declarations, cache, scan=scan, case=options.name_case, is_once=is_once)
 

@@ -13,9 +13,8 @@ from ibbmaster.disk.place import place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
-from ibbmaster.log.interface import LogEngine
+from ibbmaster.log.interface import LogEngine, is_staged
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.options import StageOptions, stage_options, staged, staged_with, stages_of
 from ibbmaster.stages.span import LogSpan
 from ibbmaster.stages.stage import GroupTransform
@@ -66,6 +65,10 @@ def live_stages(options: ReadOptions) -> list[GroupTransform]:
 def with_spans(options: ReadOptions, log: LogEngine) -> ReadOptions:
     """Options whose stages take those parts of the log that `log` has: each reader has the same, and looks for none."""
     spans: list[LogSpan | None] = []
+    if not options.stages:
+        return options
+    from ibbmaster.stages.engine import StagedLog
+
     for _ in options.stages:
         assert isinstance(log, StagedLog)
         spans.insert(0, log.span)
@@ -113,8 +116,7 @@ def _case_finder(options: ReadOptions, log: LogEngine) -> Callable[[], NameCase]
     def find() -> NameCase:
         if options.name_case is not None:
             return options.name_case
-        is_staged = isinstance(log, StagedLog)
-        cache = history_cache_of(options if is_staged else replace(options, stages=()))
+        cache = history_cache_of(options if is_staged(log) else replace(options, stages=()))
         return schema_of_log(log.with_past, options.declarations, cache).history().case
 
     return find

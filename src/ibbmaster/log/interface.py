@@ -15,7 +15,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.group_writer import GroupWriter, Ticket
-from ibbmaster.log.log_range import WHOLE_FILE, LogRange
+from ibbmaster.log.log_range import WHOLE_FILE, GroupSelection, LogRange
 from ibbmaster.log.purge import PurgeRequest, PurgeResult
 from ibbmaster.position import LogPosition
 
@@ -137,6 +137,27 @@ class PassedGroups(EventGroups, Protocol):
         """The stages that change each group of the files before it comes, in their order."""
 
 
+@runtime_checkable
+class StagedGroups(Protocol):
+    """A log after stages."""
+
+    @property
+    def inner(self) -> LogEngine:
+        """The log before them."""
+
+    @property
+    def choice(self) -> GroupSelection | None:
+        """Which of its groups are left, each as it is; None if that cannot be said so."""
+
+
+@runtime_checkable
+class WrittenRanges(Protocol):
+    """A log that another process writes: a range of it may be seen there later than its planner has seen it."""
+
+    def opened_to(self, log_range: LogRange) -> LogEngine:
+        """The log as it is seen now, once it has a range."""
+
+
 def files_of(groups: EventGroups) -> FramedEventGroups | None:
     """Who reads files from which kernels may take groups, up to `files_end_of`."""
     return groups if are_framed(groups) else groups.files if are_passed(groups) else None
@@ -167,6 +188,16 @@ def are_cached(groups: EventGroups) -> TypeGuard[CachedEventGroups]:
     return _is_of(groups, CachedEventGroups)
 
 
+def is_staged(source: GroupSource) -> TypeGuard[StagedGroups]:
+    """As `are_framed`."""
+    return _is_of(source, StagedGroups)
+
+
+def has_written_ranges(source: GroupSource) -> TypeGuard[WrittenRanges]:
+    """As `are_framed`."""
+    return _is_of(source, WrittenRanges)
+
+
 def are_passed(groups: EventGroups) -> TypeGuard[PassedGroups]:
     """As `are_framed`."""
     return _is_of(groups, PassedGroups)
@@ -175,7 +206,7 @@ def are_passed(groups: EventGroups) -> TypeGuard[PassedGroups]:
 _OF: dict[tuple[type, type], bool] = {}
 
 
-def _is_of(groups: EventGroups, protocol: type) -> bool:
+def _is_of(groups: object, protocol: type) -> bool:
     key = type(groups), protocol
     if key not in _OF:
         _OF[key] = isinstance(groups, protocol)

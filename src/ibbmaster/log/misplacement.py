@@ -9,7 +9,6 @@ from ibbmaster.errors import Location, RecordError
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.log.fault import Fault
 from ibbmaster.log.pages import PageReader
-from ibbmaster.log.verify import Part, verify_part
 
 STEP_PAGES = 64  # of a file that is still written, between one look and the next
 
@@ -46,5 +45,7 @@ class MisplacementCheck:
         names = self._disk.list()
         if any(format_file_name(number) not in names for number in numbers):
             return None
+        from ibbmaster.log.verify import Part, verify_part  # here: who plans a query starts soon
+
         faults, _ = verify_part(self._disk, Part(numbers, is_last=not is_closed))
         return next((fault for fault in faults if fault.is_damage and fault.is_misplaced), None)

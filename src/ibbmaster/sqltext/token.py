@@ -29,7 +29,7 @@ MYSQL_VERSIONS = range(50700, 100000)  # of /*! comments that are meant for MySQ
 NEVER = 999999  # the number of a comment that no server runs
 
 _LETTER = r"[0-9A-Za-z_$\u0080-\ud7ff\ue000-\U0010ffff]"
-_NAME = re.compile(f"{_LETTER}+")
+_NAME = re.compile(f"(?P<word>{_LETTER}+)")
 _CONDITION = re.compile(r"/\*(M?)!(!?)([0-9]{5,6})?")
 _COMMENT_BORDER = re.compile(r"/\*|\*/")
 
@@ -332,7 +332,7 @@ class _Cutter:
         raise error_at(self._sql, start)
 
 
-_WORD = re.compile(f"(?P<word>{_LETTER}+)").match
+_WORD = _NAME.match
 _POINT = re.compile(r"(?P<plain>\.)").match
 _AS_WRITTEN: dict[str | None, TokenKind] = {
     "word": TokenKind.WORD,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ibbmaster.disk.interface import ReadDisk
+from ibbmaster.errors import MissingFileError
 from ibbmaster.ibb.file_name import parse_file_name
 
 SEGMENT_NAMES = ("ibbmaster-redo-0", "ibbmaster-redo-1")
@@ -13,6 +14,19 @@ def has_redo_log(disk: ReadDisk) -> bool:
     return not set(SEGMENT_NAMES).isdisjoint(disk.list())
 
 
+def may_lack_groups(disk: ReadDisk) -> bool:
+    """As `has_redo_log`, where the directory may have thousands of files and each reader of a range asks: unlisted."""
+    return any(_is_there(disk, name) for name in SEGMENT_NAMES)
+
+
 def holds_log(disk: ReadDisk) -> bool:
     """Whether there is a log, in files or in a redo log alone."""
     return has_redo_log(disk) or any(parse_file_name(name) is not None for name in disk.list())
+
+
+def _is_there(disk: ReadDisk, name: str) -> bool:
+    try:
+        disk.size(name)
+    except MissingFileError:
+        return False
+    return True

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from ibbmaster.disk.interface import ReadDisk, SharedDisk
-from ibbmaster.errors import MissingFileError
+from ibbmaster.disk.interface import SharedDisk
 from ibbmaster.event.group import EventGroup
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.interface import OnFault
@@ -14,7 +13,6 @@ from ibbmaster.log.log_range import LogRange
 from ibbmaster.log.strictness import StrictDirectory
 from ibbmaster.position import LogPosition
 from ibbmaster.store.followed import FollowedDirectory
-from ibbmaster.store.redo_names import SEGMENT_NAMES
 
 PATIENCE_S = 30.0  # for what another process has seen, and this one not yet; ends what cannot come
 PERIOD_S = 0.02  # between two looks
@@ -44,16 +42,3 @@ class WrittenDirectory(FollowedDirectory):
             time.sleep(PERIOD_S)  # a writer was in the middle of a change
             self.look(is_urgent=True)
         return self._log or StrictDirectory(self._disk)
-
-
-def has_redo_log(disk: ReadDisk) -> bool:
-    """Whether a directory may have groups that are durable and not in its files; each reader of a range asks."""
-    return any(_is_there(disk, name) for name in SEGMENT_NAMES)
-
-
-def _is_there(disk: ReadDisk, name: str) -> bool:
-    try:
-        disk.size(name)
-    except MissingFileError:
-        return False
-    return True
