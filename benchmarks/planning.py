@@ -39,7 +39,7 @@ def build(base: Path, files: int) -> dict[str, Path]:
     pages, classic = base / "ibb", base / "classic"
     pages.mkdir()
     classic.mkdir()
-    RowLog("", metadata=RowMetadata.NO_LOG).write(pages, files * 650, file_bytes=FILE_BYTES)
+    RowLog("", metadata=RowMetadata.NO_LOG).write(pages, files * 1070, file_bytes=FILE_BYTES)
     with ibbmaster.open(pages) as log, closing(RealDisk(classic)) as disk:
         export_traditional(log.engine, disk, PROFILES["classic-10.11"], max_file_bytes=FILE_BYTES - PAGE_SIZE)
     return {".ibb": pages, "traditional": classic}

@@ -72,15 +72,11 @@ def opened(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "per_file"),
-    [
-        (
-            {"granularity": "events"},
-            (0, 1),
-        ),  # of `.ibb` files, and of traditional ones, whose first bytes are looked at
-        ({}, (1, 2)),
-        ({"table": "d.t"}, (1, 4)),
-    ],
+    (
+        "given",
+        "per_file",
+    ),  # of `.ibb` files; of others, into which each looks who opens the log
+    [({"granularity": "events"}, (0, 1)), ({}, (1, 3)), ({"table": "d.t"}, (1, 5))],
 )
 def test_a_plan_opens_each_file_a_few_times_whatever_their_number(tmp_path, monkeypatch, opened, given, per_file):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
