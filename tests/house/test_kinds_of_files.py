@@ -13,6 +13,7 @@ MAKERS = {
     "arrow/collecting.py",  # kernels that read pages, or events
     "arrow/plan.py",
     "arrow/reaching.py",  # whether a worker sees the files
+    "arrow/small_files.py",  # as collecting, of many files
     "server/dump_opening.py",  # a profile that sends files needs some
     "server/listing.py",
     "server/primary.py",  # checksums as the files have them
