@@ -13,7 +13,7 @@ from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.strictness import open_directory
 from ibbmaster.position import LOG_START
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_files import may_lack_groups
+from ibbmaster.store.redo_names import may_lack_groups
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.written import WrittenDirectory
 from tests.machinery.events import make_event, make_gtid_event

@@ -138,7 +138,7 @@ class PassedGroups(EventGroups, Protocol):
 
 
 @runtime_checkable
-class StagedGroups(Protocol):
+class StagedSource(Protocol):
     """A log after stages."""
 
     @property
@@ -188,9 +188,9 @@ def are_cached(groups: EventGroups) -> TypeGuard[CachedEventGroups]:
     return _is_of(groups, CachedEventGroups)
 
 
-def is_staged(source: GroupSource) -> TypeGuard[StagedGroups]:
+def is_staged(source: GroupSource) -> TypeGuard[StagedSource]:
     """As `are_framed`."""
-    return _is_of(source, StagedGroups)
+    return _is_of(source, StagedSource)
 
 
 def has_written_ranges(source: GroupSource) -> TypeGuard[WrittenRanges]:

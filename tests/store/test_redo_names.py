@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.store.redo_files import SEGMENT_NAMES, may_lack_groups
+from ibbmaster.store.redo_names import SEGMENT_NAMES, may_lack_groups
 
 
 @pytest.mark.parametrize("name", SEGMENT_NAMES)
