@@ -42,7 +42,9 @@ def test_it_says_what_each_kernel_took(tmp_path, capsys, monkeypatch):
     assert [line.split(" s  ")[1] for line in lines[:-1]] == [
         "check, read_pages",
         "check, check_table",
+        "check, split_node",
         "check, check_classic_groups",
+        "check, check_long_group",
         "check, machine code",
     ]
     assert all(float(line.split()[0]) > 0 for line in lines[:-1])
