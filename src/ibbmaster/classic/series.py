@@ -8,7 +8,6 @@ directory, and only for reading.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
@@ -234,16 +233,17 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
 
 
 def classic_file(path: Path) -> ClassicFile:
-    found = _status(path)
+    found = _size_and_inode(path)
     if found is None:
         raise MissingFileError(f"{path} is not a file")
+    size_bytes, inode = found
     name = unpacked_name(path.name)
     match = _NUMBERED.fullmatch(name)
     number = int(match["number"]) if match else None
-    return ClassicFile(path=path, name=name, number=number, size_bytes=found.st_size, inode=found.st_ino)
+    return ClassicFile(path=path, name=name, number=number, size_bytes=size_bytes, inode=inode)
 
 
-def _status(path: Path) -> os.stat_result | None:
+def _size_and_inode(path: Path) -> tuple[int, int] | None:
     """Of a regular file; None of anything else, also of a FIFO, for whose writer a reader would wait."""
     try:
         found = path.stat()
@@ -253,7 +253,7 @@ def _status(path: Path) -> os.stat_result | None:
         if path.is_file():  # it says which errors mean that there is none
             raise
         return None
-    return found if stat.S_ISREG(found.st_mode) else None
+    return (found.st_size, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 
 def _files_of_directory(directory: Path) -> list[ClassicFile]:
