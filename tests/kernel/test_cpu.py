@@ -12,7 +12,7 @@ def named(monkeypatch):
     """A CPU, as the environment names it."""
 
     def name(cpu_name, features=None):
-        for variable, value in ((cpu.CPU_NAME, cpu_name), (cpu.CPU_FEATURES, features), (cpu.TARGET, None)):
+        for variable, value in ((cpu.CPU_NAME, cpu_name), (cpu.CPU_FEATURES, features)):
             if value is None:
                 monkeypatch.delenv(variable, raising=False)
             else:
@@ -51,11 +51,11 @@ def test_a_level_has_what_each_of_its_cpus_has(named):
     assert cpu.has("sse4.2", "avx2", "avx512f", "pclmul")
 
 
-def test_a_whole_target_comes_before_a_cpu_that_is_named(named, monkeypatch):
+def test_what_is_chosen_comes_before_a_cpu_that_is_named(named, monkeypatch):
     named("x86-64-v2")
+    monkeypatch.setattr(cpu, "_chosen", None)
     arm = cpu.Target("aarch64-unknown-linux-gnu", "generic", "+crc")
-    monkeypatch.setenv(cpu.TARGET, str(arm))
-    cpu.target.cache_clear()
+    cpu.choose(arm)
     assert cpu.target() == arm
     assert cpu.has("crc")
     assert not cpu.has("sse4.2")

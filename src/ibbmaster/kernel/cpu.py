@@ -7,7 +7,6 @@ import os
 from typing import NamedTuple
 
 CPU_NAME, CPU_FEATURES = "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"  # environment variables of Numba
-TARGET = "IBBMASTER_KERNEL_TARGET"  # and one of our own, which comes first: a `Target`, where no code is to be run
 _V2 = frozenset({"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"})
 _V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
 _V4 = _V3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
@@ -21,8 +20,15 @@ class Target(NamedTuple):
     cpu: str
     features: str
 
-    def __str__(self) -> str:
-        return " ".join(self)
+
+_chosen: Target | None = None
+
+
+def choose(wanted: Target) -> None:
+    """Have this process compile for another target; it must run none of that, and not have imported a kernel yet."""
+    global _chosen
+    _chosen = wanted
+    target.cache_clear()
 
 
 @functools.cache
@@ -32,10 +38,10 @@ def target() -> Target:
     Raises:
         ImportError: LLVM is not installed.
     """
+    if _chosen is not None:
+        return _chosen
     import llvmlite.binding as llvm
 
-    if whole := os.environ.get(TARGET):
-        return Target(*whole.split(" "))
     triple = str(llvm.get_process_triple())
     name, features = os.environ.get(CPU_NAME), os.environ.get(CPU_FEATURES)
     if name is not None:

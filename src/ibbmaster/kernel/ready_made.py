@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ibbmaster.kernel.cache import SETTINGS, KernelCache, made_from
-from ibbmaster.kernel.cpu import CPU_FEATURES, CPU_NAME, FEATURES_OF_LEVELS, TARGET, Target
+from ibbmaster.kernel.cpu import CPU_FEATURES, CPU_NAME, FEATURES_OF_LEVELS, Target, choose
 from ibbmaster.kernel.parts import KernelPart
 
 _PROGRAM = "ibbmaster.kernel.ready_made"
@@ -62,7 +62,7 @@ def find_ready_made() -> KernelCache | None:
     Raises:
         ImportError: LLVM is not installed.
     """
-    if any(name in os.environ for name in (TARGET, CPU_NAME, CPU_FEATURES, *SETTINGS)) or not DIRECTORY.is_dir():
+    if any(name in os.environ for name in (CPU_NAME, CPU_FEATURES, *SETTINGS)) or not DIRECTORY.is_dir():
         return None
     for name, kind in CPU_KINDS.items():
         found = KernelCache(DIRECTORY / f"{made_from()}-{name}")
@@ -86,22 +86,23 @@ def make(directory: Path, kinds: Iterable[str] = CPU_KINDS, parts: Iterable[Kern
     import subprocess
 
     for name in kinds:
-        subprocess.run(
-            [sys.executable, "-m", _PROGRAM, str(directory / f"{made_from()}-{name}"), "--parts", *parts],
-            env={**os.environ, TARGET: str(CPU_KINDS[name].target)},
-            check=True,
-        )
+        into = str(directory / f"{made_from()}-{name}")
+        subprocess.run([sys.executable, "-m", _PROGRAM, into, "--kind", name, "--parts", *parts], check=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compile kernels for all kinds of CPUs, as for a wheel."""
     parser = argparse.ArgumentParser(prog=f"python -m {_PROGRAM}", description=main.__doc__)
     parser.add_argument("directory", type=Path, nargs="?", default=DIRECTORY)
-    parser.add_argument("--parts", nargs="+", type=KernelPart, help="these, for the CPU that the environment names")
+    parser.add_argument("--kind", choices=CPU_KINDS, help="for this kind of CPUs alone, into the directory itself")
+    parser.add_argument(
+        "--parts", nargs="+", type=KernelPart, default=list(KernelPart), help="these alone, with --kind"
+    )
     args = parser.parse_args(arguments)
-    if not args.parts:
+    if args.kind is None:
         make(args.directory)
         return 0
+    choose(CPU_KINDS[args.kind].target)
     from ibbmaster.kernel.emitting import KernelEmitter
 
     args.directory.mkdir(parents=True, exist_ok=True)
