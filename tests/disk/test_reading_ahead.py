@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
 
+from ibbmaster.disk import reading_ahead
+from ibbmaster.disk.page_memory import page_map
 from ibbmaster.disk.reading_ahead import PieceReader
 
 
@@ -69,3 +73,32 @@ def test_after_a_short_block_the_next_begins_where_that_ended(helper):
         data += bytes(range(25, 40))
         assert bytes(blocks.at(25).data) == bytes(range(25, 35))
         assert bytes(blocks.at(33).data) == bytes(range(33, 40))
+
+
+def test_who_is_closed_keeps_no_memory_though_it_refers_to_itself(helper, monkeypatch):
+    made = []
+
+    def noted(size):
+        memory = page_map(size)
+        made.append(weakref.ref(memory))
+        return memoryview(memory)
+
+    class Owner:
+        def __init__(self):
+            self.blocks = PieceReader(self.read, block_bytes=700, kept_max=300, helper=helper)
+
+        def read(self, offset, target):
+            return reading_of(bytes(5000))(offset, target)
+
+    monkeypatch.setattr(reading_ahead, "page_memory", noted)
+    gc.disable()
+    try:
+        owner = Owner()
+        for offset in (0, 700, 100, 1400):
+            owner.blocks.at(offset)
+        owner.blocks.close()
+        del owner
+        assert made
+        assert all(memory() is None for memory in made)
+    finally:
+        gc.enable()

@@ -54,7 +54,7 @@ class PieceReader:
         """
         before, kept = self._current, self._next - offset
         if before is None or not 0 <= kept <= min(before.size, self._kept_max):
-            self.close()
+            self._stop()
             before, kept, self._next = None, 0, offset
         block = self._next_block()
         base = self._kept_max
@@ -65,7 +65,11 @@ class PieceReader:
         return FoundPiece(block.buffer[base - kept : base + block.size], kept, block.note)
 
     def close(self) -> None:
-        """Let nothing be read any more; reading may begin anew."""
+        """Let nothing be read any more, and give the memory back: who reads may refer to who asks for it."""
+        self._stop()
+        self._free.clear()
+
+    def _stop(self) -> None:
         self._drop_ahead()
         self._current = None
 
