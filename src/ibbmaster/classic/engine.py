@@ -230,7 +230,7 @@ class ClassicBinlog(FileEngine):
 
     @classmethod
     def of_range(cls, log_range: ClassicRange) -> ClassicBinlog:
-        """The one file of a range, for who reads nothing else: a directory may have ten thousand.
+        """A log of the one file that a range is in; its directory, which may have ten thousand, is not listed.
 
         Raises:
             PositionPurgedError: it is not there any more.

@@ -65,7 +65,7 @@ class PieceReader:
         return FoundPiece(block.buffer[base - kept : base + block.size], kept, block.note)
 
     def close(self) -> None:
-        """Let nothing be read any more, and give the memory back: who reads may refer to who asks for it."""
+        """End all reading, and free the memory now: `read` may refer to what owns this reader."""
         self._stop()
         self._free.clear()
 

@@ -197,7 +197,7 @@ class BinlogDirectory(LogEngine):
                 last = min(last, self._disk.size(format_file_name(file_no)))
                 if last <= PAGE_SIZE:
                     self._check_without_pages(file_no)
-                header = self.header(file_no) if last > size else None  # one range: who reads it looks at its header
+                header = self.header(file_no) if last > size else None  # of one range its reader checks the header
                 ranges += ranges_of_file(file_no, header, first, last, size=size)
         return ranges
 

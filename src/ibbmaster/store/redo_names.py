@@ -15,7 +15,7 @@ def has_redo_log(disk: ReadDisk) -> bool:
 
 
 def may_lack_groups(disk: ReadDisk) -> bool:
-    """As `has_redo_log`, where the directory may have thousands of files and each reader of a range asks: unlisted."""
+    """As `has_redo_log`, without a list of the directory, which may be long: each reader of a range asks."""
     return any(_is_there(disk, name) for name in SEGMENT_NAMES)
 
 
