@@ -57,11 +57,14 @@ def _changed(
     return [encode_table_map(table, server_id=1), *encode_rows(table, kind, images, server_id=1)]
 
 
-def write_log(directory: Path, *items: Item, file_bytes: int = 1 << 20) -> Path:
-    """Write a log: each item is a group, of a statement or of several and the events of rows."""
+def write_log(directory: Path, *items: Item, file_bytes: int = 1 << 20, first: int = 1) -> Path:
+    """Write a log, or go on with one: each item is a group, of a statement or of several and the events of rows.
+
+    The first one has the number `first`.
+    """
     directory.mkdir(exist_ok=True)
     with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=file_bytes, is_sparse=True) as writer:
-        for number, item in enumerate(items, start=1):
+        for number, item in enumerate(items, start=first):
             is_single = isinstance(item, str | Said)
             flags = GtidFlag.STANDALONE | GtidFlag.DDL if is_single else GtidFlag.TRANSACTIONAL
             gtid = Gtid(domain_id=0, server_id=1, seq_no=number)

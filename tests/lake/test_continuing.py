@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.errors import StoreError
+from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.lake.continuing import tables_to_export
 from tests.table_versions import inserts, write_log
+from tests.written_log import inserted
+from tests.written_log import write_log as write_named_log
 
 T = "CREATE TABLE t (id INT PRIMARY KEY, a INT, b VARCHAR(9))"
 ROW = inserts({"id": "int", "a": "int", "b": "varchar(9)"}, [(1, 2, "x")])
@@ -62,3 +65,24 @@ def test_a_first_run_exports_a_table_once_under_the_name_that_it_has_at_the_end(
     (tmp_path / "log").mkdir()
     log = write_log(tmp_path / "log", T, ROW, "RENAME TABLE t TO v")
     assert tables_to_export({"path": str(log)}, ["db.t", "db.v"], tmp_path, "", "0-1-3") == ["db.v"]
+
+
+WITHOUT_BEGINNING = {
+    "renamed": (["ALTER TABLE t RENAME COLUMN a TO z"], "d.t: column a is called z"),
+    "a default": (["ALTER TABLE t ADD c INT DEFAULT 7"], "d.t: column c was added, and has a value in older rows"),
+    "purged to there": (
+        ["ALTER TABLE t ADD c INT"],
+        "d.t: its columns were perhaps others: its CREATE",
+    ),
+}
+
+
+@pytest.mark.parametrize(("statements", "problem"), WITHOUT_BEGINNING.values(), ids=WITHOUT_BEGINNING)
+def test_it_stops_where_the_log_has_lost_its_create_table_too(tmp_path, statements, problem) -> None:
+    row = inserted(written_table("d.t", {"id": "int", "a": "int"}, table_id=1), [1, 2])
+    before = ["CREATE TABLE other (id INT)"] if "perhaps" in problem else [[row]]
+    log = write_named_log(tmp_path / "log", *before, *statements)
+    (tmp_path / "tables" / "d.t").mkdir(parents=True)
+    with pytest.raises(StoreError, match=problem):
+        tables_to_export({"path": str(log)}, ["d.t"], tmp_path / "tables", "0-1-1", "0-1-2")
+    assert tables_to_export({"path": str(log)}, ["d.t"], tmp_path / "tables", "0-1-1", "0-1-1") == ["d.t"]

@@ -38,7 +38,8 @@ def test_at_each_table_map_the_table_is_known_as_the_event_has_it(capture):
         table = history.table_at(schema.database, schema.table, at)
         assert isinstance(table, TableVersion), (gtid, schema.name)
         assert disagreement(table, schema) is None, gtid
-        history.add_table_map(at, gtid, schema)
+        history.take_rows(at, gtid, schema)
+        assert history.table_at(schema.database, schema.table, at) is table
         count += 1
     assert count
     assert history.disagreements == []

@@ -12,7 +12,7 @@ def completed_columns(schema: TableSchema, version: TableVersion | None) -> int:
 
     Those are all but what a server computes; where nobody knows which these are, the columns of the primary key.
     """
-    if version is None:
+    if version is None or version.undefined_because:
         return sum(1 << number for number in schema.primary_key)
     known = zip(range(len(schema.columns)), version.columns, strict=False)
     return sum(1 << number for number, column in known if column.expression is None and column.period is None)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from typing import Any
 
 import numpy as np
 
 from ibbmaster.arrow.event_batch import ALL_BITS, IDENTITY, EventBatch
 from ibbmaster.arrow.small_files import batches_of_ranges
+from ibbmaster.arrow.table_maps import last_of_each
 from ibbmaster.errors import MissingFileError, PositionPurgedError
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET
 from ibbmaster.event.header import TYPE_OFFSET
+from ibbmaster.event.table_map import SAYS_OFFSET
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel.calls import Kernels
@@ -20,19 +23,22 @@ from ibbmaster.kernel.loading import load
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.interface import FramedEventGroups, LogEngine, PagedEventGroups
-from ibbmaster.log.schema_history import MAY_HOLD_DDL, QUERIES, LastScanned, TakeStatement
+from ibbmaster.log.schema_history import MAY_HOLD_DDL, QUERIES, LastScanned, TakeMap, TakeStatement
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.work import check_wanted
 
 RANGE_BYTES = 256 << 20
 
 
 def scan_ddl(
-    log: LogEngine, take: TakeStatement, find: Callable[[LogEngine], Kernels | None] = lambda log: load(KernelSet.READ)
+    log: LogEngine,
+    take: TakeStatement,
+    take_map: TakeMap | None = None,
+    *,
+    find: Callable[[LogEngine], Kernels | None] = lambda log: load(KernelSet.READ),
 ) -> LastScanned | None:
-    """Hand over each statement of groups that may hold DDL; None without the kernels that `find`
-    finds, of an empty log, or of one that began anew meanwhile.
+    """Hand over each statement of groups that may hold DDL, and what TABLE_MAP events say if that is wanted; None
+    without the kernels that `find` finds, of an empty log, or of one that began anew meanwhile.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known.
@@ -42,7 +48,7 @@ def scan_ddl(
     if kernels is None:
         return None
     plan, end = log.start_of_file(), log.end()
-    scan = _Scan(plan.state.copy(), take)
+    scan = _Scan(plan.state.copy(), take, take_map, kernels)
     with closing(log.groups(plan)) as groups:
         source = BinlogDirectory(groups.disk) if isinstance(groups, PagedEventGroups) else log
         try:
@@ -60,9 +66,11 @@ def scan_ddl(
 class _Scan:
     """What goes on from batch to batch: a group may begin in one and end in the next."""
 
-    def __init__(self, state: GtidState, take: TakeStatement) -> None:
+    def __init__(self, state: GtidState, take: TakeStatement, take_map: TakeMap | None, kernels: Kernels) -> None:
         self._state = state  # before the last group
         self._take = take
+        self._take_map = take_map
+        self._kernels = kernels
         self._last: list[int] = []  # the row of the last group
         self._is_last_wanted = False
 
@@ -77,16 +85,26 @@ class _Scan:
         wanted = np.zeros(len(groups), dtype=bool)
         wanted[owners[heads]] = batch.data[starts[heads] + GTID_FLAGS_OFFSET] & MAY_HOLD_DDL != 0
         wanted[0] |= goes_on and self._is_last_wanted
-        for number in np.flatnonzero(np.isin(types, QUERIES) & wanted[owners]).tolist():
+        statements = np.flatnonzero(np.isin(types, QUERIES) & wanted[owners])
+        maps = () if self._take_map is None else self._maps_between(batch, types, statements)
+        for number in sorted((*statements.tolist(), *maps)):
             row = groups[owners[number]].tolist()
-            start = LogPosition(row[GroupColumn.FILE_NO], row[GroupColumn.FILE_OFFSET])
-            place = SchemaPlace(start, int(events[number, EventColumn.NUMBER]))
-            self._take(place, _gtid(row), row[GroupColumn.TIMESTAMP], batch.event(number))
+            place = batch.schema_place(number)
+            if types[number] != EventType.TABLE_MAP:
+                self._take(place, _gtid(row), row[GroupColumn.TIMESTAMP], batch.event(number))
+            elif self._take_map is not None:
+                self._take_map(place, _gtid(row), batch.event(number))
         if self._last and not goes_on:
             self._state.log(_gtid(self._last))
         for gtid in last_gtids(groups[:-1]):
             self._state.log(gtid)
         self._last, self._is_last_wanted = groups[-1].tolist(), bool(wanted[-1])
+
+    def _maps_between(self, batch: EventBatch, types: Any, statements: Any) -> Iterator[int]:
+        """Of TABLE_MAP events between two statements that say the same the first one."""
+        maps = np.flatnonzero(types == EventType.TABLE_MAP)
+        for part in np.split(maps, np.searchsorted(maps, statements)):
+            yield from last_of_each(batch, part[::-1], SAYS_OFFSET, self._kernels)
 
     def up_to(self) -> LastScanned | None:
         """The last group."""

@@ -21,6 +21,7 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.interface import GroupSource, OnFault
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.schema_history import fold_group
+from ibbmaster.log.undefined_tables import UndefinedTables
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.versions import TableVersions
@@ -55,16 +56,23 @@ def with_landmarks(log_range: LiveRange, versions: TableVersions) -> LiveRange:
 def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
     """What the statements of a range make of the tables; `declarations` are what they were where it begins.
 
+    The one table of options is defined by its rows where it is not by statements.
+
     Raises:
         SourceError: the primary cannot be reached, refuses, or breaks off.
         EventError: a statement is damaged; it names the group.
     """
-    key = str(address(options)), log_range, repr((options.declarations, options.stages)), options.name_case
+    takes_rows = options.table is not None
+    given = repr((options.declarations, options.stages, takes_rows))
+    key = str(address(options)), log_range, given, options.name_case
     found = _HISTORIES.get(key)
     if found is None:
         found = SchemaHistory(declared_schema(options.declarations), options.name_case)
+        rows = UndefinedTables(found)
         for group in LiveSource(options).groups_in(log_range):
             fold_group(found, group)
+            if takes_rows:
+                rows.take_group(group)
         _HISTORIES.clear()
         _HISTORIES[key] = found
     return found

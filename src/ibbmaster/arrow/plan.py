@@ -23,7 +23,7 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter
-from ibbmaster.log.interface import GroupSource, LogEngine, is_staged
+from ibbmaster.log.interface import GroupSource, LogEngine, OnFault, is_staged
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import ReadStart, locate, resume
 from ibbmaster.log.log_range import WHOLE_FILE, GroupSelection, LogRange
@@ -38,7 +38,7 @@ from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.store.redo_names import may_lack_groups
 
-_HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
+_HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # of the last log, without and with its rows
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
 STAGED_BYTES = 1 << 20  # of a log whose groups go through stages one by one, to look for the last of a table
 BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
@@ -161,12 +161,33 @@ def ended(options: ReadOptions) -> ReadOptions:
     return live.ended(options)
 
 
+def needs_rows(options: ReadOptions, history: SchemaHistory, *, goes_on: bool = False) -> bool:
+    """Whether statements do not define the one table of options everywhere, so that its rows must.
+
+    Where none names it rows name their columns alike; but if that `goes_on`, one may follow.
+    """
+    if options.table is None:
+        return False
+    versions = selected_versions(options, history)
+    return not versions.are_defined() or (goes_on and versions.newest() is None)
+
+
 def history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
-    """The schema history of a log, as far as it can be read."""
+    """The schema history of a log, as far as it can be read; rows define tables, too, where options need that."""
     on_fault = damage_handler(is_strict=options.is_strict)
     if on_fault is not None:
-        return readable_history(log, options.declarations, on_fault, options.name_case)
+        return readable_history_of(options, log, on_fault)
     return _history_of(options, log)
+
+
+def readable_history_of(
+    options: ReadOptions, log: LogEngine, on_fault: OnFault, *, goes_on: bool = False
+) -> SchemaHistory:
+    """The same of a log that may be damaged; `goes_on` as in `needs_rows`."""
+    found = readable_history(log, options.declarations, on_fault, options.name_case)
+    if not needs_rows(options, found, goes_on=goes_on):
+        return found
+    return readable_history(log, options.declarations, on_fault, options.name_case, takes_rows=True)
 
 
 def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
@@ -177,12 +198,18 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     told = repr((options.declarations, options.name_case, options.stages))
     begin = str(log.start_of_file().state)
     key = (options.path, options.uses_kernels, files, begin, str(log.end()), str(log.state()), told)
+    is_once = bool(options.stages)
     found = _HISTORIES.get(key)
     if found is None:
-        found = logged_schema(options, log, is_once=bool(options.stages)).history()
+        found = logged_schema(options, log, is_once=is_once).history()
         _HISTORIES.clear()
         _HISTORIES[key] = found
-    return found
+    if not needs_rows(options, found):
+        return found
+    of_rows = (*key, "and rows")
+    if of_rows not in _HISTORIES:
+        _HISTORIES[of_rows] = logged_schema(options, log, is_once=is_once, takes_rows=True).history()
+    return _HISTORIES[of_rows]
 
 
 def _modified_at(file: Path) -> int:
@@ -193,11 +220,21 @@ def _modified_at(file: Path) -> int:
         return 0
 
 
-def logged_schema(options: ReadOptions, log: LogEngine, *, is_once: bool = False) -> LoggedSchema:
-    """The schema history of the log of options; `is_once` as in `LoggedSchema`."""
+def logged_schema(
+    options: ReadOptions, log: LogEngine, *, is_once: bool = False, takes_rows: bool = False
+) -> LoggedSchema:
+    """The schema history of the log of options; `is_once` and `takes_rows` as in `LoggedSchema`."""
     can_scan = options.uses_kernels and not (is_staged(log) and log.choice is None)
     scan, cache = scan_ddl if can_scan else None, history_cache_of(options)
-    return schema_of_log(log, options.declarations, cache, scan=scan, case=options.name_case, is_once=is_once)
+    return schema_of_log(
+        log,
+        options.declarations,
+        cache,
+        scan=scan,
+        case=options.name_case,
+        is_once=is_once,
+        takes_rows=takes_rows,
+    )
 
 
 def end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:

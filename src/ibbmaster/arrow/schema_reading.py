@@ -11,7 +11,8 @@ from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, OnFault
 from ibbmaster.log.locating import readable_groups
-from ibbmaster.log.schema_history import LoggedSchema, Scan, fold_group
+from ibbmaster.log.schema_history import LoggedSchema, StatementScan, fold_group
+from ibbmaster.log.undefined_tables import UndefinedTables
 from ibbmaster.position import LOG_START
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
@@ -27,29 +28,44 @@ def schema_of_log(
     declarations: Mapping[str, Declaration],
     cache: HistoryCache,
     *,
-    scan: Scan | None = None,
+    scan: StatementScan | None = None,
     case: NameCase | None = None,
     is_once: bool = False,
+    takes_rows: bool = False,
 ) -> LoggedSchema:
     """The schema history of a log; `declarations` are what its tables were when it began.
 
     It is taken from its cache, and kept there; one that begins with declarations is not. `scan` is a faster way to
-    begin, `case` how the log's server compares names; with `is_once` a second history is folded anew.
+    begin, `case` how the log's server compares names; `is_once` and `takes_rows` are as those of `LoggedSchema`.
     """
     base = declared_schema(declarations)
-    if base.tables:
-        return LoggedSchema(log, base=base, scan=scan, case=case, is_once=is_once)
-    return LoggedSchema(log, cache=cache, scan=scan, case=case, is_once=is_once)
+    return LoggedSchema(
+        log,
+        cache=None if base.tables else cache,
+        base=base if base.tables else None,
+        scan=scan,
+        case=case,
+        is_once=is_once,
+        takes_rows=takes_rows,
+    )
 
 
 def readable_history(
-    log: LogEngine, declarations: Mapping[str, Declaration], on_fault: OnFault, case: NameCase | None = None
+    log: LogEngine,
+    declarations: Mapping[str, Declaration],
+    on_fault: OnFault,
+    case: NameCase | None = None,
+    *,
+    takes_rows: bool = False,
 ) -> SchemaHistory:
-    """The history of what can be read of a log that is damaged."""
+    """The history of what can be read of a log that is damaged; `takes_rows` is as that of `LoggedSchema`."""
     history = SchemaHistory(declared_schema(declarations), case, is_whole=False)
+    rows = UndefinedTables(history) if takes_rows else None
     for group in readable_groups(log, LOG_START, on_fault):
         if group.gtid is not None:
             fold_group(history, group)
+            if rows is not None:
+                rows.take_group(group)
     return history
 
 

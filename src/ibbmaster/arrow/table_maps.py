@@ -10,15 +10,13 @@ import numpy as np
 
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.event.group import EventGroup
-from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
-from ibbmaster.event.table_map import TABLE_ID_SIZE
+from ibbmaster.event.header import TYPE_OFFSET
+from ibbmaster.event.table_map import SAYS_OFFSET
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.log.group_content import RowReader, TableDecoder, group_events
 from ibbmaster.schema.model import SchemaPlace
-
-SAYS = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # after the number that a server gives a table for a while
 
 
 class SeenMap(NamedTuple):
@@ -38,7 +36,7 @@ def seen_maps(batches: Iterable[EventBatch], boundaries: Sequence[SchemaPlace], 
     for batch in batches:
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
         for numbers in _between(batch, np.flatnonzero(types == EventType.TABLE_MAP), boundaries):
-            for number in last_of_each(batch, numbers, SAYS, kernels):
+            for number in last_of_each(batch, numbers, SAYS_OFFSET, kernels):
                 _note(found, boundaries, SeenMap(batch.schema_place(number), batch.event(number)))
     return sorted(found.values())
 
@@ -63,7 +61,7 @@ def last_decoder(maps: Sequence[SeenMap], reader: RowReader) -> TableDecoder | N
 
 
 def _note(found: dict[tuple[int, bytes], SeenMap], boundaries: Sequence[SchemaPlace], seen: SeenMap) -> None:
-    found[bisect.bisect_right(boundaries, seen.place), seen.event[SAYS:]] = seen
+    found[bisect.bisect_right(boundaries, seen.place), seen.event[SAYS_OFFSET:]] = seen
 
 
 def _between(batch: EventBatch, numbers: Any, boundaries: Sequence[SchemaPlace]) -> Iterator[Any]:
@@ -79,7 +77,7 @@ def _between(batch: EventBatch, numbers: Any, boundaries: Sequence[SchemaPlace])
 
 
 def last_of_each(batch: EventBatch, numbers: Any, offset: int, kernels: Kernels) -> list[int]:
-    """Of events that have the same bytes from an offset on the last one."""
+    """Of events, in this order, that have the same bytes from an offset on the last one."""
     import pyarrow as pa
 
     from ibbmaster.arrow.arrays import string_array

@@ -12,6 +12,7 @@ from ibbmaster.event.types import EventType
 
 NAME_SIZE_MAX = 192  # bytes of 64 characters
 TABLE_ID_SIZE = 6
+SAYS_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # of a TABLE_MAP: behind the number that a table has for a while
 FLAG_STATEMENT_END = 0x0001
 FLAG_NO_FOREIGN_KEY_CHECKS = 0x0002
 

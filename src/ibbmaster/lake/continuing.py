@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
-from ibbmaster.arrow.plan import end_of, history_of, open_log, selected_versions
+from ibbmaster.arrow.plan import end_of, history_of, of_table, open_log, selected_versions
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import column_type
 from ibbmaster.errors import StoreError
@@ -34,11 +33,12 @@ def tables_to_export(source: Mapping[str, str], names: Iterable[str], place: Pat
         if not start:
             return found
         then = SchemaPlace(end_of(start, options, log), 0)
-    problems = [
-        f"{name}: {problem}"
-        for name in found
-        for problem in changes_of_table(options, history, name, then, now, has_rows=_is_there(place, name))
-    ]
+        problems = [
+            f"{name}: {problem}"
+            for name in found
+            for own in [history_of(of_table(options, name), log)]
+            for problem in changes_of_table(options, own, name, then, now, has_rows=_is_there(place, name))
+        ]
     if problems:
         raise StoreError(
             f"{place}: since the last run, which ended at {start}, {'; '.join(problems)}: rows that are there would be "
@@ -47,13 +47,9 @@ def tables_to_export(source: Mapping[str, str], names: Iterable[str], place: Pat
     return found
 
 
-def _of_table(options: ReadOptions, name: str) -> ReadOptions:
-    return replace(options, table=name, tables=(name,))
-
-
 def _name_of(options: ReadOptions, history: SchemaHistory, name: str, now: SchemaPlace) -> str:
     """What a table is called now that something was written under some name of."""
-    newest = selected_versions(_of_table(options, name), history, now).newest(now)
+    newest = selected_versions(of_table(options, name), history, now).newest(now)
     return name if newest is None else newest.full_name
 
 
@@ -72,7 +68,7 @@ def changes_of_table(
 ) -> Iterator[str]:
     """What has become of a table between two places, as far as rows that were written of it do not show it."""
     database, table = parse_table_name(name)
-    versions = selected_versions(_of_table(options, name), history, now)
+    versions = selected_versions(of_table(options, name), history, now)
     old, new = versions.newest(then), versions.newest(now)
     if old is not None and old.full_name != name:
         yield f"{old.full_name} is called so"
@@ -83,6 +79,8 @@ def changes_of_table(
         yield "another table is called so"
     elif isinstance(old, TableVersion) and isinstance(new, TableVersion):
         yield from _column_changes(old, new, options)
+    elif new is not None and new.undefined_because:
+        yield f"its columns were perhaps others: {new.undefined_because}"
 
 
 def _column_changes(old: TableVersion, new: TableVersion, options: ReadOptions) -> Iterator[str]:

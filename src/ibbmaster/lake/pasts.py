@@ -17,7 +17,7 @@ from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.identity import NameRange, TableName, ranges_of
-from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
+from ibbmaster.schema.model import SchemaPlace, TableVersion
 
 Place = tuple[int, int]  # of a group: file number, offset
 START: Place = (-1, -1)
@@ -105,8 +105,9 @@ class _Telling:
         past = self._past
         past.state = self._state(self._end, self._end)
         past.versions = list(self._versions())
-        if isinstance(past.state, UnknownTable):
-            past.doubts.append(Doubt(_group(past.state.since), past.state.gtid or "", past.state.reason))
+        if past.state is not None and past.state.undefined_because:
+            gtid = past.state.gtid or ""
+            past.doubts.append(Doubt(_group(past.state.since), gtid, past.state.undefined_because))
         past.doubts += [*_by_versions(past.versions, self._fold), *self._merged()]
         past.doubts.sort()
         return past

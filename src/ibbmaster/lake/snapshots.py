@@ -109,10 +109,12 @@ def is_place(log: LogEngine, end: LogPosition | None) -> bool:
 
 
 def is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersion]:
-    """Whether a table is known, and has the columns of a shape."""
-    return isinstance(state, TableVersion) and [one.name for one in shape.columns] == [
-        one.name for one in state.columns
-    ]
+    """Whether statements define a table, and it has the columns of a shape."""
+    return (
+        isinstance(state, TableVersion)
+        and not state.undefined_because
+        and [one.name for one in shape.columns] == [one.name for one in state.columns]
+    )
 
 
 def domains_left_out(path: str, at: str) -> list[int]:

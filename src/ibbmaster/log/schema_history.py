@@ -28,6 +28,7 @@ from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.group_content import group_events
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups, ReadPlan
+from ibbmaster.log.undefined_tables import UndefinedTables
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.clause import FullName
@@ -70,8 +71,14 @@ class LastScanned(NamedTuple):
 
 #: Place, GTID, time and event of a statement in a group that may hold DDL.
 TakeStatement = Callable[[SchemaPlace, Gtid, int, bytes], object]
-#: Hands over all of a log at once, faster than group by group; None if that cannot be done now.
-Scan = Callable[[LogEngine, TakeStatement], LastScanned | None]
+#: The same of a TABLE_MAP event, but for the time; one that says what an earlier one said may be left out.
+TakeMap = Callable[[SchemaPlace, Gtid, bytes], object]
+
+
+class StatementScan(Protocol):
+    """Hands over all of a log at once, faster than group by group; None if that cannot be done now."""
+
+    def __call__(self, log: LogEngine, take: TakeStatement, take_map: TakeMap | None = None) -> LastScanned | None: ...
 
 
 class _NeedsRestartsError(Exception):
@@ -99,6 +106,8 @@ class LoggedSchema:
     a faster way to begin. `case` says how the server of the log compares names; without it that is found
     out, as far as the log says it. With `is_once` nothing is noted by which a history could be continued, which
     costs a reader of groups that cannot begin anywhere: the next one begins anew.
+
+    With `takes_rows` these define the tables that no statement defines; such a history is not kept in a cache.
     """
 
     def __init__(
@@ -108,14 +117,16 @@ class LoggedSchema:
         cache: HistoryCache | None = None,
         base: SchemaCatalog | None = None,
         behind: GtidPosition | None = None,
-        scan: Scan | None = None,
+        scan: StatementScan | None = None,
         case: NameCase | None = None,
         is_once: bool = False,
+        takes_rows: bool = False,
     ) -> None:
         self._is_once = is_once
+        self.takes_rows = takes_rows
         self._case = self._given_case = case
         self._log = log
-        self._cache = cache
+        self._cache = None if takes_rows else cache
         self._base = base
         self._behind = behind
         self._scan = scan
@@ -127,6 +138,7 @@ class LoggedSchema:
         self._saved_at = LogPosition(-1, 0)
         self._looked = NamesInRows()
         self._part: FoldedPart | None = None
+        self._rows: UndefinedTables | None = None
         self._versions: dict[int, int | None] = {}  # of servers, by file
 
     def history(self) -> SchemaHistory:
@@ -170,7 +182,9 @@ class LoggedSchema:
 
     def _new_history(self) -> SchemaHistory:
         is_whole = self._base is not None or not list(self._log.start_of_file().state)
-        return SchemaHistory(self._base, self._case, is_whole=is_whole)
+        history = SchemaHistory(self._base, self._case, is_whole=is_whole)
+        self._rows = UndefinedTables(history) if self.takes_rows else None
+        return history
 
     def _begin_anew(self) -> None:
         self._part = None
@@ -185,7 +199,7 @@ class LoggedSchema:
             self._fold(history, groups)
         self._save(history)
 
-    def _scanned(self, scan: Scan) -> bool:
+    def _scanned(self, scan: StatementScan) -> bool:
         """Begin with a scan of all that there is; False if that cannot be done."""
         history = self._new_history()
 
@@ -202,7 +216,7 @@ class LoggedSchema:
                 raise _NeedsRestartsError
 
         try:
-            up_to = scan(self._log, take)
+            up_to = scan(self._log, take, None if self._rows is None else self._rows.take)
         except _NeedsRestartsError:
             return False
         if up_to is None:
@@ -301,6 +315,8 @@ class LoggedSchema:
                 if self._part is None or self._part.start != group.start:
                     self._part = FoldedPart(group.start)
                 fold_group(history, group, self._version_of(SchemaPlace(group.start, 0)), self._part)
+                if self._rows is not None:
+                    self._rows.take_group(group)
             if before is not None:
                 self._state.log(before)
             before = group.gtid

@@ -20,6 +20,7 @@ from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.table_map import derived_table, disagreement
 
 BEFORE = SchemaPlace(LogPosition(-1, 0), 0)  # the log's first event
+NO_STATEMENT = "its CREATE TABLE is not in the log; give its CREATE TABLE with --schema"
 
 
 class SchemaChange(NamedTuple):
@@ -83,53 +84,57 @@ class SchemaHistory:
         """The server that wrote the log was started anew here."""
         self.fold.restart()
 
-    def add_table_map(self, place: SchemaPlace, gtid: str, schema: TableSchema) -> None:
-        """See what a TABLE_MAP event says of its table, anywhere in what was folded.
+    def take_rows(self, place: SchemaPlace, gtid: str, schema: TableSchema) -> None:
+        """See a TABLE_MAP event after all that was added: a table that no statement defines is as its rows name it.
 
-        A table that no statement defines is known from there on as far as the event describes it. One that
-        the event contradicts is unknown from there on.
+        So it is from before the log on if no statement has named it, else from the event on. A table of which more was
+        known once, or that had another name, stays unknown, as does one whose rows contradict that later.
         """
         name = self.case.table_key(schema.database, schema.table)
-        known = self.table_at(name.database, name.name, place)
-        if isinstance(known, TableVersion):
-            problem = disagreement(known, schema)
-            if problem is None:
-                return
-            self.disagreements.append(f"GTID {gtid}: table {known.full_name}: {problem}")
-            found: KnownTable = UnknownTable(
-                database=name.database,
-                name=name.name,
-                since=place,
-                gtid=gtid,
-                reason=f"its rows disagree with its DDL: {problem}; give its CREATE TABLE with --schema",
-            )
-        else:
-            derived = derived_table(schema, place, gtid, self.fold.new_id)
-            if derived is not None:
-                self.fold.last_generation += 1
-                derived = replace(derived, generation=self.fold.last_generation)
-            if derived is None and known is not None:
-                return
-            found = derived or UnknownTable(
-                database=name.database,
-                name=name.name,
-                since=place,
-                gtid=gtid,
-                reason="its rows come before its CREATE TABLE in the log; give its CREATE TABLE with --schema",
-            )
-        self._insert(name, SchemaPlace(place.position, place.event_no - 1), found)
+        line = self.lines[TABLE].get(name, [])
+        last = line[-1].value if line else None
+        if not schema.has_names or (line and last is None):
+            return
+        since = SchemaPlace(place.position, place.event_no - 1)
+        if isinstance(last, TableVersion):
+            problem = disagreement(last, schema) if last.undefined_because else None
+            if problem is not None:
+                reason = f"{last.undefined_because} (its rows disagree with later statements: {problem})"
+                self._learn(since, _unknown_since(last, since, gtid, reason))
+            return
+        if last is not None and (last.was is not None or _was_known(line)):
+            return
+        derived = derived_table(schema, since, gtid, self.fold.new_id)
+        assert derived is not None
+        if last is None:
+            derived = replace(derived, since=None, gtid=None, undefined_because=NO_STATEMENT)
+            self._learn(BEFORE, replace(derived, generation=self._new_generation()))
+        elif last.generation or len(line) == 1:
+            generation = last.generation or self._numbered(line)
+            self._learn(since, replace(derived, generation=generation, undefined_because=last.reason))
 
-    def _insert(self, name: FullName, since: SchemaPlace, table: KnownTable) -> None:
-        """Put a version between those that there are; the newest one is what statements go on from."""
-        line = self.lines[TABLE].setdefault(name, [])
-        at = bisect.bisect_right(line, since, key=_since)
-        line.insert(at, SchemaChange(since, table))
+    def _new_generation(self) -> int:
+        self.fold.last_generation += 1
+        return self.fold.last_generation
+
+    def _numbered(self, line: list[SchemaChange]) -> int:
+        """Give the only version of a table from before the log a generation, from before the log on."""
+        known = replace(line[0].value, generation=self._new_generation())
+        before = SchemaChange(BEFORE, replace(known, since=None, gtid=None))
+        line[:] = [before, SchemaChange(line[0].since, known)]
+        self._note_place(BEFORE)
+        return int(known.generation)
+
+    def _learn(self, since: SchemaPlace, table: KnownTable) -> None:
+        """What the newest version of a table is, or becomes."""
+        self._place = since
+        self.fold.learn(table)
+        self._note_place(since)
+
+    def _note_place(self, since: SchemaPlace) -> None:
         place = bisect.bisect_left(self.places, since)
         if self.places[place : place + 1] != [since]:
             self.places.insert(place, since)
-        if at == len(line) - 1:
-            self._place = since
-            self.fold.learn(table)
 
     def table_at(self, database: str, name: str, place: SchemaPlace | None = None) -> KnownTable | None:
         """A table as events at a place see it, or at the end; None if there is none."""
@@ -187,6 +192,23 @@ class SchemaHistory:
             line.append(SchemaChange(self._place, value))
             if not self.places or self.places[-1] < self._place:
                 self.places.append(self._place)
+
+
+def _was_known(line: Sequence[SchemaChange]) -> bool:
+    """Whether the last version of a table, which is unknown, comes after one that was known."""
+    generation = line[-1].value.generation
+    return any(isinstance(one.value, TableVersion) and one.value.generation == generation for one in line)
+
+
+def _unknown_since(table: TableVersion, since: SchemaPlace, gtid: str, reason: str) -> UnknownTable:
+    return UnknownTable(
+        database=table.database,
+        name=table.name,
+        since=since,
+        gtid=gtid,
+        reason=reason,
+        generation=table.generation,
+    )
 
 
 def _since(change: SchemaChange) -> SchemaPlace:

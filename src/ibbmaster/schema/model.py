@@ -186,6 +186,8 @@ class TableVersion:
         options: ENGINE, COMMENT, ROW_FORMAT and their like, by name in capitals, in the order of SHOW CREATE TABLE.
         partitioning: what stands after PARTITION BY, as written.
         text: of a view or a sequence, the statement that made it.
+        undefined_because: why no statement defines it; empty if one does. Its columns are then those that its rows
+            name, as statements have changed them since, and nothing else is known of it.
     """
 
     database: str
@@ -206,6 +208,7 @@ class TableVersion:
     gtid: str | None = None  # of the group that made this version
     is_created_in_log: bool = False
     text: str | None = None
+    undefined_because: str = ""
 
     @property
     def full_name(self) -> str:
@@ -254,6 +257,11 @@ class UnknownTable:
     @property
     def full_name(self) -> str:
         return f"{self.database}.{self.name}"
+
+    @property
+    def undefined_because(self) -> str:
+        """As that of `TableVersion`."""
+        return self.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

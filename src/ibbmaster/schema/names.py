@@ -33,6 +33,8 @@ def named(schema: TableSchema, table: TableVersion) -> TableSchema:
     problem = disagreement(table, schema)
     if problem is not None:
         raise _contradiction(table, problem)
+    if schema.has_names and table.undefined_because:
+        return schema
     try:
         pairs = zip(schema.columns, table.columns, strict=True)
         columns = tuple(_described(column, known) for column, known in pairs)

@@ -89,6 +89,10 @@ class TableVersions:
                     found = one
         return found
 
+    def are_defined(self) -> bool:
+        """Whether statements define all of them."""
+        return not any(one.undefined_because for versions in self._tables.values() for one in versions)
+
     def boundaries(self) -> list[SchemaPlace]:
         """Every place where one of the tables becomes another, in order."""
         found = {one.since for versions in self._tables.values() for one in versions}

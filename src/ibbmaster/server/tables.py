@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ibbmaster.dialogue.evaluating import Evaluator
     from ibbmaster.dialogue.relation import Relation
     from ibbmaster.log.history_cache import HistoryCache
-    from ibbmaster.log.schema_history import LastScanned, LoggedSchema, TakeStatement
+    from ibbmaster.log.schema_history import LastScanned, LoggedSchema, TakeMap, TakeStatement
     from ibbmaster.query.engine import QueryRun
     from ibbmaster.query.loaded import KeptDatabases
     from ibbmaster.schema.base_dump import BaseRows, BaseSchema
@@ -171,7 +171,7 @@ class PrimaryTables:
             return self._versions
 
     @staticmethod
-    def _scan(log: LogEngine, take: TakeStatement) -> LastScanned | None:
+    def _scan(log: LogEngine, take: TakeStatement, take_map: TakeMap | None = None) -> LastScanned | None:
         """All statements of a log by kernels, if these are at hand."""
         start, end = log.start_of_file().position, log.end()
         found = kernels_at_hand(KernelSet.SELECT, start, end) if is_long(start, end) else None
@@ -179,7 +179,7 @@ class PrimaryTables:
             return None
         from ibbmaster.arrow.ddl_scan import scan_ddl
 
-        return scan_ddl(log, take, lambda _: found)
+        return scan_ddl(log, take, take_map, find=lambda _: found)
 
     def _read_base(self) -> BaseSchema | None:
         """What there was before the log, if that was given.

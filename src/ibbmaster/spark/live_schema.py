@@ -14,10 +14,11 @@ from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.schema_reading import declared_texts, schema_of_texts
 from ibbmaster.arrow.shape import ShapeField, TableFields
 from ibbmaster.capture.client import oldest_position
-from ibbmaster.errors import ConfigurationError, SourceError
+from ibbmaster.errors import SourceError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.group_content import TableFilter
 from ibbmaster.log.schema_history import fold_group
+from ibbmaster.log.undefined_tables import UndefinedTables
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.history import SchemaHistory
@@ -26,6 +27,7 @@ from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.render import create_table
 from ibbmaster.schema.versions import TableVersions
 from ibbmaster.spark.offset import TableTexts
+from ibbmaster.spark.tracking import of_version
 
 PRINTED_AS = 110800  # the version of a server whose SHOW CREATE TABLE offsets have
 
@@ -53,6 +55,7 @@ class LiveSchema:
         told = {name: text for name, text in texts.items() if text is not None}
         self._named = {*texts, *map(parse_table_name, kept)}
         self._history = SchemaHistory(schema_of_texts({**declared_texts(kept), **told}))
+        self._rows = UndefinedTables(self._history)
         self._position, self._count = start, 0
         self._passed = {str(start): 0}
         self.fold_to(began)
@@ -65,6 +68,8 @@ class LiveSchema:
         log_range = live_range(str(self._position), str(end), passed=self._count)
         for group in LiveSource(self.options).groups_in(log_range):
             fold_group(self._history, group)
+            if self.options.table is not None:
+                self._rows.take_group(group)
             self._count += 1
         self._position = end
         self._passed[str(end)] = self._count
@@ -100,14 +105,12 @@ class LiveSchema:
         """
         if not isinstance(fields, TableFields) or fields.shape.version is None:
             return fields
-        newest = self.versions().newest(self._began)
-        known = newest if isinstance(newest, TableVersion) else None
-        if known is not None and [one.name for one in known.columns] != [one.name for one in fields.shape.columns]:
-            raise ConfigurationError(
-                f"{known.full_name}: its columns are others than the DataFrame has, since GTID {known.gtid}: "
-                "start the stream again, with option schema as the table is now, if you give it"
-            )
-        return TableFields.of(fields, replace(fields.shape, version=known))
+        versions = self.versions()
+        newest = versions.newest(self._began)
+        if not isinstance(newest, TableVersion) and newest is versions.newest():
+            self._history.take_rows(self._began, "", fields.shape.schema)  # by rows from before the stream
+            newest = self.versions().newest(self._began)
+        return of_version(fields, newest)
 
     @staticmethod
     def _place(passed: int) -> SchemaPlace:
@@ -131,6 +134,8 @@ def _texts(options: ReadOptions, history: SchemaHistory, place: SchemaPlace | No
     for name, table in history.at(place).tables.items():
         is_wanted = takes(".".join(name)) if options.table is None else name[0] == parse_table_name(options.table)[0]
         is_declared = table.since is None and table.full_name in options.declarations
-        if is_wanted and not is_declared and isinstance(table, TableVersion) and table.kind is not TableKind.VIEW:
+        if not is_wanted or is_declared or table.undefined_because:
+            continue
+        if isinstance(table, TableVersion) and table.kind is not TableKind.VIEW:
             found[name] = create_table(table, PRINTED_AS)
     return found

@@ -10,16 +10,17 @@ from ibbmaster.arrow.plan import (
     OF_ROWS,
     ReadTask,
     logged_schema,
+    needs_rows,
     open_log,
+    readable_history_of,
     selected_versions,
     selection_of,
     tasks_between,
 )
 from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.schema_reading import readable_history
-from ibbmaster.arrow.shape import ShapeField
+from ibbmaster.arrow.shape import ShapeField, TableFields
 from ibbmaster.classic.engine import ClassicRange
-from ibbmaster.errors import PositionError, PositionPurgedError
+from ibbmaster.errors import ConfigurationError, PositionError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -28,8 +29,9 @@ from ibbmaster.log.locating import ReadStart, resume
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.strictness import damage_handler
 from ibbmaster.position import LOG_START, LogPosition
-from ibbmaster.schema.model import SchemaPlace
-from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
+from ibbmaster.rows.shape import SchemaMode
+from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
 from ibbmaster.spark.lag import ReadBatch, lag_of
 from ibbmaster.spark.offset import Offset, decode_offset, encode_offset, position_of_option
 
@@ -221,18 +223,22 @@ class OffsetTracker:
         """What reads a batch: of some domains, its start may have groups of a later place already."""
         starts = tuple(self.point(start).starts.items())
         ranges = self.ranges(start, end)
-        return tasks_between(self._options, fields, selection_of(self._options, starts), ranges, self.versions())
+        versions = self.versions()
+        if isinstance(fields, TableFields) and fields.shape.version is None and fields.shape.mode is SchemaMode.LATEST:
+            fields = of_version(fields, versions.newest(self._began))  # by its rows, and statements may follow
+        return tasks_between(self._options, fields, selection_of(self._options, starts), ranges, versions)
 
     def versions(self) -> TableVersions:
         """The versions of the tables that options ask for; what came since the last call is folded."""
         if self._options.granularity not in OF_ROWS:
             return NO_VERSIONS
         if self._on_fault is not None:
-            history = readable_history(
-                self._log.with_past, self._options.declarations, self._on_fault, self._options.name_case
-            )
+            history = readable_history_of(self._options, self._log.with_past, self._on_fault, goes_on=True)
         else:
             history = self._schema.history()
+            if not self._schema.takes_rows and needs_rows(self._options, history, goes_on=True):
+                self._schema = logged_schema(self._options, self._log.with_past, takes_rows=True)
+                history = self._schema.history()
         return selected_versions(self._options, history, self._began, goes_on=True)
 
     def _is_enough(self, begin: LogPosition, place: LogPosition, count: int, limits: Limits) -> bool:
@@ -279,6 +285,21 @@ class OffsetTracker:
     def _encoded(self, position: GtidPosition, point: LogPosition) -> Offset:
         name = self._log.file_name(point.file_no)
         return encode_offset(position, point, file_name=name if parse_file_name(name) is None else None)
+
+
+def of_version(fields: TableFields, newest: TableState | None) -> TableFields:
+    """The columns of a DataFrame, as those of the table that the schema of a stream knows where it began.
+
+    Raises:
+        ConfigurationError: they have other names there than when the DataFrame was made.
+    """
+    known = newest if isinstance(newest, TableVersion) else None
+    if known is not None and [one.name for one in known.columns] != [one.name for one in fields.shape.columns]:
+        raise ConfigurationError(
+            f"{known.full_name}: its columns are others than the DataFrame has, since GTID {known.gtid}: "
+            "start the stream again, with option schema as the table is now, if you give it"
+        )
+    return TableFields.of(fields, replace(fields.shape, version=known))
 
 
 def log_oldest(where: str, position: GtidPosition) -> None:

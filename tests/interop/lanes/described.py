@@ -22,6 +22,7 @@ from ibbmaster.schema.model import (
     TableVersion,
     UnknownTable,
 )
+from ibbmaster.schema.table_map import disagreement
 from ibbmaster.testkit.mariadb_server import RealServer
 
 COLUMNS = (
@@ -166,12 +167,15 @@ def places_by_gtid(log: ClassicBinlog) -> dict[str, SchemaPlace]:
 
 
 def put_beside_rows(log: ClassicBinlog, history: SchemaHistory) -> int:
-    """Put each TABLE_MAP event of a log beside the history; how many there were."""
+    """Compare each TABLE_MAP event of a log with the history, which notes what differs; how many there were."""
     count = 0
     for group in groups_of(log):
         for number, event in enumerate(group_events(group)):
             if event[4] == EventType.TABLE_MAP:
-                place = SchemaPlace(group.start, number)
-                history.add_table_map(place, str(group.gtid), decode_table_schema(event))
+                schema = decode_table_schema(event)
+                known = history.table_at(schema.database, schema.table, SchemaPlace(group.start, number))
+                problem = disagreement(known, schema) if isinstance(known, TableVersion) else None
+                if problem is not None:
+                    history.disagreements.append(f"GTID {group.gtid}: table {schema.name}: {problem}")
                 count += 1
     return count

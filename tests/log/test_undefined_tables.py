@@ -1,0 +1,160 @@
+"""A log whose CREATE TABLE is gone is read as the rest of the whole log, if its rows name their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import ibbmaster
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.reading import read_task
+from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.spark.options import parse_options
+from ibbmaster.testkit.primary import FixturePrimary
+from tests.machinery.streamed import StreamReading
+from tests.written_log import inserted, updated, write_log
+
+BEGIN = {"id": "int", "a": "int", "b": "int"}
+
+
+def rows(number: int, columns: dict[str, str], *values: object, table: str = "d.t") -> list[list[bytes]]:
+    """Of a table with these columns; the first of them is the key."""
+    written = written_table(table, columns, table_id=number, primary_key=["id"])
+    return [inserted(written, values)]
+
+
+ITEMS = (
+    "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)",
+    rows(1, BEGIN, 1, 10, 11),
+    "ALTER TABLE t RENAME COLUMN a TO z",
+    rows(2, {"id": "int", "z": "int", "b": "int"}, 2, 20, 21),
+    "ALTER TABLE t ADD n INT DEFAULT 7 AFTER id, CHANGE b z2 INT",
+    "ALTER TABLE t RENAME COLUMN z TO b, RENAME COLUMN z2 TO z",  # both names had other columns
+    rows(3, {"id": "int", "n": "int", "b": "int", "z": "int"}, 3, 8, 30, 31),
+    "ALTER TABLE t DROP n, ADD m INT DEFAULT 5",
+    rows(4, {"id": "int", "b": "int", "z": "int", "m": "int"}, 4, 40, 41, 6),
+    "ALTER TABLE t MODIFY b BIGINT",
+    rows(5, {"id": "int", "b": "bigint", "z": "int", "m": "int"}, 5, 50, 51, None),
+)
+WIDENS = len(ITEMS) - 2  # a stream keeps its types
+CUTS = range(1, len(ITEMS) - 1)
+
+
+def told(found: list[dict[str, Any]], first: int = 1) -> list[dict[str, Any]]:
+    """Rows of groups from one on, without cells that are empty, and without where they were."""
+    return [
+        {name: value for name, value in row.items() if value is not None and name not in ("_file_no", "_offset")}
+        for row in found
+        if int(row["_gtid"].split("-")[2]) >= first
+    ]
+
+
+def batch(**options: str) -> list[dict[str, Any]]:
+    """As a batch query reads it."""
+    parsed = parse_options({"table": "d.t", **options})
+    fields = find_fields(parsed)
+    return [row for task in plan_tasks(parsed, fields) for part in read_task(task) for row in part.to_pylist()]
+
+
+def api(path: str) -> list[dict[str, Any]]:
+    with ibbmaster.open(path) as log:
+        return log.to_arrow(table="d.t").to_pylist()
+
+
+def tables(path: str) -> list[dict[str, Any]]:
+    with ibbmaster.open(path) as log:
+        return log.to_arrow_tables()["d.t"].to_pylist()
+
+
+def streamed(path: str) -> list[dict[str, Any]]:
+    stream = StreamReading(path=path, table="d.t", maxGroupsPerTrigger="1")
+    stream.catch_up()
+    stream.close()
+    return stream.rows
+
+
+WAYS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
+    "api": api,
+    "tables": tables,
+    "batch": lambda path: batch(path=path),
+    "as written": lambda path: batch(path=path, schemaMode="asWritten"),
+    "with absent columns": lambda path: batch(path=path, columns="_gtid, id, b, z, m, _absent"),
+    "not strict": lambda path: batch(path=path, failOnDataLoss="false"),
+    "renumbered": lambda path: batch(path=path, mapServerId="1=7"),
+    "stream": streamed,
+}
+
+
+@pytest.fixture(params=["kernels", "reference"])
+def _readers(request, monkeypatch) -> None:
+    monkeypatch.setenv("IBBMASTER_KERNELS", "on" if request.param == "kernels" else "off")
+
+
+@pytest.mark.usefixtures("_readers")
+@pytest.mark.parametrize("way", WAYS)
+def test_a_log_without_its_beginning_is_read_as_the_rest_of_the_whole_log(tmp_path, way) -> None:
+    whole = WAYS[way](str(write_log(tmp_path / "whole", *ITEMS)))
+    assert len(whole) == 5
+    for cut in CUTS:
+        path = write_log(tmp_path / f"from-{cut}", *ITEMS[cut:], first=cut + 1)
+        assert told(WAYS[way](str(path))) == told(whole, cut + 1), cut
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_stream_of_a_primary_that_has_purged_is_the_rest_of_the_whole_log(tmp_path, cut) -> None:
+    found = []
+    for name, items, first in (("whole", ITEMS, 1), ("cut", ITEMS[cut:], cut + 1)):
+        with FixturePrimary(write_log(tmp_path / name, *items, first=first)) as primary:
+            login = {
+                "host": primary.host,
+                "port": str(primary.port),
+                "user": primary.user,
+                "password": primary.password,
+            }
+            stream = StreamReading(**login, table="d.t", maxGroupsPerTrigger="1")
+            while stream.step():
+                stream.begin_anew()  # each batch by another process
+            found.append((told(stream.rows, cut + 1), told(batch(**login), cut + 1)))
+            stream.close()
+    assert found[0] == found[1]
+
+
+@pytest.mark.usefixtures("_readers")
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_stream_that_began_before_a_statement_follows_it_without_the_beginning_of_the_log(tmp_path, cut) -> None:
+    """The DataFrame is made of what is there at some time; what is written later comes under its names."""
+    for there in range(cut + 1, WIDENS):
+        if not any(isinstance(item, list) for item in ITEMS[cut:there]):
+            continue  # nothing tells its columns yet
+        found = []
+        for name, begin in (("whole", 0), ("cut", cut)):
+            path = write_log(tmp_path / f"{name}-{there}", *ITEMS[begin:there], first=begin + 1)
+            stream = StreamReading(path=str(path), table="d.t")
+            stream.catch_up()
+            for number in range(there, WIDENS):
+                write_log(path, ITEMS[number], first=number + 1)
+                stream.catch_up()
+            stream.close()
+            found.append(told(stream.rows, cut + 1))
+        assert found[0] == found[1], there
+
+
+def test_an_update_is_completed_by_its_key_alone_where_nothing_says_what_a_server_computes(tmp_path) -> None:
+    table = written_table("d.t", BEGIN, table_id=1, primary_key=["id"])
+    change = updated(table, ((1, 10, 5), (1, 11, 5)))
+    path = write_log(tmp_path / "log", [change], "ALTER TABLE t RENAME COLUMN a TO z")
+    (before, after) = batch(path=str(path), completeKeys="true")
+    assert (before["z"], after["z"]) == (10, 11)
+
+
+def test_a_type_that_hangs_on_what_nobody_knows_is_that_of_the_rows(tmp_path) -> None:
+    """What statements make of a table of which not all is known need not be what it is."""
+    path = write_log(
+        tmp_path / "log",
+        rows(1, {"id": "int", "b": "int"}, 1, 10),
+        "ALTER TABLE t DEFAULT CHARACTER SET latin1, RENAME COLUMN b TO a, ADD c VARCHAR(20) DEFAULT 'q'",
+        rows(2, {"id": "int", "a": "int", "c": "varchar(20)"}, 2, 20, "\N{EURO SIGN}"),
+    )
+    assert [(row["a"], row["c"]) for row in batch(path=str(path))] == [(10, "q"), (20, "\N{EURO SIGN}")]
