@@ -172,7 +172,7 @@ class RowLog:
 
         bodies = {start: body(start) for start in range(0, min(DIFFERENT, changes_count), in_group)}
         with BinlogWriter(RealDisk(directory), max_file_bytes=file_bytes, is_sparse=True) as writer:
-            events = [[_statement(text)] for text in table.statements]
+            events = [[statement(text)] for text in table.statements]
             events += [bodies[start % DIFFERENT] for start in range(0, changes_count, in_group)]
             for number, group in enumerate(events, start=1):
                 gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
@@ -180,7 +180,8 @@ class RowLog:
                 writer.write_group(gtid, encode_gtid_event(GtidEvent(gtid=gtid, flags=flags)), group)
 
 
-def _statement(text: str) -> bytes:
+def statement(text: str) -> bytes:
+    """A statement as a log has it."""
     query = Query(thread_id=1, seconds=0, error_code=0, status=b"", database=b"bench", text=text.encode())
     return encode_query(query, server_id=1)
 

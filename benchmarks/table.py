@@ -37,6 +37,7 @@ for _module in (
     "printing",
     "arrows",
     "planning",
+    "maintaining",
     "frames",
     "answers",
     "schema",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
-from lanes.exports import expect_whole
+from lanes.exports import expect_cleaned_after_kills, expect_whole
 
 import ibbmaster
 from ibbmaster.lake.export_files import RUN_MARK
@@ -130,6 +130,14 @@ def test_an_export_whose_workers_die_in_the_middle_has_each_row_once(
             assert said["groups"] == {3: 85, 9: 70}[count], said
     assert killed
     expect_whole(log, *targets, environment=store_settings)
+
+
+def test_an_export_by_a_cluster_whose_driver_is_killed_at_any_step_is_cleaned_by_the_next(
+    cluster, new_exports, grow, tmp_path, request
+):
+    """In front of a change of a file; `--stream-kills 64` kills 5 times."""
+    kills = request.config.getoption("--stream-kills") // 12
+    expect_cleaned_after_kills(lambda: new_exports(cluster.url), grow(9), tmp_path, kills)
 
 
 def test_a_worker_that_dies_takes_no_row_of_traditional_files_along(cluster, fixtures, tmp_path):

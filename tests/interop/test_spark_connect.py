@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from lanes.exports import Exports, expect_whole
+from lanes.exports import Exports, expect_cleaned_after_kills, expect_whole
 
 from ibbmaster.disk.object_store import client_of
 from ibbmaster.errors import ConfigurationError
@@ -154,17 +154,8 @@ def test_an_export_into_a_directory_that_is_killed_at_any_step_is_cleaned_by_the
     request: pytest.FixtureRequest,
 ) -> None:
     """In front of a change of a file; `--stream-kills 64` kills 16 times."""
-    log, exports = grow(9), new_exports(server)
-    said = exports.run(log, str(tmp_path / "whole"), "delta")
-    assert said is not None
-    assert said["changes"] > 10
-    for number in range(request.config.getoption("--stream-kills") // 4):
-        target, step = str(tmp_path / f"tables{number}"), random.randrange(1, said["changes"] + 1)
-        print(f"killed in front of change {step} of {said['changes']}")
-        assert exports.run(log, target, "delta", kill_at=step) is None
-        exports = new_exports(server)
-        exports.run(log, target, "delta")
-        expect_whole(log, target)
+    kills = request.config.getoption("--stream-kills") // 4
+    expect_cleaned_after_kills(lambda: new_exports(server), grow(9), tmp_path, kills)
 
 
 @pytest.mark.slow

@@ -63,6 +63,12 @@ def api(path: str) -> list[dict[str, Any]]:
         return log.to_arrow(table="d.t").to_pylist()
 
 
+def groups(path: str) -> list[dict[str, Any]]:
+    with ibbmaster.open(path) as log:
+        changes = [(group, change) for group in log.groups(schema_mode="latest") for _, change in group.rows()]
+        return [{"_gtid": str(group.gtid), **(change.after or {})} for group, change in changes]
+
+
 def tables(path: str) -> list[dict[str, Any]]:
     with ibbmaster.open(path) as log:
         return log.to_arrow_tables()["d.t"].to_pylist()
@@ -77,6 +83,7 @@ def streamed(path: str) -> list[dict[str, Any]]:
 
 WAYS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
     "api": api,
+    "groups": groups,
     "tables": tables,
     "batch": lambda path: batch(path=path),
     "as written": lambda path: batch(path=path, schemaMode="asWritten"),

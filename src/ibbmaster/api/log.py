@@ -15,7 +15,7 @@ from ibbmaster.api.group import Group, RowShapes
 from ibbmaster.api.log_files import LogFiles, OnBytes, PagedLogFiles
 from ibbmaster.api.verification import LogVerification
 from ibbmaster.arrow.read_options import parse_schema_mode
-from ibbmaster.arrow.schema_reading import schema_of_log
+from ibbmaster.arrow.schema_reading import schema_of_log, versions_of
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.place import open_disk, place
 from ibbmaster.disk.uploading import is_of_log, made_place
@@ -219,18 +219,31 @@ class Log:
         place = self._engine.end()
         if gtid is not None:
             place = max(locate(self._engine, as_position(gtid)).values())
+        self._define_by_rows()
         return RowShapes(lambda database, table: self._table_at(database, table, SchemaPlace(place, 0)))
 
     def _table_at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
         """The version of a table; the statements of the log are folded as far as they are asked for."""
         with self._history_lock:
             if self._logged_schema is None:
-                self._logged_schema = schema_of_log(
-                    self._engine.with_past, self._schema, self.history_cache, case=self.name_case
-                )
+                self._logged_schema = self._new_schema()
             if self._history is None or place.position >= self._history.end:
                 self._history = self._logged_schema.history()
             return self._history.table_at(database, table, place)
+
+    def _define_by_rows(self) -> None:
+        """Where statements do not define all tables let rows define the others, from now on."""
+        with self._history_lock:
+            schema = self._logged_schema or self._new_schema()
+            self._history = schema.history()
+            if not schema.takes_rows and not versions_of(self._history, lambda _: True).are_defined():
+                schema, self._history = self._new_schema(takes_rows=True), None
+            self._logged_schema = schema
+
+    def _new_schema(self, *, takes_rows: bool = False) -> LoggedSchema:
+        return schema_of_log(
+            self._engine.with_past, self._schema, self.history_cache, case=self.name_case, takes_rows=takes_rows
+        )
 
     def forget_history(self) -> None:
         """The log begins anew: what its tables were is nothing to go on from."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -76,3 +77,18 @@ def expect_whole(log: Path, *targets: str, environment: Mapping[str, str] | None
     counts = json.loads(done.stdout)
     assert counts.keys() == set(targets)
     assert all(count > 1000 for count in counts.values()), counts
+
+
+def expect_cleaned_after_kills(new: Callable[[], Exports], log: Path, place: Path, kills: int) -> None:
+    """Kill as many exports into directories, each in front of some change of a file, and let the next one go on."""
+    exports = new()
+    said = exports.run(log, str(place / "whole"), "delta")
+    assert said is not None
+    assert said["changes"] > 10
+    for number in range(kills):
+        target, step = str(place / f"tables{number}"), random.randrange(1, said["changes"] + 1)
+        print(f"killed in front of change {step} of {said['changes']}")
+        assert exports.run(log, target, "delta", kill_at=step) is None
+        exports = new()
+        exports.run(log, target, "delta")
+        expect_whole(log, target)
