@@ -32,6 +32,13 @@ def test_a_range_has_the_versions_that_hold_in_it() -> None:
     assert VERSIONS.between(LogPosition(0, 0), LogPosition(0, 5)).last("db", "t").since is None
 
 
+def test_ranges_between_which_nothing_changes_share_their_versions() -> None:
+    starts = [LogPosition(0, offset) for offset in range(30)]
+    parts = [VERSIONS.between(start, end) for start in starts for end in starts if start < end]
+    assert len({id(one) for one in parts}) == 6  # in front of, between and behind two places, and over one or both
+    assert VERSIONS.between(LogPosition(0, 0), LogPosition(0, 20)).of("db", "t") == VERSIONS.of("db", "t")
+
+
 def test_what_is_sent_is_what_rows_need() -> None:
     long = "x" * 100_000
     table = version(

@@ -35,6 +35,10 @@ class TableVersions:
 
     def _index(self) -> None:
         self._places = {name: [one.since for one in versions[1:]] for name, versions in self._tables.items()}
+        self._begun = sorted(
+            one.since for versions in self._tables.values() for one in versions if one.since is not None
+        )
+        self._parts: dict[tuple[int, int], TableVersions] = {}  # by how many have begun where a part starts and ends
 
     def __getstate__(self) -> tuple[dict[TableName, list[TableState]], NameCase, tuple[NameRange, ...]]:
         return self._tables, self._case, self._ranges
@@ -109,10 +113,14 @@ class TableVersions:
         return self._tables.get(self._case.table_key(database, table), ())
 
     def between(self, start: LogPosition, end: LogPosition) -> TableVersions:
-        """Those that hold somewhere between two positions."""
+        """Those that hold somewhere between two positions: one object for all between which nothing changes."""
         first, last = SchemaPlace(start, 0), SchemaPlace(end, 0)
-        found = {name: list(_between(versions, first, last)) for name, versions in self._tables.items()}
-        return TableVersions(found, self._case, self._ranges)
+        part = bisect.bisect_right(self._begun, first), bisect.bisect_right(self._begun, last)
+        found = self._parts.get(part)
+        if found is None:
+            tables = {name: list(_between(versions, first, last)) for name, versions in self._tables.items()}
+            found = self._parts[part] = TableVersions(tables, self._case, self._ranges)
+        return found
 
 
 def _between(versions: Sequence[TableState], start: SchemaPlace, end: SchemaPlace) -> Iterable[TableState]:
