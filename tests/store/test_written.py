@@ -13,7 +13,7 @@ from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.strictness import open_directory
 from ibbmaster.position import LOG_START
 from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.redo_names import may_lack_groups
+from ibbmaster.store.redo_names import has_redo_log
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.written import WrittenDirectory
 from tests.machinery.events import make_event, make_gtid_event
@@ -33,7 +33,7 @@ def numbers(log, ranges):
 
 def test_every_durable_group_is_read_range_by_range_while_it_is_written_and_after(tmp_path):
     with closing(BinlogStore(RealDisk(tmp_path), OPTIONS)) as store, closing(RealDisk(tmp_path)) as disk:
-        assert may_lack_groups(disk)
+        assert has_redo_log(disk)
         with closing(WrittenDirectory(disk)) as planner:
             begin, last, late = LOG_START, 0, 0
             for count in (1, 10, 300, 900):
@@ -52,7 +52,7 @@ def test_every_durable_group_is_read_range_by_range_while_it_is_written_and_afte
 
 
 def test_a_directory_without_a_writer_has_no_redo_log(fixtures):
-    assert not may_lack_groups(RealDisk(fixtures / "ibb/xa-and-ddl"))
+    assert not has_redo_log(RealDisk(fixtures / "ibb/xa-and-ddl"))
 
 
 @pytest.mark.parametrize("read", ["ranges", "state"])

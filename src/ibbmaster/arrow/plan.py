@@ -36,7 +36,7 @@ from ibbmaster.schema.identity import NameRange, named_ranges, parse_table_name,
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
-from ibbmaster.store.redo_names import may_lack_groups
+from ibbmaster.store.redo_names import has_redo_log
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # of the last log, without and with its rows
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
@@ -77,7 +77,7 @@ def open_log(options: ReadOptions) -> LogEngine:
 
 def _has_redo_log(path: str) -> bool:
     with closing(open_disk(path)) as disk:
-        return may_lack_groups(disk)
+        return has_redo_log(disk)
 
 
 def open_source(options: ReadOptions) -> GroupSource:

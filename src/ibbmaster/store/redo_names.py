@@ -10,18 +10,16 @@ SEGMENT_NAMES = ("ibbmaster-redo-0", "ibbmaster-redo-1")
 
 
 def has_redo_log(disk: ReadDisk) -> bool:
-    """Whether there are segments of a redo log, whatever is in them."""
-    return not set(SEGMENT_NAMES).isdisjoint(disk.list())
+    """Whether there are segments of a redo log, whatever is in them.
 
-
-def may_lack_groups(disk: ReadDisk) -> bool:
-    """As `has_redo_log`, without a list of the directory, which may be long: each reader of a range asks."""
+    Asked by their names, as a list of the directory may be long: each reader of a range asks.
+    """
     return any(_is_there(disk, name) for name in SEGMENT_NAMES)
 
 
 def holds_log(disk: ReadDisk) -> bool:
     """Whether there is a log, in files or in a redo log alone."""
-    return has_redo_log(disk) or any(parse_file_name(name) is not None for name in disk.list())
+    return any(name in SEGMENT_NAMES or parse_file_name(name) is not None for name in disk.list())
 
 
 def _is_there(disk: ReadDisk, name: str) -> bool:
