@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+import ibbmaster
 from ibbmaster.classic import engine as engine_module
+from ibbmaster.classic import following
 from ibbmaster.classic.convert import import_classic
 from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.classic.exporting import export_traditional
 from ibbmaster.classic.following import FollowedFiles
+from ibbmaster.classic.head import head_of
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.errors import PositionPurgedError
+from ibbmaster.dump.profile import PROFILES
+from ibbmaster.errors import ClassicFormatError, PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
@@ -97,5 +103,64 @@ def test_halving_finds_the_newest_file_that_one_after_the_other_finds(name, monk
                 yield str(error)
 
     halved = list(found())
+    engine = ClassicBinlog([CLASSIC / name], reads_heads_at_once=False)
+    assert halved == list(found())
     monkeypatch.setattr(FollowedFiles, "growing", lambda files: ())
     assert halved == list(found())
+
+
+@pytest.fixture
+def many_files(tmp_path):
+    """Forty small files and more, with groups 0-1-1 to 0-1-400."""
+    source, directory = tmp_path / "log", tmp_path / "classic"
+    with ibbmaster.create(source) as log, closing(RealDisk(directory)) as disk:
+        directory.mkdir()
+        for number in range(1, 401):
+            log.append(f"0-1-{number}", f"INSERT INTO t VALUES ('{'x' * 900}')", database="d")
+        export_traditional(log.engine, disk, PROFILES["classic-10.11"], max_file_bytes=10_000)
+    return directory
+
+
+@pytest.fixture
+def heads(monkeypatch):
+    """Of which files the heads were read."""
+    found = []
+    monkeypatch.setattr(following, "head_of", lambda file: (found.append(file.name), head_of(file))[1])
+    return found
+
+
+@pytest.mark.parametrize("number", [5, 77, 200, 399])
+def test_a_search_reads_only_the_heads_that_it_asks_for(many_files, heads, number):
+    position = GtidPosition.parse(f"0-1-{number}")
+    expected = ClassicBinlog([many_files]).seek(position).position
+    assert len(heads) >= 40
+    heads.clear()
+    engine = ClassicBinlog([many_files], reads_heads_at_once=False)
+    assert engine.seek(position).position == expected
+    assert len(heads) == len(set(heads)) <= 7
+
+
+@pytest.mark.parametrize("damaged", [1, 20, 39])
+def test_a_search_meets_a_head_that_is_damaged_only_where_it_begins_there_or_in_front(many_files, damaged):
+    names = sorted(path.name for path in many_files.glob("binlog.0*[0-9]"))
+    whole = ClassicBinlog([many_files])
+    starts = {number: whole.seek(GtidPosition.parse(f"0-1-{number}")).position for number in range(1, 400, 7)}
+    with (many_files / names[damaged]).open("r+b") as file:
+        file.seek(60)
+        file.write(b"damaged")
+    engine = ClassicBinlog([many_files], reads_heads_at_once=False)
+    for number, start in starts.items():
+        position = GtidPosition.parse(f"0-1-{number}")
+        if start.file_no > damaged:
+            assert engine.seek(position).position == start
+        else:
+            with pytest.raises(ClassicFormatError, match=names[damaged]):
+                engine.seek(position)
+
+
+def test_a_step_back_of_the_states_that_a_search_reads_ends_what_is_halved(many_files):
+    """As after a domain was forgotten: the last file begins after less than those in front of it."""
+    engine = ClassicBinlog([many_files], reads_heads_at_once=False)
+    series = engine._series
+    series._heads[series.last.index] = series.head(series.first)
+    assert engine.seek(GtidPosition.parse("0-1-250")).position.file_no == series.last.index

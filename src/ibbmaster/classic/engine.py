@@ -165,9 +165,20 @@ class ClassicBinlog(FileEngine):
             state = series.head(file).state
             return state is None or state.is_before(position)
 
+        def may_be_before(file: ClassicFile) -> bool:
+            try:
+                return is_before(file)
+            except IbbMasterError:
+                return True  # it is an error only for who has to begin there, or in front of it
+
         growing = series.growing()
-        if count := bisect_left(growing, True, key=lambda file: not is_before(file)):
-            return self._head(growing[count - 1])
+        while True:
+            count = bisect_left(growing, True, key=lambda file: not may_be_before(file))
+            known, growing = growing, series.growing()
+            if len(growing) >= len(known):  # so do the states that were read for this, too
+                break
+        if count:
+            return self._head(known[count - 1])
         for file in reversed(series.from_file(0)):
             if is_before(file):
                 return self._head(file)

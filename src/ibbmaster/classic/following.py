@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -112,26 +113,34 @@ class FollowedFiles:
         return tuple(files[max(file_no - files[0].index, 0) :])
 
     def growing(self) -> tuple[ClassicFile, ...]:
-        """The newest files, as many as have states each of which grows to the next: see `GtidState.grows_to`."""
+        """The newest files, as many as have states each of which grows to the next: see `GtidState.grows_to`.
+
+        Where not all heads were read at once, that is told of those which were read by now, and taken for granted of
+        the others: who reads more of them asks again.
+        """
         with self._lock:
-            self.head(self.last)  # then there are those of all files
+            self.head(self.last)  # then there are those of all files, unless each is read when it is asked for
             oldest, last = self.first.index, self.last.index
-            known, checked = self._growing, last
+            if not self._reads_heads_at_once:
+                known = sorted(number for number in list(self._heads) if oldest <= number <= last)
+                steps = (later for number, later in itertools.pairwise(known) if not self._grows(number, later))
+                return self.from_file(max(steps, default=oldest))
+            found, checked = self._growing, last
             first = last
-            if known is not None and known[0] == self.resets:
-                _, first, checked = known
+            if found is not None and found[0] == self.resets:
+                _, first, checked = found
             for file_no in range(checked, last):
-                if not self._grows_to_next(file_no):
+                if not self._grows(file_no, file_no + 1):
                     first = file_no + 1
-            if known is None or known[0] != self.resets:
-                while first > oldest and self._grows_to_next(first - 1):
+            if found is None or found[0] != self.resets:
+                while first > oldest and self._grows(first - 1, first):
                     first -= 1
             self._growing = self.resets, first, last
             return self.from_file(max(first, oldest))
 
-    def _grows_to_next(self, file_no: int) -> bool:
-        """Whether the state of a file grows to that of the next."""
-        head, later = self._heads.get(file_no), self._heads.get(file_no + 1)
+    def _grows(self, file_no: int, later_no: int) -> bool:
+        """Whether the state of a file grows to that of a later one."""
+        head, later = self._heads.get(file_no), self._heads.get(later_no)
         if head is None or later is None:  # it was purged before it was looked at
             return False
         return head.state is not None and later.state is not None and head.state.grows_to(later.state)
