@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
 
 import ibbmaster
 from ibbmaster.arrow import small_files
-from ibbmaster.arrow.collecting import event_batches
+from ibbmaster.arrow.collecting import ClassicBatches, event_batches
 from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.arrow.small_files import batches_of_ranges
 from ibbmaster.classic.convert import import_classic
 from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.classic.exporting import export_traditional
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import IbbMasterError, RecordError
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.rows.encoding import written_table
@@ -90,6 +94,56 @@ def test_captures_in_small_files_give_the_same_together(fixtures, kernels, monke
     if len(paths) > 1:
         together, alone = both(ClassicBinlog(paths), kernels)
         assert together == alone
+
+
+@pytest.fixture
+def classic(tmp_path):
+    """Small traditional files."""
+    with closing(RealDisk(tmp_path)) as disk:
+        log = BinlogDirectory(small_log())
+        export_traditional(log, disk, PROFILES["classic-10.11"], max_file_bytes=50_000)
+    return tmp_path
+
+
+def with_reference(paths, kernels) -> tuple[object, object, int]:
+    """What traditional files give, what they give if each is read as a large one, and how many were read at once."""
+    log = ClassicBinlog(paths)
+    ranges = log.ranges(LOG_START, log.end(), size=1 << 40)
+    whole = []
+    with pytest.MonkeyPatch.context() as patched:
+        take = ClassicBatches._take_whole
+        patched.setattr(ClassicBatches, "_take_whole", lambda *given: (whole.append(take(*given)), whole[-1])[1])
+        at_once = outcome(lambda: batches_of_ranges(log, ranges, kernels))
+        patched.setattr(ClassicBatches, "_take_whole", lambda *given: False)
+        by_reference = outcome(lambda: batches_of_ranges(log, ranges, kernels))
+    return at_once, by_reference, sum(whole)
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_traditional_files_that_are_read_at_once_give_the_same(fixtures, kernels, capture):
+    at_once, by_reference, _ = with_reference([fixtures / "classic" / capture], kernels)
+    assert at_once == by_reference
+    assert len(at_once) > 9
+
+
+def test_small_traditional_files_are_read_at_once_and_what_is_damaged_in_one_is_the_error_of_any(classic, kernels):
+    paths = sorted(classic.glob("binlog.0*[0-9]"))
+    at_once, by_reference, count = with_reference(paths, kernels)
+    assert at_once == by_reference
+    assert count == len(paths)
+    whole = paths[2].read_bytes()
+    errors = 0
+    for offset in (*range(0, 600, 7), *range(600, len(whole) - 100, 1777), *range(len(whole) - 100, len(whole), 3)):
+        for changed in (
+            whole[:offset] + bytes([whole[offset] ^ 0x41]) + whole[offset + 1 :],
+            whole[:offset],
+            whole + whole[-offset:],
+        ):
+            paths[2].write_bytes(changed)
+            at_once, by_reference, _ = with_reference(paths[1:4], kernels)
+            assert at_once == by_reference, offset
+            errors += isinstance(at_once, tuple)
+    assert errors > 100
 
 
 @pytest.mark.parametrize("block", [1 << 16, 3 << 16, small_files.BLOCK_BYTES])

@@ -7,8 +7,9 @@ from contextlib import closing
 
 import pytest
 
+from ibbmaster.arrow import table_maps
 from ibbmaster.arrow.collecting import event_batches
-from ibbmaster.arrow.plan import maps_backwards, open_log
+from ibbmaster.arrow.plan import maps_backwards, open_log, open_source
 from ibbmaster.arrow.table_maps import last_decoder, seen_maps, seen_maps_by_reference
 from ibbmaster.kernel.loading import load
 from ibbmaster.log.group_content import RowReader, TableFilter, table_name
@@ -36,7 +37,9 @@ def log(request, imported, fixtures, tmp_path, seed):
         yield found
 
 
-def test_both_find_the_same_with_and_without_boundaries(log, seed):
+@pytest.mark.parametrize("few", [0, 20, 1 << 20])
+def test_both_find_the_same_with_and_without_boundaries(log, seed, few, monkeypatch):
+    monkeypatch.setattr(table_maps, "FEW", few)
     kernels = load()
     assert kernels is not None
     count = 0
@@ -52,7 +55,8 @@ def test_both_find_the_same_with_and_without_boundaries(log, seed):
 
 def test_the_last_one_says_what_a_table_is(fixtures):
     options = parse_options({"path": str(fixtures / "ibb/xa-and-ddl")})
-    (maps,) = maps_backwards(options, [])
+    with closing(open_source(options)) as source:
+        (maps,) = maps_backwards(source, options, [])
     last = [seen for seen in maps if table_name(seen.event) == "shop.parent"][-1]
     found = last_decoder(maps, RowReader(TableFilter(("shop.parent",))))
     assert found is not None

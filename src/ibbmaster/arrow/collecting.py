@@ -11,12 +11,15 @@ import numpy as np
 
 from ibbmaster.arrow.event_batch import ALL_BITS, EventBatch, in_group, read_only, wanted_groups
 from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.classic.groups import ENDING_TYPES, LARGE_EVENT_SIZE
+from ibbmaster.classic.head import read_head
 from ibbmaster.classic.roles import kernel_roles
-from ibbmaster.classic.window import EventWindow
+from ibbmaster.classic.window import EventWindow, Truncated
 from ibbmaster.disk.page_memory import page_memory
-from ibbmaster.errors import ClassicFormatError, EventError, FormatError
+from ibbmaster.errors import ClassicFormatError, EventError, FormatError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
+from ibbmaster.event.types import EventType
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
@@ -40,8 +43,10 @@ from ibbmaster.log.range_reading import check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
 
 DATA_BYTES = 4 << 20  # of events in a batch: more do not stay in caches; a longer event has one of its own
+SMALL_BYTES = 1 << 18  # of a traditional file: in a larger one what it costs by the file does not count
 GROUPS_MAX = 1 << 15
 EVENT_BYTES_MIN = 19
+AROUND_GROUPS = (EventType.BINLOG_CHECKPOINT, *ENDING_TYPES)  # what stands between the groups of a plain file
 BLOCK_PAGES = 64
 ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
 OnStart = Callable[[EventGroup], object]
@@ -209,13 +214,36 @@ class ClassicBatches(GroupBatches):
         super().__init__(log, ranges, kernels)
         self._log = log
         self._numbers = np.zeros(Conversion.SIZE, dtype=np.int64)
+        self._memory = page_memory(SMALL_BYTES)  # to read a small file into
 
     def _one_by_one(self) -> Iterator[EventGroup]:
         for log_range in self._ranges:
-            yield from self._log.groups_in(log_range, take=functools.partial(self._take, log_range))
+            if not self._take_whole(log_range):
+                yield from self._log.groups_in(log_range, take=functools.partial(self._take, log_range))
+
+    def _take_whole(self, log_range: LogRange) -> bool:
+        """Collect a small file in which all is plain; False, and nothing of it is collected, if it must be read."""
+        state = self._state
+        begin = int(state[Field.GROUPS]), int(state[Field.OUT])
+        try:
+            window = self._log.whole_window(log_range, self._memory[: DATA_BYTES - begin[1]])
+            if window is None or read_head(window).state is None or window.is_in_use:
+                return False
+            event_type = int(EventType.BINLOG_CHECKPOINT)
+            while window.has_more() and event_type == EventType.BINLOG_CHECKPOINT:
+                if not self._take(log_range, window):
+                    event_type, _ = window.read_event(LARGE_EVENT_SIZE)
+            if not window.has_more() and event_type in AROUND_GROUPS:
+                return True
+        except (ClassicFormatError, StoreError, Truncated):
+            pass  # as who reads it says
+        state[Field.GROUPS], state[Field.OUT] = begin
+        return False
 
     def _take(self, log_range: LogRange, window: EventWindow) -> bool:
         """Collect the groups at the beginning of a window; False if the next one must come by itself."""
+        if window.is_known_before_other_than(EventType.GTID):
+            return False
         numbers = self._numbers
         numbers[Conversion.READ_AT], numbers[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
         numbers[Conversion.CHECKSUM_BYTES] = window.checksum_size

@@ -78,30 +78,33 @@ class _Scan:
         """Look at the events of a batch with at least one group."""
         groups, events = batch.groups, batch.events
         goes_on = bool(self._last) and groups[0, IDENTITY].tolist() == self._last[IDENTITY]
-        starts = events[:, EventColumn.START]
-        types = batch.data[starts + TYPE_OFFSET]
-        owners = events[:, EventColumn.GROUP]
-        heads = np.flatnonzero(types == EventType.GTID)
-        wanted = np.zeros(len(groups), dtype=bool)
-        wanted[owners[heads]] = batch.data[starts[heads] + GTID_FLAGS_OFFSET] & MAY_HOLD_DDL != 0
+        wanted = groups[:, GroupColumn.FIRST_NUMBER] == 0  # a GTID event is the first
+        starts = groups[wanted, GroupColumn.START]
+        wanted[wanted] = batch.data[starts + GTID_FLAGS_OFFSET] & MAY_HOLD_DDL != 0
         wanted[0] |= goes_on and self._is_last_wanted
-        statements = np.flatnonzero(np.isin(types, QUERIES) & wanted[owners])
-        maps = () if self._take_map is None else self._maps_between(batch, types, statements)
-        for number in sorted((*statements.tolist(), *maps)):
-            row = groups[owners[number]].tolist()
-            place = batch.schema_place(number)
-            if types[number] != EventType.TABLE_MAP:
-                self._take(place, _gtid(row), row[GroupColumn.TIMESTAMP], batch.event(number))
-            elif self._take_map is not None:
-                self._take_map(place, _gtid(row), batch.event(number))
+        if wanted.any() or self._take_map is not None:
+            self._take_events(batch, np.flatnonzero(wanted[events[:, EventColumn.GROUP]]))
         if self._last and not goes_on:
             self._state.log(_gtid(self._last))
         for gtid in last_gtids(groups[:-1]):
             self._state.log(gtid)
         self._last, self._is_last_wanted = groups[-1].tolist(), bool(wanted[-1])
 
-    def _maps_between(self, batch: EventBatch, types: Any, statements: Any) -> Iterator[int]:
+    def _take_events(self, batch: EventBatch, numbers: Any) -> None:
+        """Hand over the statements among some events, and TABLE_MAP events between them if these are wanted."""
+        types = batch.data[batch.events[numbers, EventColumn.START] + TYPE_OFFSET]
+        statements = numbers[np.isin(types, QUERIES)]
+        maps = set() if self._take_map is None else set(self._maps_between(batch, statements))
+        for number in sorted({*statements.tolist(), *maps}):
+            row = batch.groups[batch.events[number, EventColumn.GROUP]].tolist()
+            if number not in maps:
+                self._take(batch.schema_place(number), _gtid(row), row[GroupColumn.TIMESTAMP], batch.event(number))
+            elif self._take_map is not None:
+                self._take_map(batch.schema_place(number), _gtid(row), batch.event(number))
+
+    def _maps_between(self, batch: EventBatch, statements: Any) -> Iterator[int]:
         """Of TABLE_MAP events between two statements that say the same the first one."""
+        types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
         maps = np.flatnonzero(types == EventType.TABLE_MAP)
         for part in np.split(maps, np.searchsorted(maps, statements)):
             yield from last_of_each(batch, part[::-1], SAYS_OFFSET, self._kernels)

@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,21 +20,22 @@ from ibbmaster.arrow.fast_reading import columns_of, freeze, is_fast, maker_of
 from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.plan import (
     ReadTask,
-    end_of,
     ended,
     find_fields,
     find_selection,
-    find_versions,
+    history_in,
     history_of,
     load_kernels,
     maps_backwards,
     of_table,
     open_log,
+    open_source,
     open_task,
     planned_ranges,
     selected_versions,
     shape_of,
     tasks_between,
+    versions_in,
 )
 from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
@@ -47,6 +48,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn
 from ibbmaster.log.group_content import TableFilter, own_name, table_name
+from ibbmaster.log.interface import GroupSource, LogEngine
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LOG_START, LogPosition
@@ -105,16 +107,16 @@ def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str
         ConfigurationError: a pattern matches no table where all are wanted; the columns of a table are not known.
     """
     options = ended(options)
-    history, end = _history_of(options)
-    begin = _begin_of(options) if only_changed else LOG_START
-    boundaries = sorted({*_boundaries(history), *([] if end is None else [end]), SchemaPlace(begin, 0)})
-    maps = [
-        seen for part in maps_backwards(options, boundaries, begin) for seen in part if seen.place.position >= begin
-    ]
-    maps.sort()
-    names = _names(options, history, end, maps, only_changed=only_changed)
     takes = TableFilter(options.tables).takes
-    found = {name: _fields_of(options, name, maps) for name in names if takes(name)}
+    with closing(open_source(options)) as source:
+        history, ending = history_in(source, options)
+        end = None if ending is None else SchemaPlace(ending, 0)
+        begin = _begin_of(source, options) if only_changed else LOG_START
+        boundaries = sorted({*_boundaries(history), *([] if end is None else [end]), SchemaPlace(begin, 0)})
+        parts = maps_backwards(source, options, boundaries, begin)
+        maps = sorted(seen for part in parts for seen in part if seen.place.position >= begin)
+        names = _names(options, history, end, maps, only_changed=only_changed)
+        found = {name: _fields_of(source, options, name, maps) for name in names if takes(name)}
     for pattern in () if only_changed else options.tables:
         if not any(fnmatch.fnmatchcase(name, pattern) for name in found):
             raise unmatched_error(options.path or options.host, pattern, names)
@@ -132,46 +134,34 @@ def expect_tables(options: ReadOptions) -> None:
     if options.host is not None:
         return
     with closing(open_log(options)) as log:
+        inner = log
         for given in reversed(options.stages):
-            assert isinstance(log, StagedLog)
-            expect_only(log, given)
-            log = log.inner
-    wanted = () if options.table is not None else options.tables
-    names: set[str] = set()
-    for found in _names_found(options) if wanted else ():
-        names |= found
-        wanted = tuple(one for one in wanted if not any(fnmatch.fnmatchcase(name, one) for name in found))
-        if not wanted:
-            return
+            assert isinstance(inner, StagedLog)
+            expect_only(inner, given)
+            inner = inner.inner
+        wanted = () if options.table is not None else options.tables
+        names: set[str] = set()
+        for found in _names_found(log, options) if wanted else ():
+            names |= found
+            wanted = tuple(one for one in wanted if not any(fnmatch.fnmatchcase(name, one) for name in found))
+            if not wanted:
+                return
     if wanted:
         raise unmatched_error(options.path, wanted[0], names)
 
 
-def _names_found(options: ReadOptions) -> Iterator[set[str]]:
+def _names_found(log: LogEngine, options: ReadOptions) -> Iterator[set[str]]:
     """Names of tables of a log: what is known of their columns has most of them, and events have the others."""
-    with closing(open_log(options)) as log:
-        yield {".".join(name) for name in history_of(options, log.with_past).names()}
-    for maps in maps_backwards(options, []):
+    yield {".".join(name) for name in history_of(options, log.with_past).names()}
+    for maps in maps_backwards(log, options, []):
         yield {table_name(seen.event) for seen in maps}
 
 
-def _history_of(options: ReadOptions) -> tuple[SchemaHistory, SchemaPlace | None]:
-    """What the tables of a log were, and the place up to which it is read, if that is not its end."""
-    if options.host is not None:
-        from ibbmaster.arrow.live import read_history, whole_range
-
-        return read_history(options, whole_range(options)), None
-    with closing(open_log(options)) as log:
-        end = None if options.ending_gtid is None else SchemaPlace(end_of(options.ending_gtid, options, log), 0)
-        return history_of(options, log.with_past), end
-
-
-def _begin_of(options: ReadOptions) -> LogPosition:
+def _begin_of(source: GroupSource, options: ReadOptions) -> LogPosition:
     """A place in front of all that is read."""
     if options.host is not None or not options.starting_gtid:
         return LOG_START
-    with closing(open_log(options)) as log:
-        return find_selection(options, log)[0]
+    return find_selection(options, cast(LogEngine, source))[0]
 
 
 def _boundaries(history: SchemaHistory) -> list[SchemaPlace]:
@@ -200,12 +190,12 @@ def _names(
     return sorted(found)
 
 
-def _fields_of(options: ReadOptions, name: str, maps: list[SeenMap]) -> TableFields:
+def _fields_of(source: GroupSource, options: ReadOptions, name: str, maps: list[SeenMap]) -> TableFields:
     def find_maps(versions: TableVersions, since: LogPosition | None) -> Generator[list[SeenMap], None, None]:
         yield maps
 
     keeps_bytes = options.undecodable is Undecodable.BINARY
-    shape = shape_of(options, name, find_maps)
+    shape = shape_of(source, options, name, find_maps)
     return table_fields(shape, options.zero_dates, options.columns, keeps_bytes=keeps_bytes)
 
 
@@ -216,8 +206,9 @@ def plan_tables(
     options: ReadOptions, tables: Mapping[str, TableFields], *, with_groups: bool = False
 ) -> list[TablesTask]:
     """The ranges of one query of these tables, and perhaps of the groups; errors as `plan_tasks`."""
-    options, selection, ranges = planned_ranges(options)
-    versions = {name: find_versions(of_table(options, name)) for name in tables}
+    with closing(open_source(options)) as source:
+        options, selection, ranges = planned_ranges(source, options)
+        versions = {name: versions_in(source, of_table(options, name)) for name in tables}
     if options.host is not None:
         from ibbmaster.arrow.live import LiveRange, with_landmarks
 

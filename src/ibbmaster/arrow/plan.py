@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
 from ibbmaster.arrow.collecting import event_batches
@@ -16,7 +15,7 @@ from ibbmaster.arrow.shape import ShapeField, generic_shape, table_fields
 from ibbmaster.arrow.staging import history_cache_of, staged_log, with_spans
 from ibbmaster.arrow.table_maps import SeenMap, last_decoder, seen_maps, seen_maps_by_reference
 from ibbmaster.classic.engine import ClassicBinlog, ClassicRange
-from ibbmaster.disk.place import open_disk, place
+from ibbmaster.disk.place import modified_at, open_disk, place
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.calls import Kernels
@@ -115,8 +114,14 @@ def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowRe
     )
 
 
-def find_versions(options: ReadOptions, *, to_end: bool = False) -> TableVersions:
-    """The versions of the tables that options select, of what is read, or `to_end` of the log.
+def find_versions(options: ReadOptions) -> TableVersions:
+    """As `versions_in`, of the log of options."""
+    with closing(open_source(options)) as source:
+        return versions_in(source, options)
+
+
+def versions_in(source: GroupSource, options: ReadOptions, *, to_end: bool = False) -> TableVersions:
+    """The versions of the tables that options select in their log, of what is read, or `to_end` of the log.
 
     With `table` they are of the one table that is called so where its shape is taken.
 
@@ -125,15 +130,20 @@ def find_versions(options: ReadOptions, *, to_end: bool = False) -> TableVersion
     """
     if options.granularity not in OF_ROWS:
         return NO_VERSIONS
+    history, end = history_in(source, options)
+    versions = selected_versions(options, history, None if end is None else SchemaPlace(end, 0))
+    return versions if to_end or end is None else versions.between(LOG_START, end)
+
+
+def history_in(source: GroupSource, options: ReadOptions) -> tuple[SchemaHistory, LogPosition | None]:
+    """The schema history of the log of options, and where it is read up to if that is not its end."""
     if options.host is not None:
         from ibbmaster.arrow.live import read_history, whole_range
 
-        return selected_versions(options, read_history(options, whole_range(options)))
-    with closing(open_log(options)) as log:
-        history = history_of(options, log.with_past)
-        end = None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
-        versions = selected_versions(options, history, None if end is None else SchemaPlace(end, 0))
-        return versions if to_end or end is None else versions.between(LOG_START, end)
+        return read_history(options, whole_range(options)), None
+    log = cast(LogEngine, source)
+    history = history_of(options, log.with_past)
+    return history, None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
 
 
 def selected_versions(
@@ -194,7 +204,9 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     """The schema history of a log; one that has not changed since is folded once in a process."""
     where = place(options.path)
     directory = where if where.is_dir() else where.parent
-    files = tuple((file.name, file.size, _modified_at(directory / file.name)) for file in log.files())
+    listed = log.files()
+    times = modified_at(directory, [file.name for file in listed])
+    files = tuple((file.name, file.size, time) for file, time in zip(listed, times, strict=True))
     told = repr((options.declarations, options.name_case, options.stages))
     begin = str(log.start_of_file().state)
     key = (options.path, options.uses_kernels, files, begin, str(log.end()), str(log.state()), told)
@@ -210,14 +222,6 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     if of_rows not in _HISTORIES:
         _HISTORIES[of_rows] = logged_schema(options, log, is_once=is_once, takes_rows=True).history()
     return _HISTORIES[of_rows]
-
-
-def _modified_at(file: Path) -> int:
-    """When a file was written last, in nanoseconds; 0 if that cannot be determined."""
-    try:
-        return file.stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 def logged_schema(
@@ -275,29 +279,32 @@ def find_shape(options: ReadOptions, name: str) -> TableShape:
         PositionError: that place is not in the log.
     """
     options = ended(options)
-    return shape_of(options, name, lambda versions, since: maps_backwards(options, versions.boundaries(), since))
+    with closing(open_source(options)) as source:
+        return shape_of(
+            source, options, name, lambda versions, since: maps_backwards(source, options, versions.boundaries(), since)
+        )
 
 
 FindMaps = Callable[[TableVersions, LogPosition | None], Generator[list[SeenMap], None, None]]
 """Those of a log, part by part from its end on, at most to parts that end before a place."""
 
 
-def shape_of(options: ReadOptions, name: str, find_maps: FindMaps) -> TableShape:
-    """As `find_shape`; `find_maps` gives the tables that the log writes to."""
+def shape_of(source: GroupSource, options: ReadOptions, name: str, find_maps: FindMaps) -> TableShape:
+    """As `find_shape`, in the log of options; `find_maps` gives the tables that it writes to."""
     options = of_table(options, name)
     is_whole = options.ending_gtid is None or options.schema_mode is SchemaMode.AT
-    versions = find_versions(options, to_end=is_whole)
+    versions = versions_in(source, options, to_end=is_whole)
     newest = versions.newest(_schema_place(options))
     if options.schema_mode is SchemaMode.AT and newest is None:
         raise ConfigurationError(f"{name}: its columns at GTID {options.schema_at} are not known")
-    to_end = versions if is_whole else find_versions(options, to_end=True)
+    to_end = versions if is_whole else versions_in(source, options, to_end=True)
     since = newest.since if isinstance(newest, TableVersion) else None
     with closing(find_maps(to_end, None if since is None else since.position)) as maps:
         written = _last_written(options, to_end, maps)
     if not isinstance(newest, TableVersion) and options.schema_mode is not SchemaMode.AT:
         if written is None and newest is None:
             if options.host is None and options.ending_gtid is not None:  # it came later, and has no rows here
-                return shape_of(replace(options, ending_gtid=None), name, find_maps)
+                return shape_of(source, replace(options, ending_gtid=None), name, find_maps)
             where = options.path or options.host
             raise ConfigurationError(f"no group in {where} changes rows of table {name}, and none creates it")
         if written is not None and (newest is None or written.schema.has_names):
@@ -330,9 +337,9 @@ def _last_written(
 
 
 def maps_backwards(
-    options: ReadOptions, boundaries: Sequence[SchemaPlace], since: LogPosition | None = None
+    source: GroupSource, options: ReadOptions, boundaries: Sequence[SchemaPlace], since: LogPosition | None = None
 ) -> Generator[list[SeenMap], None, None]:
-    """The tables that each range of a log writes to, from the last range to the first one that ends after a place.
+    """The tables that each range of the log of options writes to, from the last to the first that ends after a place.
 
     Raises:
         FormatError, ClassicFormatError: a file is damaged, and shall not be.
@@ -340,14 +347,13 @@ def maps_backwards(
     """
     kernels = load_kernels(options) if options.is_strict else None
     on_fault = damage_handler(is_strict=options.is_strict)
-    with closing(open_source(options)) as source:
-        for log_range in _ranges_backwards(options, source):
-            if since is not None and LogPosition(log_range.file_no, log_range.end_offset) <= since:
-                return
-            if kernels is not None:
-                yield seen_maps(event_batches(source, log_range, kernels), boundaries, kernels)
-            else:
-                yield seen_maps_by_reference(source.groups_in(log_range, on_fault=on_fault), boundaries)
+    for log_range in _ranges_backwards(options, source):
+        if since is not None and LogPosition(log_range.file_no, log_range.end_offset) <= since:
+            return
+        if kernels is not None:
+            yield seen_maps(event_batches(source, log_range, kernels), boundaries, kernels)
+        else:
+            yield seen_maps_by_reference(source.groups_in(log_range, on_fault=on_fault), boundaries)
 
 
 def _ranges_backwards(options: ReadOptions, source: GroupSource) -> Iterator[LogRange]:
@@ -408,24 +414,28 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
         PositionError: a GTID of the options is not in the log.
         StoreError: the log has a hole, or there is none.
     """
-    options, selection, ranges = planned_ranges(options)
-    return tasks_between(options, fields, selection, ranges, find_versions(options))
+    with closing(open_source(options)) as source:
+        options, selection, ranges = planned_ranges(source, options)
+        return tasks_between(options, fields, selection, ranges, versions_in(source, options))
 
 
-def planned_ranges(options: ReadOptions) -> tuple[ReadOptions, GroupSelection, list[LogRange]]:
-    """Options whose end stays, which groups they select, and the ranges that have these; errors as `plan_tasks`."""
+def planned_ranges(source: GroupSource, options: ReadOptions) -> tuple[ReadOptions, GroupSelection, list[LogRange]]:
+    """Options whose end stays, which groups of their log they select, and the ranges that have these.
+
+    Raises: as `plan_tasks`.
+    """
     if options.host is not None:
         from ibbmaster.arrow.live import whole_range
 
         options = ended(options)
         return options, selection_of(options), [whole_range(options)]
-    with closing(open_log(options)) as log:
-        options = with_spans(options, log)
-        start, selection = find_selection(options, log)
-        end = log.end()
-        if selection.ends is not None:
-            end = min(end, max((position for _, position in selection.ends), default=LOG_START))
-        return options, selection, log.ranges(start, end, size=options.partition_bytes)
+    log = cast(LogEngine, source)
+    options = with_spans(options, log)
+    start, selection = find_selection(options, log)
+    end = log.end()
+    if selection.ends is not None:
+        end = min(end, max((position for _, position in selection.ends), default=LOG_START))
+    return options, selection, log.ranges(start, end, size=options.partition_bytes)
 
 
 class RangeTask(Protocol):

@@ -17,10 +17,10 @@ from ibbmaster.classic.continuing import missing_between
 from ibbmaster.classic.following import FollowedFiles, Stamp, told_if_purged
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.read_groups import ClassicGroups
-from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
+from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile, read_whole
 from ibbmaster.classic.stored_file import StoredFileState, file_state
 from ibbmaster.classic.stored_groups import StoredGroups
-from ibbmaster.classic.window import EventWindow
+from ibbmaster.classic.window import EventWindow, WholeWindow
 from ibbmaster.disk.place import place
 from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import GapError, IbbMasterError, MissingFileError, PositionPurgedError
@@ -31,7 +31,7 @@ from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import KernelPart
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.interface import FileEngine, LogFile, OnFault, ReadPlan
-from ibbmaster.log.log_range import LogRange
+from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.seek import explain_purged
 from ibbmaster.position import LogPosition
 
@@ -227,17 +227,23 @@ class ClassicBinlog(FileEngine):
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
         if end >= self.end():
             end = LogPosition(self._series.last.index + 1, 0)  # the size of a packed file is no offset in it
-        return [
-            ClassicRange(
-                file_no=one.file_no,
-                start_offset=one.start_offset,
-                end_offset=one.end_offset,
-                file_name=(file := self._series.file(one.file_no)).name,
-                path=str(file.path),
-                size_bytes=file.size_bytes,
-            )
-            for one in super().ranges(start, end, size=size)
-        ]
+        self._series.listed()  # without those that were purged
+        ranges: list[LogRange] = []
+        for file in self._series.from_file(start.file_no):
+            first = start.offset if file.index == start.file_no else 0
+            last = end.offset if file.index == end.file_no else WHOLE_FILE
+            if file.index <= end.file_no and first < last:
+                ranges.append(
+                    ClassicRange(
+                        file_no=file.index,
+                        start_offset=first,
+                        end_offset=last,
+                        file_name=file.name,
+                        path=str(file.path),
+                        size_bytes=file.size_bytes,
+                    )
+                )
+        return ranges
 
     @classmethod
     def of_range(cls, log_range: ClassicRange) -> ClassicBinlog:
@@ -283,6 +289,20 @@ class ClassicBinlog(FileEngine):
         finally:
             if reader is not None:
                 reader.close()
+
+    def whole_window(self, log_range: LogRange, memory: memoryview) -> WholeWindow | None:
+        """A window on the file of a range, read into memory; None if the range is not all of it, or it is not small.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        if isinstance(log_range, ClassicRange):
+            self._series.number_as(log_range.file_name, log_range.file_no)
+        file = self._series.file(log_range.file_no)
+        if log_range.start_offset > FIRST_EVENT_OFFSET or log_range.end_offset < file.size_bytes:
+            return None
+        size = read_whole(file, memory)
+        return None if size is None else WholeWindow(file, memory[:size])
 
     def paths(self) -> list[Path]:
         """Where the files are."""

@@ -48,6 +48,7 @@ class FollowedFiles:
         self._heads: dict[int, FileHead] = {}
         self._growing: tuple[int, int, int] | None = None  # see `growing`: resets, and numbers of the first and last
         self.resets = 0
+        self._listed: tuple[tuple[Stamp, int], list[LogFile]] | None = None  # last, and of which files
         self._unfinished: tuple[Stamp, str] | None = None
         self.takes_more = any(path.is_dir() or path.name.endswith(INDEX_SUFFIX) for path in self._paths)
 
@@ -94,10 +95,11 @@ class FollowedFiles:
         Raises:
             PositionPurgedError: there is none of that name.
         """
+        files = self._files
+        at = file_no - files[0].index
+        if 0 <= at < len(files) and files[at].name == name:
+            return
         with self._lock:
-            with contextlib.suppress(KeyError):
-                if self.file(file_no).name == name:
-                    return
             found = next((file for file in self._files if file.name == name), None)
             if found is None:
                 raise PositionPurgedError(f"{name} was purged")
@@ -164,10 +166,18 @@ class FollowedFiles:
             is_there = self.last.path.exists()  # else all of the directory is gone, perhaps for a while
             while is_there and not self._files[0].path.exists():
                 self._heads.pop(self._files.pop(0).index, None)
-            return [
-                LogFile(file_no=file.index, name=file.name, size=file.size_bytes, is_packed=file.packing is not None)
-                for file in self._files
-            ]
+            which = self.stamp, self.first.index
+            if self._listed is None or self._listed[0] != which:
+                self._listed = (
+                    which,
+                    [
+                        LogFile(
+                            file_no=file.index, name=file.name, size=file.size_bytes, is_packed=file.packing is not None
+                        )
+                        for file in self._files
+                    ],
+                )
+            return list(self._listed[1])
 
     def look(self) -> bool:
         """Look whether the last file has grown, or another one follows; whether something has changed."""

@@ -58,6 +58,7 @@ _HAS_XID = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
 _HAS_THREAD_ID = int(GtidExtraFlag.THREAD_ID)
 
 TRANSACTION = GroupBoundary(0)
+ENDING_TYPES = frozenset({EventType.ROTATE, EventType.STOP})
 _BEHIND_ANY_FILE = 1 << 64
 _CUT_SHORT = "the file ends inside what begins here"
 
@@ -188,7 +189,7 @@ class ClassicFileReader:
         window = self._window
         if event_type == EventType.BINLOG_CHECKPOINT:
             return False
-        if event_type in (EventType.ROTATE, EventType.STOP):
+        if event_type in ENDING_TYPES:
             if window.has_more():
                 raise window.error(window.offset, f"bytes after the {type_name(event_type)} event that ends the file")
             return True

@@ -19,6 +19,7 @@ HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once when only the head of a file is 
 FORMAT_DESCRIPTION_SIZE_MAX = 1 << 12  # bytes: 256 event types need 337
 GTID_LIST_SIZE_MAX = 1 << 27  # bytes: 8 million pairs
 
+_IN_USE = int(EventFlag.IN_USE)
 _IBB_MAGIC = b"\xfe\xfe\x0d\x01"
 _MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
 
@@ -97,8 +98,8 @@ def _read_format_description(window: EventWindow) -> tuple[bytes, FormatDescript
         raise window.error(offset, problem)
     window.require(size)
     event = bytearray(window.view[window.position : window.position + size])
-    window.is_in_use = bool(event[FLAGS_OFFSET] & EventFlag.IN_USE)
-    event[FLAGS_OFFSET] &= ~EventFlag.IN_USE & 0xFF  # set and cleared without a new checksum
+    window.is_in_use = bool(event[FLAGS_OFFSET] & _IN_USE)
+    event[FLAGS_OFFSET] &= ~_IN_USE & 0xFF  # set and cleared without a new checksum
     try:
         description = decode_format_description(event)
     except EventError as error:
@@ -113,7 +114,7 @@ def _read_format_description(window: EventWindow) -> tuple[bytes, FormatDescript
 def is_marked_in_use(source: ClassicSource) -> bool:
     """Whether the server has not closed a file: the flag as it is there now."""
     flags = source.read(len(MAGIC) + FLAGS_OFFSET, 1)
-    return bool(flags and flags[0] & EventFlag.IN_USE)
+    return bool(flags and flags[0] & _IN_USE)
 
 
 def _explain_magic(magic: bytes) -> str:

@@ -199,6 +199,27 @@ class ClassicSource:
         return data
 
 
+def read_whole(file: ClassicFile, target: memoryview) -> int | None:
+    """The bytes of a small file, read at once into `target`; returns how many there are.
+
+    None if they do not fit, or have to be fetched or unpacked.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    if file.size_bytes >= len(target) or file.packing is not None or isinstance(file.path, ObjectPath):
+        return None
+    try:
+        stream = open_file(file.path)
+        try:
+            size = stream.fill(0, target)
+        finally:
+            stream.close()
+    except OSError as error:
+        raise _error(file.path, error) from error
+    return size if size < len(target) else None  # one byte is left, so the file ends there
+
+
 def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
     """The files that `paths` name, in the order in which the server wrote them.
 
@@ -229,18 +250,18 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
         earlier = by_number.setdefault(file.number, file)
         if earlier is not file:
             raise StoreError(f"{earlier.path} and {file.path} have the same number: name the files of one binlog, once")
-    return tuple(replace(by_number[number], index=index) for index, number in enumerate(sorted(by_number)))
+    in_order = (by_number[number] for number in sorted(by_number))
+    return tuple(file if file.index == index else replace(file, index=index) for index, file in enumerate(in_order))
 
 
-def classic_file(path: Path) -> ClassicFile:
+def classic_file(path: Path, index: int = 0) -> ClassicFile:
     found = _size_and_inode(path)
     if found is None:
         raise MissingFileError(f"{path} is not a file")
     size_bytes, inode = found
     name = unpacked_name(path.name)
-    match = _NUMBERED.fullmatch(name)
-    number = int(match["number"]) if match else None
-    return ClassicFile(path=path, name=name, number=number, size_bytes=size_bytes, inode=inode)
+    number = int(match["number"]) if (match := _NUMBERED.fullmatch(name)) else None
+    return ClassicFile(path=path, name=name, number=number, size_bytes=size_bytes, inode=inode, index=index)
 
 
 def _size_and_inode(path: Path) -> tuple[int, int] | None:
@@ -258,41 +279,42 @@ def _size_and_inode(path: Path) -> tuple[int, int] | None:
 
 def _files_of_directory(directory: Path) -> list[ClassicFile]:
     by_base: dict[str, list[ClassicFile]] = {}
-    paths = [path for path in directory.iterdir() if _NUMBERED.fullmatch(unpacked_name(path.name))]
+    named = ((path.name, path) for path in directory.iterdir())
+    paths = sorted(one for one in named if _NUMBERED.fullmatch(unpacked_name(one[0])))
     if isinstance(directory, ObjectPath):
-        directory.expect_heads([path.name for path in paths])
-    others: list[ClassicFile] = []  # named as files of a binlog, but beginning as something else
-    for path in sorted(paths, key=lambda path: path.name):
+        directory.expect_heads([name for name, _ in paths])
+    for name, path in paths:
+        files = by_base.setdefault(unpacked_name(name).rpartition(".")[0], [])
         with contextlib.suppress(MissingFileError):
-            file = classic_file(path)
-            if starts_like_a_binlog(path):
-                by_base.setdefault(_base_of(file), []).append(file)
-            elif file.size_bytes >= len(MAGIC):  # else it has just been made
-                others.append(file)
-    if not by_base:
+            files.append(classic_file(path, len(files)))
+    found = {  # one file says what all are: there may be ten thousand
+        base: files for base, files in by_base.items() if any(starts_like_a_binlog(one.path) for one in reversed(files))
+    }
+    if not found:
         raise StoreError(f"{directory} holds no traditional binlog file")
-    if len(by_base) > 1:
+    if len(found) > 1:
         raise StoreError(
-            f"{directory} holds more than one binlog ({', '.join(sorted(by_base))}): name the index file of one of them"
+            f"{directory} holds more than one binlog ({', '.join(sorted(found))}): name the index file of one of them"
         )
-    ((base, found),) = by_base.items()
-    # a file in their row is damaged, as the error for its head says, and must not be missing
-    return sorted([*found, *(file for file in others if _base_of(file) == base)], key=lambda file: file.path.name)
-
-
-def _base_of(file: ClassicFile) -> str:
-    """The name without the number."""
-    return file.name.rpartition(".")[0]
+    # one that begins as something else is damaged, as the error for its head says, and must not be missing; a shorter
+    # one has just been made
+    ((_, files),) = found.items()
+    return [file for file in files if file.size_bytes >= len(MAGIC) or starts_like_a_binlog(file.path)]
 
 
 @contextlib.contextmanager
 def _errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except FileNotFoundError:
-        raise MissingFileError(f"{path}: no such file or directory") from None
     except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}") from error
+        raise _error(path, error) from error
+
+
+def _error(path: Path, error: OSError) -> StoreError:
+    """The error to raise for one of the system."""
+    if isinstance(error, FileNotFoundError):
+        return MissingFileError(f"{path}: no such file or directory")
+    return StoreError(f"{path}: {error.strerror}")
 
 
 def starts_like_a_binlog(path: Path) -> bool:

@@ -19,7 +19,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ibbmaster.classic.groups import LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
+from ibbmaster.classic.groups import ENDING_TYPES, LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
 from ibbmaster.classic.head import GTID_LIST_SIZE_MAX, FileHead, is_marked_in_use
 from ibbmaster.classic.roles import KNOWN_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
@@ -35,7 +35,6 @@ from ibbmaster.position import LogPosition
 EVENT_SIZE_MAX = 1 << 30  # bytes: no primary sends an event that is larger
 QUERY_SIZE_MAX = 1 << 16  # bytes of a QUERY that can end a group
 _CUT = "the file ends inside what begins here"
-ENDING_TYPES = frozenset({EventType.ROTATE, EventType.STOP})
 AROUND_TYPES = ENDING_TYPES | {
     EventType.GTID_LIST,
     EventType.BINLOG_CHECKPOINT,

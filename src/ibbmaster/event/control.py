@@ -129,7 +129,7 @@ def decode_gtid_list(event: Buffer) -> GtidList:
     count = word & LIST_COUNT_MASK
     if LIST_COUNT.size + count * LIST_ENTRY.size > len(body):
         raise EventError(f"GTID_LIST of {count} entries with a body of {len(body)} bytes")
-    entries = (LIST_ENTRY.unpack_from(body, LIST_COUNT.size + index * LIST_ENTRY.size) for index in range(count))
+    entries = LIST_ENTRY.iter_unpack(body[LIST_COUNT.size :][: count * LIST_ENTRY.size])
     return GtidList(
         gtids=tuple(Gtid(domain_id=domain, server_id=server, seq_no=seq_no) for domain, server, seq_no in entries),
         flags=word & ~LIST_COUNT_MASK,

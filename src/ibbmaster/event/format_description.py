@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import struct
 from dataclasses import dataclass
 
@@ -21,6 +22,7 @@ FIXED = struct.Struct("<H50sIB")
 FLAGS = struct.Struct("<H")
 FLAGS_OFFSET = EVENT_HEADER_SIZE - FLAGS.size
 BINLOG_VERSION = 4
+_IN_USE = int(EventFlag.IN_USE)
 CREATED_OFFSET, CREATED_SIZE = EVENT_HEADER_SIZE + 52, 4
 SERVER_VERSION_SIZE = 50
 
@@ -53,20 +55,27 @@ def decode_format_description(event: Buffer) -> FormatDescription:
     _, body = decode_body(event, EventType.FORMAT_DESCRIPTION)
     if len(body) < FIXED.size + 1 + CHECKSUM_SIZE:
         raise EventError(f"FORMAT_DESCRIPTION of {len(event)} bytes is too short")
-    version, server_version, created, header_size = FIXED.unpack_from(body)
+    version, _, _, header_size = FIXED.unpack_from(body)
     if version != BINLOG_VERSION or header_size != EVENT_HEADER_SIZE:
         raise EventError(
             f"FORMAT_DESCRIPTION of version {version} with headers of {header_size} bytes: expected 4 and 19"
         )
     if not has_valid_checksum(_as_closed(event)):
         raise EventError("FORMAT_DESCRIPTION has a wrong checksum")
-    algorithm = body[-CHECKSUM_SIZE - 1]
+    return _described(bytes(body[:-CHECKSUM_SIZE]))
+
+
+@functools.lru_cache(maxsize=16)
+def _described(body: bytes) -> FormatDescription:
+    """What a server says in each of its files: there may be ten thousand."""
+    _, server_version, created, _ = FIXED.unpack_from(body)
+    algorithm = body[-1]
     if algorithm not in (ChecksumAlgorithm.NONE, ChecksumAlgorithm.CRC32):
         raise EventError(f"checksum algorithm {algorithm} is unknown")
     return FormatDescription(
         server_version=server_version.rstrip(b"\0").decode("utf-8", "replace"),
         created=created,
-        post_header_sizes=bytes(body[FIXED.size : -CHECKSUM_SIZE - 1]),
+        post_header_sizes=body[FIXED.size : -1],
         checksum_algorithm=ChecksumAlgorithm(algorithm),
     )
 
@@ -95,9 +104,11 @@ def encode_format_description(
     return event[:FLAGS_OFFSET] + FLAGS.pack(flags) + event[FLAGS_OFFSET + FLAGS.size :]
 
 
-def _as_closed(event: Buffer) -> bytes:
+def _as_closed(event: Buffer) -> Buffer:
     """The event as it was when its checksum was computed: a server sets IN_USE in place afterwards."""
     (flags,) = FLAGS.unpack_from(event, FLAGS_OFFSET)
+    if not flags & _IN_USE:
+        return event
     return (
         bytes(event[:FLAGS_OFFSET]) + FLAGS.pack(flags & ~EventFlag.IN_USE) + bytes(event[FLAGS_OFFSET + FLAGS.size :])
     )

@@ -272,18 +272,16 @@ def last_gtids(groups: Any) -> list[Gtid]:
 
     if not len(groups):
         return []
-    domains = groups[:, GroupColumn.DOMAIN]
-    pairs = domains << 32 | groups[:, GroupColumn.SERVER]
     last = [len(groups) - 1]
-    if (pairs != pairs[0]).any():
-        _, from_end = np.unique(pairs[::-1], return_index=True)
+    if (groups[:, : GroupColumn.SEQ_NO] != groups[0, : GroupColumn.SEQ_NO]).any():
+        domains = groups[:, GroupColumn.DOMAIN]
+        _, from_end = np.unique((domains << 32 | groups[:, GroupColumn.SERVER])[::-1], return_index=True)
         last = sorted((len(groups) - 1 - from_end).tolist())
         first = dict(zip(*(found.tolist() for found in np.unique(domains, return_index=True)), strict=True))
         last.sort(key=lambda row: first[int(domains[row])])
-    columns = [GroupColumn.DOMAIN, GroupColumn.SERVER, GroupColumn.SEQ_NO]
+    found = (groups[row, : GroupColumn.SEQ_NO + 1].tolist() for row in last)
     return [
-        Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no % 2**64)
-        for domain_id, server_id, seq_no in groups[last][:, columns].tolist()
+        Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no % 2**64) for domain_id, server_id, seq_no in found
     ]
 
 
