@@ -6,6 +6,7 @@ state are judged there. Whatever is not plain in a file is for `event_batches`, 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -73,10 +74,8 @@ class _SmallFiles:
         memory = page_memory(PAGES_MAX * PAGE_SIZE)
         self._view = memoryview(memory)
         self._block: Any = np.frombuffer(memory, dtype=np.uint8)
-        self._pages = 0  # in the block
-        self._files: list[LogRange] = []  # that have pages there, and at which page and with which number each begins
-        self._first_pages: list[int] = []
-        self._first_numbers: list[int] = []
+        self._file_nos: list[int] = []  # of each page in the block: which file it is of, and which page there
+        self._page_nos: list[int] = []
         self._begins: list[_Begin] = []  # that are not compared yet
         self._checked = 0  # groups of the room that are in the state
         self._forget_state()
@@ -129,11 +128,9 @@ class _SmallFiles:
             if self._resume.file_no == file_no:
                 self._kernel_at(self._resume.page_no - 1, self._resume.page_offset)
             self._resume = None
-        self._files.append(log_range)
-        self._first_pages.append(self._pages)
-        self._first_numbers.append(FULL_STATE_PAGE)
+        self._file_nos += [file_no] * page_count
+        self._page_nos += range(FULL_STATE_PAGE, FULL_STATE_PAGE + page_count)
         self._begins.append(_Begin(file_no, state.gtids))
-        self._pages += page_count
         return True
 
     def _kernel_at(self, page: int, offset: int) -> None:
@@ -144,50 +141,46 @@ class _SmallFiles:
 
     def _collected(self) -> Iterator[EventBatch]:
         """Collect the block; what has to come by the reference comes by it."""
-        while self._files:
+        while self._pages:
             first_new = self._room.count
             status = self._kernels.collect_table(
                 self._block, self._pages, self._room.collecting, FileRange(0, 0, ENDLESS)
             )
             self._place(first_new)
             if status == Status.NEED_MORE:
-                self._check_begins(self._files[self._index_of(int(self._room.state[Field.PAGE]))].file_no)
-                self._keep_rest()
+                self._check_begins(self._file_no())
+                self._drop(min(int(self._room.state[Field.PAGE]), self._pages))
                 return
-            stopped_in = self._index_of(int(self._room.state[Field.PAGE]))
             if status == Status.FULL and self._room.count:
-                self._check_begins(self._files[stopped_in].file_no)
+                self._check_begins(self._file_no())
                 yield self._room.taken()
                 self._checked = 0
                 continue
-            yield from self._past(stopped_in)
+            yield from self._past()
 
     def _finished(self) -> Iterator[EventBatch]:
         """Collect the block, and the record that its last file ends in."""
         yield from self._collected()
-        while self._files:
-            yield from self._past(self._index_of(int(self._room.state[Field.PAGE])))
+        while self._pages:
+            yield from self._past()
             yield from self._collected()
 
-    def _past(self, index: int) -> Iterator[EventBatch]:
-        """Have the rest of a file read by the reference, and go on in the block with the next one."""
-        log_range = self._files[index]
-        page = self._first_numbers[index] + int(self._room.state[Field.PAGE]) - self._first_pages[index]
-        offset = page * PAGE_SIZE + int(self._room.state[Field.OFFSET])
-        self._check_begins(log_range.file_no)
-        rest = LogRange(file_no=log_range.file_no, start_offset=offset, end_offset=log_range.end_offset)
-        yield from self._by_reference(rest)
-        behind = index + 1
-        if behind == len(self._files):
-            self._forget()
-            self._kernel_at(0, 0)
-            return
+    def _past(self) -> Iterator[EventBatch]:
+        """Have the rest of the file where the kernel is read by the reference, and go on in the block with the next."""
+        file_no, page = self._file_no(), int(self._room.state[Field.PAGE])
+        first, behind = bisect_left(self._file_nos, file_no), bisect_right(self._file_nos, file_no)
+        start = (self._page_nos[first] + page - first) * PAGE_SIZE + int(self._room.state[Field.OFFSET])
+        end = (self._page_nos[behind - 1] + 1) * PAGE_SIZE
+        self._check_begins(file_no)
+        yield from self._by_reference(LogRange(file_no=file_no, start_offset=start, end_offset=end))
         self._drop(behind)
-        page, offset = 0, 0
-        if self._resume is not None and self._resume.file_no == self._files[0].file_no:
-            page, offset = self._resume.page_no - FULL_STATE_PAGE, self._resume.page_offset
-        self._resume = None
-        self._kernel_at(page, offset)
+        resume = self._resume
+        if not self._pages or resume is None or resume.file_no != self._file_nos[0]:
+            self._kernel_at(0, 0)
+        else:
+            self._kernel_at(resume.page_no - FULL_STATE_PAGE, resume.page_offset)
+        if self._pages:
+            self._resume = None
 
     def _by_reference(self, log_range: LogRange) -> Iterator[EventBatch]:
         if self._room.count:
@@ -201,62 +194,38 @@ class _SmallFiles:
                 row = batch.groups[-1]
                 self._resume = LogPosition(int(row[GroupColumn.END_FILE_NO]), int(row[GroupColumn.END_OFFSET]))
             yield batch
-        if not self._files:
+        if not self._pages:
             self._kernel_at(0, 0)
 
     # The block ----------------------------------------------------------------------------------
 
-    def _index_of(self, page: int) -> int:
-        """Which of the files has a page of the block."""
-        return int(np.searchsorted(self._first_pages, page, side="right")) - 1
+    @property
+    def _pages(self) -> int:
+        """How many are in the block."""
+        return len(self._file_nos)
+
+    def _file_no(self) -> int:
+        """The file where the kernel is."""
+        return self._file_nos[min(int(self._room.state[Field.PAGE]), self._pages - 1)]
 
     def _place(self, first: int) -> None:
         """Give the groups from a row on their places in files, in place of those in the block."""
         groups = self._room.groups[first : self._room.count]
-        if not len(groups):
-            return
-        starts = np.array(self._first_pages, dtype=np.int64) * PAGE_SIZE
-        shifts = np.array(self._first_numbers, dtype=np.int64) * PAGE_SIZE - starts
-        numbers = np.array([one.file_no for one in self._files], dtype=np.int64)
+        file_nos, page_nos = np.array(self._file_nos, dtype=np.int64), np.array(self._page_nos, dtype=np.int64)
         for number, offset in (
             (GroupColumn.FILE_NO, GroupColumn.FILE_OFFSET),
             (GroupColumn.END_FILE_NO, GroupColumn.END_OFFSET),  # in front of the checksum of a page
         ):
-            at = np.searchsorted(starts, groups[:, offset], side="right") - 1
-            groups[:, number] = numbers[at]
-            groups[:, offset] += shifts[at]
-
-    def _keep_rest(self) -> None:
-        """Keep the pages from where the kernel goes on."""
-        page = int(self._room.state[Field.PAGE])
-        if page >= self._pages:
-            self._forget()
-            self._room.state[Field.PAGE] = 0
-            return
-        self._drop(self._index_of(page))
-        ahead = int(self._room.state[Field.PAGE])
-        if ahead:
-            self._move(ahead)
-            self._first_numbers[0] += ahead
-            self._first_pages = [0, *(one - ahead for one in self._first_pages[1:])]
-            self._room.state[Field.PAGE] = 0
+            pages = groups[:, offset] // PAGE_SIZE
+            groups[:, number] = file_nos[pages]
+            groups[:, offset] += (page_nos[pages] - pages) * PAGE_SIZE
 
     def _drop(self, count: int) -> None:
-        """Forget the first files of the block."""
-        first = self._first_pages[count]
-        if first:
-            self._move(first)
-        self._files, self._first_numbers = self._files[count:], self._first_numbers[count:]
-        self._first_pages = [one - first for one in self._first_pages[count:]]
-        self._room.state[Field.PAGE] -= first
-
-    def _move(self, pages: int) -> None:
-        self._view[: (self._pages - pages) * PAGE_SIZE] = self._view[pages * PAGE_SIZE : self._pages * PAGE_SIZE]
-        self._pages -= pages
-
-    def _forget(self) -> None:
-        self._pages = 0
-        self._files, self._first_pages, self._first_numbers = [], [], []
+        """Forget the first pages of the block, and let the kernel go on where it begins then."""
+        left = self._pages - count
+        self._view[: left * PAGE_SIZE] = self._view[count * PAGE_SIZE : self._pages * PAGE_SIZE]
+        del self._file_nos[:count], self._page_nos[:count]
+        self._room.state[Field.PAGE] = 0
 
     def _forget_state(self) -> None:
         """What the next file begins after is not known."""
