@@ -254,13 +254,17 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
     return tuple(file if file.index == index else replace(file, index=index) for index, file in enumerate(in_order))
 
 
-def classic_file(path: Path, index: int = 0) -> ClassicFile:
+def classic_file(path: Path) -> ClassicFile:
+    name = unpacked_name(path.name)
+    match = _NUMBERED.fullmatch(name)
+    return _named_file(path, name, int(match["number"]) if match else None)
+
+
+def _named_file(path: Path, name: str, number: int | None, index: int = 0) -> ClassicFile:
     found = _size_and_inode(path)
     if found is None:
         raise MissingFileError(f"{path} is not a file")
     size_bytes, inode = found
-    name = unpacked_name(path.name)
-    number = int(match["number"]) if (match := _NUMBERED.fullmatch(name)) else None
     return ClassicFile(path=path, name=name, number=number, size_bytes=size_bytes, inode=inode, index=index)
 
 
@@ -279,27 +283,26 @@ def _size_and_inode(path: Path) -> tuple[int, int] | None:
 
 def _files_of_directory(directory: Path) -> list[ClassicFile]:
     by_base: dict[str, list[ClassicFile]] = {}
-    named = ((path.name, path) for path in directory.iterdir())
-    paths = sorted(one for one in named if _NUMBERED.fullmatch(unpacked_name(one[0])))
+    named = ((path.name, path, _NUMBERED.fullmatch(unpacked_name(path.name))) for path in directory.iterdir())
+    found = sorted((name, path, match) for name, path, match in named if match)
     if isinstance(directory, ObjectPath):
-        directory.expect_heads([name for name, _ in paths])
-    for name, path in paths:
-        files = by_base.setdefault(unpacked_name(name).rpartition(".")[0], [])
+        directory.expect_heads([name for name, _, _ in found])
+    for _, path, match in found:
+        files = by_base.setdefault(match["base"], [])
         with contextlib.suppress(MissingFileError):
-            files.append(classic_file(path, len(files)))
-    found = {  # one file says what all are: there may be ten thousand
-        base: files for base, files in by_base.items() if any(starts_like_a_binlog(one.path) for one in reversed(files))
-    }
-    if not found:
+            files.append(_named_file(path, match[0], int(match["number"]), len(files)))
+    binlogs = [  # one file says what all of its name are: there may be ten thousand
+        base for base, files in by_base.items() if any(starts_like_a_binlog(one.path) for one in reversed(files))
+    ]
+    if not binlogs:
         raise StoreError(f"{directory} holds no traditional binlog file")
-    if len(found) > 1:
+    if len(binlogs) > 1:
         raise StoreError(
-            f"{directory} holds more than one binlog ({', '.join(sorted(found))}): name the index file of one of them"
+            f"{directory} holds more than one binlog ({', '.join(sorted(binlogs))}): name the index file of one of them"
         )
     # one that begins as something else is damaged, as the error for its head says, and must not be missing; a shorter
     # one has just been made
-    ((_, files),) = found.items()
-    return [file for file in files if file.size_bytes >= len(MAGIC) or starts_like_a_binlog(file.path)]
+    return [file for file in by_base[binlogs[0]] if file.size_bytes >= len(MAGIC) or starts_like_a_binlog(file.path)]
 
 
 @contextlib.contextmanager

@@ -210,8 +210,8 @@ class EventWindow:
         return False
 
 
-class WholeWindow(EventWindow):
-    """A window on all of a small file, which somebody has read: a log may have ten thousand of them."""
+class FileWindow(EventWindow):
+    """A window on all of a small file, which was read before: a log may have ten thousand of them."""
 
     def __init__(self, file: ClassicFile, data: memoryview) -> None:
         """`data` is what is in the file; it is not changed while the window is used."""
