@@ -344,12 +344,13 @@ def test_states_that_a_restart_has_made_incomplete_hide_nothing(new_log, event):
     assert directory.seek(GtidPosition.parse("0-1-25,1-1-2")).position.page_no > plan.position.page_no
 
 
-def test_a_position_that_was_looked_for_before_costs_nothing_and_follows_the_log(new_log, event):
+@pytest.mark.parametrize("others", ["", ",7-1-1"], ids=["of one domain", "of several"])
+def test_a_position_that_was_looked_for_before_costs_nothing_and_follows_the_log(new_log, event, others):
     log = new_log()
     for seq_no in range(1, 40):
         log.commit(f"0-1-{seq_no}", event(3000))
     directory = BinlogDirectory(log.disk)
-    wanted = GtidPosition.parse("0-1-20")
+    wanted = GtidPosition.parse(f"0-1-20{others}")
     first, second = directory.seek(wanted), directory.seek(wanted)
     assert (second.position, second.state, second.steps) == (first.position, first.state, first.steps)
     assert first.page_reads > second.page_reads == 0
@@ -357,11 +358,62 @@ def test_a_position_that_was_looked_for_before_costs_nothing_and_follows_the_log
     for plan in (first, second):
         plan.state.log(Gtid(domain_id=9, server_id=9, seq_no=9))
         assert str(directory.seek(wanted).state) == found
-    newer = GtidPosition.parse("0-1-39")
+    newer = GtidPosition.parse(f"0-1-39{others}")
     before = directory.seek(newer)
     log.flush()
     log.commit("0-1-40", event(3000))
     assert directory.seek(newer).position.file_no == before.position.file_no + 1
+
+
+@pytest.mark.usefixtures("states_walked")
+@pytest.mark.parametrize("seed", range(20))
+def test_a_plan_of_a_position_near_another_is_what_a_search_finds(new_log, event, seed):
+    random_source = random.Random(seed)
+    log = new_log(size_pages=random_source.choice((4, 7, 16)), interval_pages=random_source.choice((1, 2, 4)))
+    numbers = dict.fromkeys([(0, 1), (0, 2)][: random_source.choice((1, 2))], 0)
+    for _ in range(120):
+        pair = random_source.choice(list(numbers))
+        numbers[pair] += random_source.choice((1, 1, 1, 5))
+        log.commit(f"{pair[0]}-{pair[1]}-{numbers[pair]}", event(random_source.choice((50, 3000))))
+        if random_source.random() < 0.05:
+            log.flush()
+    positions = [f"{d}-{s}-{number}" for (d, s), most in numbers.items() for number in range(1, most + 3)]
+    random_source.shuffle(positions)
+    directory, cost, cost_alone = BinlogDirectory(log.disk), 0, 0
+    for position in map(GtidPosition.parse, positions):
+        plan, alone = directory.seek(position), BinlogDirectory(log.disk).seek(position)
+        assert (plan.position, plan.state, plan.steps) == (alone.position, alone.state, alone.steps)
+        assert (plan.wanted, plan.forgotten, plan.is_begun) == (alone.wanted, alone.forgotten, alone.is_begun)
+        cost, cost_alone = cost + plan.page_reads, cost_alone + alone.page_reads
+    assert cost < cost_alone / 2
+    plan.state.log(Gtid(domain_id=9, server_id=9, seq_no=9))
+    assert directory.seek(position).state == alone.state
+
+
+def test_a_plan_found_near_the_end_does_not_hold_for_what_is_logged_later(new_log, event):
+    log = new_log()
+    for seq_no in range(1, 10):
+        log.commit(f"0-1-{seq_no}", event(3000))
+    directory = BinlogDirectory(log.disk)
+    early = directory.seek(GtidPosition.parse("0-1-9"))
+    for seq_no in range(10, 60):
+        log.commit(f"0-1-{seq_no}", event(3000))
+    late = directory.seek(GtidPosition.parse("0-1-55"))
+    assert late.position == BinlogDirectory(log.disk).seek(GtidPosition.parse("0-1-55")).position
+    assert late.position > early.position
+
+
+def test_plans_for_others_near_are_bounded(new_log, event, monkeypatch):
+    monkeypatch.setattr("ibbmaster.log.seek.FOUND_NEAR_MAX", 3)
+    monkeypatch.setattr("ibbmaster.log.seek.FOUND_MAX", 1)
+    log = new_log()
+    for seq_no in range(1, 200):
+        log.commit(f"0-1-{seq_no}", event(3000))
+    directory = BinlogDirectory(log.disk)
+    for seq_no in range(1, 200, 7):
+        directory.seek(GtidPosition.parse(f"0-1-{seq_no}"))
+        assert all(len(near) <= 3 for near in directory._records.found_near.values())
+    assert directory._records.found_near
 
 
 def test_a_position_of_another_server_with_the_same_number_is_another_one(new_log, event):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 
 from ibbmaster.errors import ChunkError, Location
@@ -42,7 +41,9 @@ class ChunkCursor:
 
     def fork(self) -> ChunkCursor:
         """Another cursor at the same place, on the same pages."""
-        return copy.copy(self)
+        other = ChunkCursor(self.pages, file_no=self.file_no, page_no=self.page_no, page_offset=self.page_offset)
+        other.on_file, other.checks_filler, other._page = self.on_file, self.checks_filler, self._page
+        return other
 
     def go_to(self, other: ChunkCursor) -> None:
         """Go where another cursor is."""

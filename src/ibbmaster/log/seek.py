@@ -10,8 +10,10 @@ files before it may hold what the replica lacks, and those after it nothing of t
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -22,6 +24,10 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, StateRecords, state_at
 from ibbmaster.position import LogPosition
 
+FOUND_NEAR_MAX, NEAR_PAIRS_MAX = (
+    1024,
+    16,
+)  # plans that are kept for others near, of logs with so few domains and servers
 FOUND_MAX = 256  # plans that are kept: many replicas at the same place connect again at once
 WALKED_STATES_MAX = 16  # in one file: so few are read one by one
 
@@ -165,6 +171,8 @@ def seek(
     Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search.
     """
     records = StateRecords() if records is None else records
+    if (near := _found_near(records, position, oldest_file_no, end.file_no)) is not None:
+        return near
     key = tuple(position.values()), oldest_file_no, end.file_no
     known: SeekPlan | None = records.found.get(key)
     if known is not None:
@@ -186,8 +194,58 @@ def seek(
     )
     if len(records.found) >= FOUND_MAX:
         records.found.clear()
-    records.found[key] = replace(plan, state=plan.state.copy())
+    records.found[key] = kept = replace(plan, state=plan.state.copy())
+    if current_state is not None and len(position) == 1 and len(current_state) <= NEAR_PAIRS_MAX:
+        _keep_for_near(records, kept, current_state, search.full_state(oldest_file_no), key)
     return plan
+
+
+class _Near(NamedTuple):
+    """A plan of all positions with a sequence number from `begin` on and to before `end`."""
+
+    begin: int
+    end: int
+    plan: SeekPlan
+
+
+def _found_near(records: StateRecords, position: GtidPosition, oldest: int, active: int) -> SeekPlan | None:
+    """The plan of another position of one GTID for which all that was looked at was judged alike."""
+    if len(position) != 1:
+        return None
+    (gtid,) = position.values()
+    near: tuple[_Near, ...] = records.found_near.get((gtid.domain_id, gtid.server_id, oldest, active), ())
+    index = bisect_right(near, gtid.seq_no, key=lambda one: one.begin)
+    if not index or gtid.seq_no >= near[index - 1].end:
+        return None
+    known = near[index - 1].plan
+    return replace(known, wanted=position, state=known.state.copy(), page_reads=0)
+
+
+def _keep_for_near(
+    records: StateRecords, plan: SeekPlan, current: GtidState, first: GtidState | None, key: tuple[object, int, int]
+) -> None:
+    """Keep a plan for the positions from the last border at or before its own to before the next.
+
+    At these borders, and nowhere else, one of the states that were looked at is judged otherwise. What comes after
+    what was logged is another border: later states may be before such a position.
+    """
+    (gtid,) = plan.wanted.values()
+    pair = gtid.domain_id, gtid.server_id
+    borders = {0, (current.seq_no(*pair) or 0) + 1}
+    for state in (first, *(step.state for step in plan.steps)):
+        number = None if state is None else state.seq_no(*pair)
+        if number is not None:
+            borders |= {number, number + 1}
+    begin = max(number for number in borders if number <= gtid.seq_no)
+    end = min((number for number in borders if number > gtid.seq_no), default=None)
+    if end is None:
+        return
+    if sum(map(len, records.found_near.values())) >= FOUND_NEAR_MAX:
+        records.found_near.clear()
+    place = *pair, *key[1:]
+    others = [one for one in records.found_near.get(place, ()) if one.begin != begin]
+    insort(others, _Near(begin, end, plan), key=lambda one: one.begin)
+    records.found_near[place] = tuple(others)  # at once: other threads look there
 
 
 def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:

@@ -45,13 +45,14 @@ def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStat
 class StateRecords:
     """State records and headers of one log that were read lately: they are not read again, as neither ever changes.
 
-    So what a search has found by them stays good: `found` is where it keeps that.
+    So what a search has found by them stays good: `found` and `found_near` are where it keeps that.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], GtidStateRecord] = {}
         self._headers: dict[int, FileHeader] = {}
         self.found: dict[Hashable, Any] = {}
+        self.found_near: dict[Hashable, Any] = {}
 
     def read(self, pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
         """As `read_state_record`."""
