@@ -28,7 +28,7 @@ def last_of_pairs(groups: list[Gtid]) -> tuple[Gtid, ...]:
     return tuple(gtid for servers in last.values() for gtid in servers.values())
 
 
-def walked(groups: list[Gtid], begin: int, end: int) -> Block:
+def walked(groups: list[Gtid], begin: int, end: int, *, is_stopped: bool = False) -> Block:
     """Groups, each of one byte, that were skipped in one step."""
     numbers: dict[tuple[int, int], list[int]] = {}
     for gtid in groups[begin:end]:
@@ -36,7 +36,17 @@ def walked(groups: list[Gtid], begin: int, end: int) -> Block:
     is_in_order = all(one < other for pair in numbers.values() for one, other in pairwise(pair))
     gtids = last_of_pairs(groups[begin:end])
     head = f"head at {begin}".encode()
-    return Block(b"", None, 0, before=mark(begin), after=mark(end), gtids=gtids, head=head, is_in_order=is_in_order)
+    return Block(
+        b"",
+        None,
+        0,
+        before=mark(begin),
+        after=mark(end),
+        gtids=gtids,
+        head=head,
+        is_in_order=is_in_order,
+        is_stopped=is_stopped,
+    )
 
 
 def is_skipped(gtid: Gtid, limits: dict[int, Gtid]) -> bool:
@@ -78,9 +88,12 @@ def test_what_is_found_is_what_a_walk_group_by_group_would_skip(seed):
             lengths.append(at - begin)
         while at < stop:
             end = min(stop, (at // 32 + 1) * 32)
-            blocks.append(walked(groups, at, end))
+            blocks.append(walked(groups, at, end, is_stopped=end == stop < len(groups)))
             at = end
-        ways.note(("file", mark(begin)), blocks)
+        ways.note(("file", mark(begin)), blocks, limits.values())
+        if blocks and stop < len(groups) and (whole := ways.find(("file", mark(begin)), limits.values())) is not None:
+            assert whole.end.offset <= stop
+            assert not whole.is_stopped or whole.end.offset == stop
     assert seed % 2 or max(lengths) > 32
 
 
@@ -92,6 +105,25 @@ def test_a_way_ends_where_numbers_step_back():
     assert ways.find(("file", mark(0)), [groups[4]]) is None  # 0-1-5, which the first block has
     far = ways.find(("file", mark(0)), [Gtid(domain_id=0, server_id=1, seq_no=50)])
     assert far.end.offset == 10
+
+
+def test_who_has_come_as_far_as_another_knows_what_stopped_that_one():
+    """It need not look again; who has come farther has to."""
+    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    ways = KnownSkips()
+    ways.note(("file", mark(0)), [walked(groups, 0, 3), walked(groups, 3, 5, is_stopped=True)], [groups[5]])
+    same, other = (ways.find(("file", mark(0)), [groups[number]]) for number in (5, 7))
+    assert (same.end.offset, same.is_stopped, same.gtids) == (5, True, (groups[4],))
+    assert (other.end.offset, other.is_stopped) == (5, False)
+
+
+def test_whole_ways_are_bounded(monkeypatch):
+    monkeypatch.setattr(known_skips, "WHOLE_MAX", 1)
+    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    ways = KnownSkips()
+    for number in (4, 5):
+        ways.note(("file", mark(0)), [walked(groups, 0, number, is_stopped=True)], [groups[number]])
+    assert [ways.find(("file", mark(0)), [groups[number]]).is_stopped for number in (4, 5)] == [False, True]
 
 
 def test_a_way_of_another_file_or_from_another_place_is_not_taken():

@@ -56,6 +56,7 @@ class Workspace:
     pairs: Any = field(default_factory=lambda: np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64))
     table: Any = field(default_factory=lambda: np.empty((CHUNKS_MAX, ChunkColumn.COLUMNS), dtype=np.int32))
     segments: Any = field(default_factory=lambda: np.zeros((SEGMENTS_MAX, 3), dtype=np.int64))
+    nothing: Any = field(default_factory=lambda: np.zeros(0, dtype=np.uint8))  # where nothing goes out
     none: Any = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))  # of segments
     vectors: Any = field(default_factory=lambda: np.zeros((2 * SEGMENTS_MAX + 1, 2), dtype=np.int64))
     wanted: Any = field(default_factory=lambda: np.zeros(CALL_WORDS, dtype=np.int64))  # arguments of system calls

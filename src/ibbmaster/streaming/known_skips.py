@@ -16,6 +16,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.streaming.block import Block
 
 GTIDS_MAX = 100_000  # in all ways: about 15 MB
+WHOLE_MAX, WHOLE_GTIDS_MAX = 256, 64  # whole ways to one position, and groups of pairs in one
 
 Key = tuple[Hashable, Hashable]  # the file, and where in it the way begins
 
@@ -42,26 +43,42 @@ class KnownSkips:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ways: OrderedDict[Key, _Way] = OrderedDict()
+        self._whole: OrderedDict[tuple[Key, tuple[Gtid, ...]], Block] = OrderedDict()  # up to what is not skipped
         self._gtids = 0
 
     def find(self, key: Key, limits: Iterable[Gtid]) -> Block | None:
         """The groups from a place on that all come before the GTID of their domain, as far as it is known."""
+        limits = tuple(limits)
         by_domain = {gtid.domain_id: gtid for gtid in limits}
         with self._lock:
+            if (whole := self._whole.get((key, limits))) is not None:
+                self._whole.move_to_end((key, limits))
+                return whole
             way = self._ways.get(key)
             if way is None:
                 return None
             self._ways.move_to_end(key)
             return way.farthest(by_domain)
 
-    def note(self, key: Key, blocks: Iterable[Block]) -> None:
-        """Remember where blocks that follow each other from a place on, and send nothing, have come through."""
+    def note(self, key: Key, blocks: Iterable[Block], limits: Iterable[Gtid] = ()) -> None:
+        """Remember where blocks that follow each other from a place on, and send nothing, have come through.
+
+        `limits` are those of all of them: who has the same need not look again what stopped the last one.
+        """
         so_far: Block | None = None
         for block in blocks:
             if not block.is_in_order or (so_far is not None and _steps_back(so_far, block)):
                 return  # the last number of a pair does not say what comes before it
             so_far = _joined(block if so_far is None else so_far, block)
             self._add(key, so_far)
+            if block.is_stopped and (limits := tuple(limits)) and len(so_far.gtids) <= WHOLE_GTIDS_MAX:
+                self._add_whole((key, limits), so_far)
+
+    def _add_whole(self, key: tuple[Key, tuple[Gtid, ...]], block: Block) -> None:
+        with self._lock:
+            self._whole[key] = _joined(block, block, is_stopped=True)
+            if len(self._whole) > WHOLE_MAX:
+                self._whole.popitem(last=False)
 
     def _add(self, key: Key, block: Block) -> None:
         with self._lock:
@@ -92,15 +109,16 @@ def _steps_back(before: Block, after: Block) -> bool:
     return any(gtid.seq_no <= last.get((gtid.domain_id, gtid.server_id), -1) for gtid in after.gtids)
 
 
-def _joined(before: Block, after: Block) -> Block:
+def _joined(before: Block, after: Block, *, is_stopped: bool = False) -> Block:
     """Two blocks without packets as one; its GTIDs leave the same state as those of both, see `noted_gtids`.
 
-    What stopped the walk behind them may not stop another dump.
+    What stopped the walk behind them may not stop another dump with other limits.
     """
     return Block(
         b"",
         None,
         0,
+        is_stopped=is_stopped,
         before=before.before,
         after=after.after,
         gtids=_last_of_pairs(before.gtids + after.gtids),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import takewhile
@@ -46,6 +47,7 @@ from ibbmaster.streaming.passed_run import PassedRun
 NOTHING = Selection(leaves_out_annotate=False, leaves_out_marked=False, prefix=b"")
 SKIPPED_PAGES = PAGES_MAX  # where groups are skipped: 1 MiB takes a kernel as long as a few calls of it
 SKIPPED_AT_FIRST = 8  # the way may be short, and what comes after it a hole
+SKIPPED_AT_ONCE = 32  # then: half a MiB stays in the cache of a core, and less is read in vain than of a whole one
 SHORT_PAGES = 2  # 32 KiB: read, framed and sent in a fifth of the time of a whole block
 PAGES_PER_READ = 32  # of a block for many readers
 BUDGET_BYTES = 16 << 20  # in one call of a pump: a hop to a thread costs nothing beside that
@@ -152,8 +154,7 @@ class PageBlocks:
         assert isinstance(at, FramingState)
         if at.position.offset <= PAGE_SIZE:
             return None
-        rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
-        skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
+        skips = _rows_of(tuple(limits))
         with self._cache.buffers.workspace() as workspace:
             skipped = self._skip_in(workspace, at, skips, only_cached=only_cached)
             if skipped is None:
@@ -295,7 +296,7 @@ class PageBlocks:
             return None
         workspace.prepare(NOTHING, 0)
         workspace.go_to(at)
-        framing = workspace.framing(workspace.pages[:0], workspace.none)
+        framing = workspace.framing(workspace.nothing, workspace.none)
         border = page_no - page_no % SKIPPED_PAGES + SKIPPED_PAGES
         page_count, after, head, status = min(SKIPPED_AT_FIRST, border - page_no), at, b"", int(Status.NEED_MORE)
         while page_count and status == Status.NEED_MORE:
@@ -313,8 +314,18 @@ class PageBlocks:
             before, after = after, workspace.framing_state(file_no, page_no)
             left = border - page_no
             is_over = size < len(target) or (end and page_no * PAGE_SIZE >= end)
-            page_count = 0 if is_over or (after == before and left <= page_count) else left
+            if after == before:  # a group is longer
+                page_count = 0 if is_over or left <= page_count else left
+            else:
+                page_count = 0 if is_over else min(left, SKIPPED_AT_ONCE)
         return None if after.position == at.position else Framed(after, head, status == Status.FALLBACK)
+
+
+@functools.lru_cache(64)
+def _rows_of(gtids: tuple[Gtid, ...]) -> Any:
+    """As a kernel takes them; the array is not changed."""
+    rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in gtids]
+    return np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
 
 
 def _head(workspace: Workspace, at: FramingState) -> bytes:

@@ -473,36 +473,48 @@ class BlockSource:
         """Go after groups that the replica has; returns whether there were any."""
         limits = self._session.limits
         skipped: list[Block] = []
+        has_news = False
         for _ in range(blocks_max if limits else 0):
             self._check_position()
-            block = self._skipped_block(maker, limits, only_cached=only_cached)
+            block, is_known = self._skipped_block(maker, limits, only_cached=only_cached)
             if block is None:
                 break
+            has_news |= not is_known
             skipped.append(block)
             self._go_behind(block)
             self._session.receive_skipped(block.gtids, block.end)
             if block.is_stopped:
                 break
-        self._note_way(maker, skipped, only_cached=only_cached)
+        if has_news:
+            self._note_way(maker, skipped, limits, only_cached=only_cached)
         return any(block.gtids for block in skipped)
 
-    def _note_way(self, maker: BlockMaker, skipped: list[Block], *, only_cached: bool) -> None:
+    def _note_way(
+        self, maker: BlockMaker, skipped: list[Block], limits: tuple[Gtid, ...] = (), *, only_cached: bool
+    ) -> None:
         """Let replicas that begin where this one did take as much of its way as leads to their places in one step."""
-        if self._cache is None or not skipped or skipped[0].before == skipped[-1].after:
+        if self._cache is None or skipped[0].before == skipped[-1].after:
             return
         before = skipped[0].before
         identity = maker.identity(before, only_cached=only_cached)
         if identity is not None:
-            self._cache.skips.note((identity, before), skipped)
+            self._cache.skips.note((identity, before), skipped, limits)
 
-    def _skipped_block(self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool) -> Block | None:
-        """The groups that come next and are skipped, as far as another replica has gone, or a step further."""
+    def _skipped_block(
+        self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool
+    ) -> tuple[Block | None, bool]:
+        """The groups that come next and are skipped, as far as another replica has gone, or a step further.
+
+        And whether it is known that far.
+        """
         at, cache = self._at, self._cache
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
-            return None
+            return None, False
         known = cache.skips.find((identity, at), limits)
-        return known if known is not None else maker.skip(at, limits, only_cached=only_cached)
+        if known is not None:
+            return known, True
+        return maker.skip(at, limits, only_cached=only_cached), False
 
     def _next_group(self) -> EventGroup | None:
         """Read the next group: never while another one is under way, whichever way it takes."""
