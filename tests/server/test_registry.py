@@ -42,6 +42,20 @@ async def test_a_newer_dump_of_a_server_ends_the_older_ones(registry, autojump_c
     assert older.scope.deadline == trio.current_time() + GRACE_S
 
 
+async def test_a_dump_that_is_over_is_no_longer_looked_for(registry):
+    older, newer = registry.open("a", 1.0), registry.open("a", 1.0)
+    older.dump_server_id = newer.dump_server_id = 5
+    older.dump_server_id = 6
+    registry.close(newer)
+    assert newer.dump_server_id == 5  # as it was, for who asks
+    registry.end_dumps_of(5, but=registry.open("a", 1.0))
+    assert (older.end_reason, newer.end_reason) == (None, None)
+    registry.end_dumps_of(6, but=newer)
+    assert older.end_reason is EndReason.NEWER_DUMP
+    registry.close(older)
+    assert not registry._dumps
+
+
 async def test_a_replica_that_does_not_read_holds_up_a_stop_for_no_more_than_a_second(registry, autojump_clock):
     session = registry.open("a", 1.0)
     with session.scope:

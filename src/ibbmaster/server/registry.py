@@ -37,7 +37,8 @@ class Session:
     replica_server_id: int | None = None  # set by COM_REGISTER_SLAVE
     replica_host: str = ""
     replica_port: int = 0
-    dump_server_id: int | None = None  # set while a dump runs
+    dumps: dict[int, list[Session]] = field(default_factory=dict, repr=False)  # by server id, of all sessions
+    _dump_server_id: int | None = None
     end_reason: EndReason | None = None
     reason: str = ""  # why it ended, for people; empty: the client left, or was cut off
     socket: trio.socket.SocketType | None = None  # what it comes through, in clear or not
@@ -45,6 +46,26 @@ class Session:
     work: Work | None = None  # the statement that is carried out
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)  # the whole connection
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
+
+    @property
+    def dump_server_id(self) -> int | None:
+        """Set while a dump runs."""
+        return self._dump_server_id
+
+    @dump_server_id.setter
+    def dump_server_id(self, server_id: int | None) -> None:
+        self.leave_dumps()
+        self._dump_server_id = server_id
+        if server_id is not None:
+            self.dumps.setdefault(server_id, []).append(self)
+
+    def leave_dumps(self) -> None:
+        """It is no longer among those that dump."""
+        server_id = self._dump_server_id
+        if server_id is not None and self in (same := self.dumps.get(server_id, [])):
+            same.remove(self)
+            if not same:
+                del self.dumps[server_id]
 
     def note(self, command: str, state: str, now: float) -> None:
         """Say what the connection does now."""
@@ -70,19 +91,21 @@ class Registry:
 
     def __init__(self) -> None:
         self._sessions: dict[int, Session] = {}
+        self._dumps: dict[int, list[Session]] = {}  # those that dump, by server id
         self._last_id = 0
         self.dropped = 0  # how many had to go before they had logged in
 
     def open(self, host: str, now: float) -> Session:
         """A session for a new connection."""
         self._last_id += 1
-        session = Session(connection_id=self._last_id, host=host, since=now)
+        session = Session(connection_id=self._last_id, host=host, since=now, dumps=self._dumps)
         self._sessions[session.connection_id] = session
         return session
 
     def close(self, session: Session) -> None:
         """Forget a connection."""
         self._sessions.pop(session.connection_id, None)
+        session.leave_dumps()
 
     def __iter__(self) -> Iterator[Session]:
         return iter(list(self._sessions.values()))
@@ -115,8 +138,7 @@ class Registry:
 
     def end_dumps_of(self, server_id: int, *, but: Session) -> None:
         """End the dumps of a server id, as a primary does when that server asks again."""
-        same = [session for session in self._sessions.values() if session.dump_server_id == server_id]
-        for session in same:  # most often none of thousands
+        for session in self._dumps.get(server_id, ()):
             if session is not but:
                 session.end_dump(EndReason.NEWER_DUMP)
 

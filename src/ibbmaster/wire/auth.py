@@ -184,7 +184,8 @@ def fingerprint_proof(account: Account, seed: bytes, fingerprint: bytes) -> byte
 
 
 def _xor(one: bytes, other: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(one, other, strict=True))
+    assert len(one) == len(other), (len(one), len(other))
+    return (int.from_bytes(one, "little") ^ int.from_bytes(other, "little")).to_bytes(len(one), "little")
 
 
 def _ed25519_secrets(password: str) -> tuple[bytes, bytes]:

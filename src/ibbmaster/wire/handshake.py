@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
@@ -75,17 +77,12 @@ def encode_greeting(greeting: Greeting) -> bytes:
     """The payload of the first packet of a connection."""
     assert len(greeting.seed) == SEED_SIZE, len(greeting.seed)
     assert 0 not in greeting.seed
-    version = greeting.server_version
-    if Difference.GREETS_AS_OLD.holds(version_number(version)):
-        version = _OLD_VERSION_PREFIX + version
-    low = greeting.capabilities & LOW_MASK
-    collation_byte = min(greeting.collation_id, COLLATION_BYTE_MAX)
-    extended = 0 if low & Capability.MYSQL else greeting.capabilities >> EXTENDED_SHIFT
-    middle = _GREETING_MIDDLE.pack(low & 0xFFFF, collation_byte, greeting.status, low >> 16, SEED_SIZE + 1, extended)
+    begin, middle = _of_every_greeting(
+        greeting.server_version, greeting.capabilities, greeting.collation_id, greeting.status
+    )
     return b"".join(
         (
-            bytes((PROTOCOL_VERSION,)),
-            _terminated(version),
+            begin,
             _CONNECTION_ID.pack(greeting.connection_id),
             greeting.seed[:SEED_FIRST_SIZE],
             middle,
@@ -94,6 +91,18 @@ def encode_greeting(greeting: Greeting) -> bytes:
             _terminated(greeting.plugin_name),
         )
     )
+
+
+@functools.lru_cache(16)
+def _of_every_greeting(version: str, capabilities: Capability, collation_id: int, status: int) -> tuple[bytes, bytes]:
+    """What is before the connection id, and between the two parts of the seed: the same for all clients of a server."""
+    if Difference.GREETS_AS_OLD.holds(version_number(version)):
+        version = _OLD_VERSION_PREFIX + version
+    low = capabilities & LOW_MASK
+    collation_byte = min(collation_id, COLLATION_BYTE_MAX)
+    extended = 0 if low & Capability.MYSQL else capabilities >> EXTENDED_SHIFT
+    middle = _GREETING_MIDDLE.pack(low & 0xFFFF, collation_byte, status, low >> 16, SEED_SIZE + 1, extended)
+    return bytes((PROTOCOL_VERSION,)) + _terminated(version), middle
 
 
 def decode_greeting(payload: Buffer) -> Greeting:
@@ -163,26 +172,26 @@ def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
     """
     fields = _Fields(payload, "a login")
     low, payload_size_max, collation_id, extended = _LOGIN_FIXED.unpack(fields.take(_LOGIN_FIXED.size))
-    capabilities = _join_capabilities(low, extended)
-    if not capabilities & Capability.PROTOCOL_41:
+    capabilities, form = _form_of_login(low, extended)
+    if not form.is_41:
         raise RemoteProtocolError("a login of a protocol older than 4.1")
-    if capabilities & Capability.TLS and not fields.left:
+    if form.has_tls and not fields.left:
         return TlsRequest(capabilities=capabilities, payload_size_max=payload_size_max, collation_id=collation_id)
     user = fields.take_text(USER_SIZE_MAX)
-    if capabilities & Capability.LENENC_AUTH_DATA:
+    if form.has_lenenc_auth_data:
         auth_data = fields.take_lenenc()
-    elif capabilities & Capability.SECURE_CONNECTION:
+    elif form.is_secure:
         (size,) = fields.take(1)
         auth_data = fields.take(size)
     else:
         raise RemoteProtocolError("a login with a password answer older than 4.1")
     database = plugin_name = None
     attributes: tuple[tuple[str, str], ...] = ()
-    if capabilities & Capability.CONNECT_WITH_DB and fields.left:
+    if form.has_database and fields.left:
         database = fields.take_text(NAME_SIZE_MAX)
-    if capabilities & Capability.PLUGIN_AUTH and fields.left:
+    if form.has_plugin and fields.left:
         plugin_name = fields.take_text(NAME_SIZE_MAX)
-    if capabilities & Capability.CONNECT_ATTRIBUTES and fields.left:
+    if form.has_attributes and fields.left:
         attributes = _decode_attributes(fields.take_lenenc())
     return LoginRequest(
         capabilities=capabilities,
@@ -213,6 +222,34 @@ def decode_auth_switch(payload: Buffer) -> AuthSwitch:
         raise RemoteProtocolError(f"byte {mark:#04x} where an auth switch was expected")
     plugin_name = fields.take_text(NAME_SIZE_MAX)
     return AuthSwitch(plugin_name=plugin_name, plugin_data=fields.take(fields.left))
+
+
+class _LoginForm(NamedTuple):
+    """What a login may have, by its capabilities."""
+
+    is_41: bool
+    has_tls: bool
+    has_lenenc_auth_data: bool
+    is_secure: bool
+    has_database: bool
+    has_plugin: bool
+    has_attributes: bool
+
+
+@functools.lru_cache(64)
+def _form_of_login(low: int, extended: int) -> tuple[Capability, _LoginForm]:
+    """Clients of one kind say the same, and flags take a microsecond each."""
+    capabilities = _join_capabilities(low, extended)
+    asked = (
+        Capability.PROTOCOL_41,
+        Capability.TLS,
+        Capability.LENENC_AUTH_DATA,
+        Capability.SECURE_CONNECTION,
+        Capability.CONNECT_WITH_DB,
+        Capability.PLUGIN_AUTH,
+        Capability.CONNECT_ATTRIBUTES,
+    )
+    return capabilities, _LoginForm(*(flag in capabilities for flag in asked))
 
 
 def _join_capabilities(low: int, extended: int) -> Capability:
