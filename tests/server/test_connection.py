@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from pathlib import Path
 
 import pymysql
@@ -13,6 +14,7 @@ import ibbmaster
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.pages import PageReader
+from ibbmaster.server import connection as server_connection
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event, make_gtid_event
@@ -94,6 +96,40 @@ async def test_a_connection_that_is_reset_goes_on_and_has_forgotten_what_was_set
 
     async with serving(directory) as (_, port):
         assert await trio.to_thread.run_sync(converse, port) == ((None,),)
+
+
+@pytest.mark.parametrize("asked_before", [0, 1, 3])
+async def test_a_command_whose_rest_does_not_come_ends_the_connection(serving, directory, monkeypatch, asked_before):
+    monkeypatch.setattr(server_connection, "READ_TIMEOUT_S", 0.05)
+
+    def converse(port):
+        settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
+        connection = pymysql.connect(**settings, read_timeout=20)
+        for _ in range(asked_before):
+            connection.query("SELECT 1")
+        connection._sock.sendall(b"\x09\0\0\0\x03SELE")
+        return connection._sock.recv(1)
+
+    async with serving(directory) as (_, port):
+        assert await trio.to_thread.run_sync(converse, port) == b""
+
+
+async def test_who_asks_nothing_for_long_is_left_and_who_asks_now_and_then_is_not(serving, directory, monkeypatch):
+    monkeypatch.setattr(server_connection, "IDLE_TIMEOUT_S", 1.0)
+
+    def converse(port):
+        settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
+        connection = pymysql.connect(**settings, read_timeout=20)
+        begun = last = time.monotonic()
+        while last < begun + 1.5:  # longer than the limit
+            connection.query("SELECT 1")
+            last = time.monotonic()
+        return connection._sock.recv(1), time.monotonic() - last
+
+    async with serving(directory) as (_, port):
+        end, waited_s = await trio.to_thread.run_sync(converse, port)
+    assert end == b""
+    assert waited_s > 0.99
 
 
 async def test_no_statement_of_a_login_visits_a_worker_thread(serving, ask, directory, visits):

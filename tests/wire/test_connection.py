@@ -45,6 +45,7 @@ from ibbmaster.wire.response import (
     Err,
     Ok,
     ResultSet,
+    SharedResultSet,
     decode_err,
     decode_ok,
     encode_eof,
@@ -715,6 +716,31 @@ def test_several_answers_are_numbered_on_and_announce_each_other() -> None:
     assert packets == bytes.fromhex(
         "07000001 00000002000000 07000002 00000002000000".replace("02000000 07", "0a000000 07")
     )
+
+
+@pytest.mark.parametrize("capabilities", [SERVER_DEFAULT, SERVER_DEFAULT | Capability.CACHE_METADATA], ids=str)
+def test_an_answer_at_once_is_the_same_as_one_in_pieces(capabilities: Capability) -> None:
+    column = ColumnDefinition(name="x", column_type=253, length=4)
+    shared = SharedResultSet(columns=(column,), rows=((b"a",), (None,)))
+    for responses in (
+        (Ok(),),
+        (Ok(message=b"m"),),
+        (shared,),
+        (shared,),
+        (shared, Ok()),
+        (),
+        (Err(code=1, sqlstate="HY000", text="x"),),
+    ):
+        pieces, at_once = (connect(capabilities=capabilities | Capability.EXTENDED_METADATA) for _ in range(2))
+        for client in (pieces, at_once):
+            client.send(login(capabilities=capabilities))
+            client.send(encode_command(QueryCommand(sql=b"x")), sequence=0)
+        expected = b"".join(pieces.connection.answer(*responses))
+        assert at_once.connection.answer_at_once(*responses) == expected
+        assert at_once.connection.answer_at_once(Ok())[3] == pieces.connection._stream.sequence
+    assert len(shared.frames) == 1
+    with pytest.raises(LocalProtocolError):
+        connect().connection.answer_at_once(Ok())
 
 
 def test_a_long_answer_comes_in_pieces_and_reads_its_rows_as_it_goes() -> None:

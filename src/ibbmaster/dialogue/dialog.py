@@ -12,6 +12,7 @@ from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX, immediate_statements
 from ibbmaster.dialogue.information_schema import Catalog
 from ibbmaster.dialogue.kill import Kill
+from ibbmaster.dialogue.known_answers import KnownAnswers, key_of
 from ibbmaster.dialogue.log_tables import LogFacts
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import (
@@ -53,7 +54,7 @@ from ibbmaster.dialogue.statement import (
 )
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.dialogue.user_variables import UserVariables
-from ibbmaster.dialogue.variables import ProcessRow, version_number
+from ibbmaster.dialogue.variables import ProcessRow, SystemValue, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
@@ -116,9 +117,14 @@ class Dialog:
         user: str,
         host: str,
         hold: Callable[[str, int], None] = lambda what, size: None,
+        ready: KnownAnswers | None = None,
     ) -> None:
-        """`hold` gets what the session keeps and how many bytes; it raises RefusedError where that is too much."""
+        """`hold` gets what the session keeps and how many bytes; it raises RefusedError where that is too much.
+
+        `ready` are answers of other sessions with the same facts.
+        """
         self._facts = facts
+        self._ready = KnownAnswers() if ready is None else ready
         self.hold = hold
         self._who = Who(connection_id, user, host)
         self._held = privileges.READING
@@ -226,7 +232,33 @@ class Dialog:
         if len(sql) > IMMEDIATE_SIZE_MAX:
             return None
         statements = immediate_statements(self._decoded(sql), version_number(self._facts), self._settings.sql_mode)
-        return None if statements is None else self._answers(lambda: statements)
+        if statements is None:
+            return None
+        if len(statements) == 1 and not self._settings.values and not self._is_in_transaction:
+            return self.guarded(lambda: (self._answer_alike(sql, statements[0]),))
+        return self._answers(lambda: statements)
+
+    def _answer_alike(self, sql: bytes, statement: Statement) -> Response | Kill:
+        """As `_carry_out`, where nothing of the session is in the answer but values."""
+        self._begin(statement)
+        values: list[Value | SystemValue]
+        match statement:
+            case Select(items=items):
+                values = [self._evaluator.evaluate(item.expression) for item in items]
+            case Show(pattern=pattern):
+                values = [self._settings.value(name) for name in self._settings.names(pattern)]
+            case _:
+                return self._answer(statement)
+        key = key_of(sql, values)
+        found = self._ready.find(key)
+        if found is None:
+            answer = self._answer(statement)
+            assert isinstance(answer, ResultSet)
+            found = self._ready.keep(key, answer, tuple(answer.rows))
+        row_count = len(found.rows)
+        self._evaluator.found_rows = lambda: row_count
+        self._evaluator.warning_count = found.warning_count
+        return found
 
     def _next_statement(self, text: str, start: int) -> _NextStatement | None:
         """The statement that begins there, cut as the session reads it now; None if there is none."""
@@ -242,11 +274,11 @@ class Dialog:
         return self.guarded(lambda: map(self._carry_out, statements()))
 
     def _carry_out(self, statement: Statement) -> Response | Kill:
+        self._limit()
         self._begin(statement)
         return self._answer(statement)
 
     def _begin(self, statement: Statement) -> None:
-        self._limit()
         self._evaluator.begin_statement()
         self._tables.begin_statement()
         if not _is_about_errors(statement):
@@ -319,6 +351,8 @@ class Dialog:
         return sql.decode(self._codec("character_set_client"), "surrogateescape")
 
     def _codec(self, variable: str) -> str:
+        if not self._settings.values:
+            return "utf-8"
         return TWO_BYTE_CODECS.get(str(self._settings.value(variable)), "utf-8")
 
     def carry_out(self, statement: Statement) -> Response | Kill:
@@ -338,6 +372,7 @@ class Dialog:
         ):
             return ()
         kept = dict(self.variables)
+        self._limit()
         self._begin(statement)
         try:
             if isinstance(statement, Unread) or (isinstance(statement, Select) and statement.has_tables):
@@ -425,7 +460,8 @@ class Dialog:
     @property
     def status(self) -> int:
         """Flags of an OK."""
-        status = StatusFlag.AUTOCOMMIT if self._settings.value("autocommit") else 0
+        settings = self._settings
+        status = StatusFlag.AUTOCOMMIT if not settings.values or settings.value("autocommit") else 0
         return status | (StatusFlag.IN_TRANSACTION if self._is_in_transaction else 0)
 
     def _ok(self) -> Ok:
@@ -535,6 +571,11 @@ class Dialog:
 
     def _assign(self, assignment: Assignment | CharsetAssignment | IsolationAssignment) -> None:
         match assignment:
+            case Assignment(target=UserVariable(name=name), value=value):
+                kept = self.variables.get(name)
+                self.variables.assign(name, self._evaluator.evaluate(value))
+                if name == POSITION_VARIABLE:
+                    self._go(kept)
             case CharsetAssignment():
                 self._settings.assign_charset(assignment)
             case IsolationAssignment(level=level, scope=scope, is_read_only=is_read_only):
@@ -545,11 +586,6 @@ class Dialog:
                 if level is not None and scope:
                     target = SystemVariable("transaction_isolation", "", "transaction_isolation")
                     self._settings.assign(target, level)
-            case Assignment(target=UserVariable(name=name), value=value):
-                kept = self.variables.get(name)
-                self.variables.assign(name, self._evaluator.evaluate(value))
-                if name == POSITION_VARIABLE:
-                    self._go(kept)
             case Assignment(target=SystemVariable() as target, value=Default()):
                 self._settings.assign(target, None, is_default=True)
             case Assignment(target=SystemVariable() as target, value=value):

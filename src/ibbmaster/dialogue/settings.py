@@ -10,6 +10,7 @@ from ibbmaster.dialogue.refusal import RefusedError, missing_privilege, not_supp
 from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY
 from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.dialogue.variables import (
+    FIXED,
     OF_THE_LOG,
     READ_ONLY,
     ServerFacts,
@@ -34,6 +35,7 @@ from ibbmaster.sqltext.sql_mode import MODES, sql_mode_of, sql_mode_text
 from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT
 
 SETTING_SIZE_MAX = 16_384  # characters of the text a variable is set to
+_SQL_MODE_DEFAULT = sql_mode_of(str(FIXED["sql_mode"]))
 CHARSETS = ("character_set_client", "character_set_connection", "character_set_results")
 _SAME = {"tx_isolation": "transaction_isolation", "storage_engine": "default_storage_engine"}
 _SAME_NAMES = {**_SAME, **{name: alias for alias, name in _SAME.items()}}
@@ -148,6 +150,8 @@ class Settings:
     @property
     def sql_mode(self) -> int:
         """The bits of sql_mode, which say how a statement is read."""
+        if not self.values:
+            return _SQL_MODE_DEFAULT
         return sql_mode_of(str(self.value("sql_mode")))
 
     @property

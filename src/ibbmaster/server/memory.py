@@ -46,6 +46,7 @@ class SessionMemory:
         self._shared = shared
         self.user = ""  # the account, which is there before anything is kept
         self._kept: dict[str, int] = {}
+        self._size = 0  # of all that
         self._taken = 0  # of the store
 
     def hold(self, what: str, size: int) -> None:
@@ -54,13 +55,13 @@ class SessionMemory:
         Raises:
             RefusedError: there is no room for more; what was noted before stays.
         """
-        kept = {**self._kept, what: size}
-        wanted = max(sum(kept.values()) - OWN_BYTES, 0)
-        if not self._shared.change(self.user, wanted - self._taken):
+        whole = self._size + size - self._kept.get(what, 0)
+        wanted = max(whole - OWN_BYTES, 0)
+        if wanted != self._taken and not self._shared.change(self.user, wanted - self._taken):
             raise out_of_memory(f"all sessions together keep too much, here in {what}")
-        self._kept, self._taken = kept, wanted
+        self._kept[what], self._size, self._taken = size, whole, wanted
 
     def close(self) -> None:
         """The session keeps nothing any more."""
         self._shared.change(self.user, -self._taken)
-        self._kept, self._taken = {}, 0
+        self._kept, self._size, self._taken = {}, 0, 0

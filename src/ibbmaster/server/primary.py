@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import trio
 
+from ibbmaster.dialogue.known_answers import KnownAnswers
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import FileEngine, LogEngine
@@ -72,6 +73,7 @@ class Primary:
             pumps=trio.CapacityLimiter(PUMPS_MAX),
             workers=Workers(),
             memory=SharedMemory(),
+            known_answers=KnownAnswers(),
             guard=self.guard,
             preparation=Preparation(
                 engine, has_kernels=options.has_kernels, holds_dumps=isinstance(engine, FileEngine)

@@ -37,10 +37,12 @@ class Sender:
             trio.BrokenResourceError: the client is gone.
             trio.TooSlowError: it took nothing for `WRITE_TIMEOUT_S`.
         """
-        if isinstance(self._stream, TlsStream):
-            await self._stream.send_all(_buffer(data), wait=self._wait_writable)
+        buffer = data if isinstance(data, (bytes, bytearray, memoryview)) else data.data()
+        if self.descriptor is not None:
+            await write_all(self.descriptor, buffer, self._wait_writable)
         else:
-            await write_all(self._stream.socket.fileno(), _buffer(data), self._wait_writable)
+            assert isinstance(self._stream, TlsStream)
+            await self._stream.send_all(buffer, wait=self._wait_writable)
         self._unyielded += len(data)
         if self._unyielded >= UNYIELDED_MAX:  # others have their turn
             self._unyielded = 0
@@ -50,7 +52,3 @@ class Sender:
         self._unyielded = 0
         with trio.fail_after(WRITE_TIMEOUT_S):
             await trio.lowlevel.wait_writable(descriptor)
-
-
-def _buffer(data: Buffer | Block) -> Buffer:
-    return data if isinstance(data, bytes | bytearray | memoryview) else data.data()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from ibbmaster.codec import lenenc
 from ibbmaster.wire.binary_row import encode_binary_row
 from ibbmaster.wire.capability import Capability
+from ibbmaster.wire.packet import frame_packets, frame_payloads
 from ibbmaster.wire.response import (
     COLUMNS_FOLLOW,
     OK_MARK,
@@ -20,6 +21,7 @@ from ibbmaster.wire.response import (
     PreparedOk,
     Response,
     ResultSet,
+    SharedResultSet,
     Text,
     encode_column,
     encode_eof,
@@ -28,6 +30,7 @@ from ibbmaster.wire.response import (
     encode_row,
 )
 
+FRAMES_KEPT = 4  # of one answer: clients of one kind ask alike
 _PREPARED = struct.Struct("<BIHHBH")  # mark, statement id, columns, parameters, a filler, warnings
 
 
@@ -48,6 +51,22 @@ def encode_response(response: Response, capabilities: Capability = Capability.PR
             yield from _encode_columns(response.columns, response.status, 0, capabilities)
         case PreparedOk():
             yield from _encode_prepared(response, capabilities)
+
+
+def framed_response(response: Response, sequence: int, capabilities: Capability) -> tuple[bytes, int] | None:
+    """The packets of an answer that is one packet, or was framed before; the number after the last; else None."""
+    match response:
+        case Ok():
+            return frame_packets(encode_ok(response), sequence)
+        case SharedResultSet():
+            known = response.frames.get((sequence, capabilities))
+            if known is None:
+                known = frame_payloads(encode_response(response, capabilities), sequence)
+                if len(response.frames) < FRAMES_KEPT:
+                    response.frames[sequence, capabilities] = known
+            return known
+        case _:
+            return None
 
 
 def _encode_columns(

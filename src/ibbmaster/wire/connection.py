@@ -25,7 +25,7 @@ from typing import NoReturn, TypeAlias
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
-from ibbmaster.wire.answer import encode_response
+from ibbmaster.wire.answer import encode_response, framed_response
 from ibbmaster.wire.auth import Account, certificate_proof
 from ibbmaster.wire.capability import SERVER_OFFERED, Capability
 from ibbmaster.wire.command import AnyCommand, BinlogDump, Quit, decode_command
@@ -40,7 +40,7 @@ from ibbmaster.wire.handshake import (
     encode_auth_switch,
     encode_greeting,
 )
-from ibbmaster.wire.packet import PACKET_HEADER_SIZE, Packet, PacketReader, PacketStream
+from ibbmaster.wire.packet import PACKET_HEADER_SIZE, PacketReader, PacketStream
 from ibbmaster.wire.response import (
     COLLATION_DEFAULT,
     BlockResultSet,
@@ -195,6 +195,11 @@ class ServerConnection:
         """Bytes of a packet whose end has not come."""
         return self._reader.unread_size
 
+    @property
+    def has_data_to_send(self) -> bool:
+        """Whether `data_to_send` gives any."""
+        return bool(self._out)
+
     def data_to_send(self) -> bytes:
         """Hand over what is to be sent; a second call returns only what is newer."""
         data = bytes(self._out)
@@ -240,12 +245,12 @@ class ServerConnection:
             RemoteProtocolError: the client broke the protocol: send what is to be sent, then close.
         """
         match self.state:
+            case State.COMMAND:
+                event = self._next_command()
             case State.LOGIN | State.TLS_LOGIN:
                 event = self._next_login()
             case State.AUTH_ANSWER:
                 event = self._next_auth_answer()
-            case State.COMMAND:
-                event = self._next_command()
             case _:
                 event = None
         if event is None and self._is_at_end and self.state is not State.CLOSED:
@@ -261,14 +266,27 @@ class ServerConnection:
         marked = [with_more_results(response) for response in responses[:-1]]
         return self.answer_each([*marked, *responses[-1:]])
 
+    def answer_at_once(self, *responses: Response) -> bytes:
+        """As `answer`, in one piece: of what is small, and there already."""
+        if len(responses) == 1:
+            self._check_answering()
+            framed = framed_response(responses[0], self._stream.sequence, self.capabilities)
+            if framed is not None:
+                data, self._stream.sequence = framed
+                return data
+        return b"".join(self.answer(*responses))
+
     def answer_each(self, responses: Iterable[Response]) -> Iterator[Buffer]:
         """As `answer`, where each response but the last says itself that another one follows.
 
         None is asked for before the one before it was handed over as a whole.
         """
+        self._check_answering()
+        return self._answer(responses)
+
+    def _check_answering(self) -> None:
         if self.state is not State.COMMAND and self.state is not State.DUMP:
             raise LocalProtocolError(f"an answer while the connection waits for {self.state.value}")
-        return self._answer(responses)
 
     def begin_dump(self) -> PacketStream:
         """What numbers the packets of a dump.
@@ -312,25 +330,25 @@ class ServerConnection:
         end = encode_eof(Eof(status=result.status)) if found is None else encode_err(found)
         return self._stream.frame(end)
 
-    def _next_packet(self) -> Packet | None:
+    def _next_payload(self) -> bytes | None:
         try:
-            packet = self._reader.next_packet()
+            payload = self._reader.next_payload()
         except PacketOrderError as error:
             self._stream.sequence = self._reader.next_sequence
             self._fail(PACKETS_OUT_OF_ORDER, error)
         except PacketTooLargeError as error:
             self._stream.sequence = self._reader.next_sequence
             self._fail(PACKET_TOO_LARGE, error)
-        if packet is not None:
+        if payload is not None:
             self._stream.sequence = self._reader.next_sequence
-        return packet
+        return payload
 
     def _next_login(self) -> Event | None:
-        packet = self._next_packet()
-        if packet is None:
+        payload = self._next_payload()
+        if payload is None:
             return None
         try:
-            login = decode_login(packet.payload)
+            login = decode_login(payload)
         except RemoteProtocolError as error:
             self._fail(BAD_HANDSHAKE, error)
         if isinstance(login, TlsRequest):
@@ -364,12 +382,12 @@ class ServerConnection:
 
     def _next_auth_answer(self) -> Event | None:
         assert self._login is not None
-        packet = self._next_packet()
-        if packet is None:
+        payload = self._next_payload()
+        if payload is None:
             return None
         account, _ = self._find_account(self._login)
         nonce = self._seed if account.verifier.plugin_name == NATIVE_PASSWORD else self._nonce
-        return self._judge(nonce, packet.payload)
+        return self._judge(nonce, payload)
 
     def _find_account(self, login: LoginRequest) -> tuple[Account, bool]:
         """The account of a user; for an unknown user some account, so that the same work is done."""
@@ -414,10 +432,10 @@ class ServerConnection:
     def _next_command(self) -> Event | None:
         if self._reader.is_between_payloads:
             self._reader.next_sequence = 0
-        packet = self._next_packet()
-        if packet is None:
+        payload = self._next_payload()
+        if payload is None:
             return None
-        command = decode_command(packet.payload)
+        command = decode_command(payload)
         match command:
             case Quit():
                 self._enter(State.CLOSED)

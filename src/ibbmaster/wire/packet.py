@@ -59,31 +59,41 @@ class PacketReader:
         self._buffer += data
 
     def next_packet(self) -> Packet | None:
+        """As `next_payload`, with the number of the packet."""
+        payload = self.next_payload()
+        return None if payload is None else Packet(payload=payload, sequence=(self.next_sequence - 1) & SEQUENCE_MASK)
+
+    def next_payload(self) -> bytes | None:
         """The next whole payload, or None until more bytes are received.
 
         Raises:
             PacketTooLargeError: a header announces a payload larger than `limit`.
             PacketOrderError: a packet has another number than the one that is due.
         """
-        while len(self._buffer) >= PACKET_HEADER_SIZE:
-            (header,) = _LENGTH_AND_SEQUENCE.unpack_from(self._buffer)
+        buffer, parts = self._buffer, self._parts
+        while len(buffer) >= PACKET_HEADER_SIZE:
+            (header,) = _LENGTH_AND_SEQUENCE.unpack_from(buffer)
             size, sequence = header & PACKET_PAYLOAD_MAX, header >> 24
             if sequence != self.next_sequence:
                 raise PacketOrderError(f"packet number {sequence}, expected {self.next_sequence}")
-            if len(self._parts) + size > self.limit:
+            if len(parts) + size > self.limit:
                 raise PacketTooLargeError(
-                    f"a payload of {len(self._parts) + size} bytes and perhaps more, expected at most {self.limit}"
+                    f"a payload of {len(parts) + size} bytes and perhaps more, expected at most {self.limit}"
                 )
             end = PACKET_HEADER_SIZE + size
-            if len(self._buffer) < end:
+            if len(buffer) < end:
                 return None
-            self._parts += memoryview(self._buffer)[PACKET_HEADER_SIZE:end]
-            del self._buffer[:end]
+            piece = bytes(memoryview(buffer)[PACKET_HEADER_SIZE:end])
+            del buffer[:end]
             self.next_sequence = (sequence + 1) & SEQUENCE_MASK
-            if size < PACKET_PAYLOAD_MAX:
-                payload = bytes(self._parts)
-                self._parts.clear()
-                return Packet(payload=payload, sequence=sequence)
+            if size == PACKET_PAYLOAD_MAX:
+                parts += piece
+            elif not parts:
+                return piece
+            else:
+                payload = bytes(parts + piece)
+                parts.clear()
+                return payload
         return None
 
 

@@ -6,7 +6,7 @@ import enum
 import functools
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
 from ibbmaster.codec import lenenc
@@ -164,6 +164,19 @@ class ResultSet:
     is_binary: bool = False  # the rows are sent as a prepared statement has them
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedResultSet(ResultSet):
+    """A result set that many clients get alike. `rows` can be read again and again.
+
+    `frames` are its packets, and the number after the last, by the number of the first and what was agreed at login.
+    """
+
+    rows: tuple[Row, ...] = ()
+    frames: dict[tuple[int, Capability], tuple[bytes, int]] = field(
+        default_factory=dict, init=False, compare=False, repr=False
+    )
+
+
 class RowBlocks(Protocol):
     """Rows that are framed already, a block of packets at a time; `row_count` of them so far."""
 
@@ -203,6 +216,8 @@ Response: TypeAlias = Ok | Err | Eof | Text | ResultSet | BlockResultSet | Prepa
 
 def encode_ok(ok: Ok) -> bytes:
     """The payload of an OK packet."""
+    if not (ok.affected_rows or ok.insert_id or ok.message):  # as nearly all of them
+        return b"\x00\x00\x00" + _STATUS_AND_WARNINGS.pack(ok.status, ok.warning_count)
     return b"".join(
         (
             b"\x00",
