@@ -138,7 +138,7 @@ class Registry:
 
     def end_dumps_of(self, server_id: int, *, but: Session) -> None:
         """End the dumps of a server id, as a primary does when that server asks again."""
-        for session in self._dumps.get(server_id, ()):
+        for session in tuple(self._dumps.get(server_id, ())):
             if session is not but:
                 session.end_dump(EndReason.NEWER_DUMP)
 
