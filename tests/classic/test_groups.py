@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -397,6 +398,19 @@ def make_large(path: Path, *, with_checksums: bool, in_use: bool) -> bytes:
 def test_a_large_event_comes_in_pieces(copy: Path, with_checksums: bool, in_use: bool) -> None:
     whole = make_large(copy, with_checksums=with_checksums, in_use=in_use)
     assert read(copy) == (groups_by_hand(whole), None)
+
+
+def test_of_a_large_event_without_a_checksum_none_is_computed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_large(copy, with_checksums=False, in_use=False)
+    sizes: list[int] = []
+
+    def crc32(data: bytes, value: int = 0) -> int:
+        sizes.append(len(data))
+        return zlib.crc32(data, value)
+
+    monkeypatch.setattr(classic_file, "zlib", SimpleNamespace(crc32=crc32))
+    assert len(read(copy)[0]) == 3
+    assert max(sizes, default=0) < 100
 
 
 @pytest.mark.parametrize("in_use", [False, True])

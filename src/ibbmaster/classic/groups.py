@@ -311,6 +311,7 @@ class ClassicFileReader:
         header = bytearray(window.view[window.position : window.position + EVENT_HEADER_SIZE])
         window.check_log_pos(HEADER.unpack_from(header)[4], size)
         offset = window.offset
+        has_checksum = bool(window.checksum_size)
         checksum = zlib.crc32(header)
         if not self._is_stored:
             SIZE_AND_LOG_POS.pack_into(header, SIZE_OFFSET, size - window.checksum_size, 0)
@@ -321,11 +322,12 @@ class ClassicFileReader:
             if window.position == len(window.block) and not window.extend():
                 raise Truncated
             piece = window.view[window.position : window.position + left]
-            checksum = zlib.crc32(piece, checksum)
+            if has_checksum:
+                checksum = zlib.crc32(piece, checksum)
             window.position += len(piece)
             left -= len(piece)
             yield piece
-        if window.checksum_size:
+        if has_checksum:
             window.require(CHECKSUM_SIZE)
             stored = window.view[window.position : window.position + CHECKSUM_SIZE]
             if int.from_bytes(stored, "little") != checksum:
