@@ -6,11 +6,10 @@ has made unknown is not compared: the GTID state is known again at the next file
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import NamedTuple
 
@@ -56,20 +55,12 @@ def verify(
     if not numbers:
         raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
     disks = [disk, *others][: len(numbers)]
-    with contextlib.ExitStack() as stack:
-
-        def threads(count: int) -> ThreadPoolExecutor:
-            return stack.enter_context(ThreadPoolExecutor(count, thread_name_prefix="ibbmaster-verify"))
-
-        helper = threads(1 + len(others)) if others else None  # reads for those who check
-        if len(disks) == 1:
-            yield from _Verifier(disk, totals, on_pages, helper).check_files(numbers, is_last=True)
-            return
-
-        def check(on: ReadDisk, part: Part) -> tuple[list[Fault], Totals]:
-            return verify_part(on, part, on_pages=on_pages, helper=helper)
-
-        yield from joined_faults(threads(len(disks)).map(check, disks, parts_of(numbers, len(disks))), totals)
+    if len(disks) == 1:
+        yield from _Verifier(disk, totals, on_pages).check_files(numbers, is_last=True)
+        return
+    check = functools.partial(verify_part, on_pages=on_pages)
+    with ThreadPoolExecutor(len(disks), thread_name_prefix="ibbmaster-verify") as threads:
+        yield from joined_faults(threads.map(check, disks, parts_of(numbers, len(disks))), totals)
 
 
 class Part(NamedTuple):
@@ -91,14 +82,10 @@ def verify_part(
     part: Part,
     *,
     on_pages: Callable[[int], object] = lambda count: None,
-    helper: Executor | None = None,
 ) -> tuple[list[Fault], Totals]:
-    """Every fault of a part, and what was read; what is wrong where two parts meet may be found by both.
-
-    `helper` reads ahead.
-    """
+    """Every fault of a part, and what was read; what is wrong where two parts meet may be found by both."""
     totals = Totals()
-    verifier = _Verifier(disk, totals, on_pages, helper)
+    verifier = _Verifier(disk, totals, on_pages)
     return list(verifier.check_files(part.numbers, is_last=part.is_last)), totals
 
 
@@ -127,11 +114,8 @@ def _check_lsns(before: FileHeader, header: FileHeader) -> Iterator[Fault]:
 class _Verifier:
     """The files and pages of a log, or of a part of it."""
 
-    def __init__(
-        self, disk: ReadDisk, totals: Totals, on_pages: Callable[[int], object], helper: Executor | None
-    ) -> None:
+    def __init__(self, disk: ReadDisk, totals: Totals, on_pages: Callable[[int], object]) -> None:
         self._disk = disk
-        self._helper = helper
         self._totals = totals
         self._on_pages = on_pages
         self._order = OrderChecks(self._copy_of)
@@ -209,9 +193,8 @@ class _Verifier:
     def _check_pages(self, file_no: int, name: str) -> Iterator[Fault]:
         page_no, offset = 1, 0
         checksums = self._checksums[file_no]
-        helper, block_pages = (None, JOINT_PAGES) if self._is_joint else (self._helper, BLOCK_PAGES)
-        ready = kernels(KernelSet.VERIFY)
-        with closing(BlockReader(self._disk, name, ready, helper, block_pages=block_pages)) as reader:
+        block_pages = JOINT_PAGES if self._is_joint else BLOCK_PAGES
+        with closing(BlockReader(self._disk, name, kernels(KernelSet.VERIFY), block_pages=block_pages)) as reader:
             while True:
                 first = Location(file_no=file_no, page_no=page_no)
                 blank = 0 if offset else self._disk.next_data(name, page_no * PAGE_SIZE) // PAGE_SIZE - page_no
