@@ -224,3 +224,27 @@ def test_a_directory_that_cannot_be_made_is_named_as_it_was_given(tmp_path):
         problem = f"^{target} cannot be made: (Not a directory|File exists)"
         with pytest.raises(StoreError, match=problem), made_at_once(target):
             pass
+
+
+def test_the_system_is_asked_to_read_what_it_does_not_have(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(os, "posix_fadvise", lambda *request: asked.append(request))
+    (tmp_path / "file").write_bytes(bytes(100))
+    with open(tmp_path / "file", "rb") as file:
+        local.expect(file.fileno(), 0, 100)
+        local.expect(file.fileno(), 100, 100)  # there is nothing
+        assert asked == []
+        monkeypatch.setattr(local, "fill", lambda *place, only_cached: None)
+        local.expect(file.fileno(), 1, local.REQUEST_BYTES + 1)
+        requests = [(file.fileno(), at, local.REQUEST_BYTES, os.POSIX_FADV_WILLNEED) for at in (1, 1 + (1 << 19))]
+        assert asked == requests
+
+
+def test_who_expects_bytes_hears_of_no_error(disk, monkeypatch):
+    def fail(*place, only_cached):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(local, "fill", fail)
+    disk.create("a")
+    with open(disk.directory / "a", "rb") as file:
+        local.expect(file.fileno(), 0, 100)

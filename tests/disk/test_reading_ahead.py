@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import random
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +12,7 @@ import pytest
 
 from ibbmaster.disk import reading_ahead
 from ibbmaster.disk.page_memory import page_map
-from ibbmaster.disk.reading_ahead import PieceReader, expect
+from ibbmaster.disk.reading_ahead import PieceReader
 
 
 @pytest.fixture(params=[0, 1, 3], ids=["no helper", "a helper", "three helpers"])
@@ -103,19 +102,3 @@ def test_who_is_closed_keeps_no_memory_though_it_refers_to_itself(helper, monkey
         assert all(memory() is None for memory in made)
     finally:
         gc.enable()
-
-
-def test_the_system_is_asked_to_read_what_it_does_not_have(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(os, "posix_fadvise", lambda *request: asked.append(request))
-    (tmp_path / "file").write_bytes(bytes(100))
-    with open(tmp_path / "file", "rb") as file:
-        expect(file.fileno(), 0, 100)
-        expect(file.fileno(), 100, 100)  # there is nothing
-        assert asked == []
-        monkeypatch.setattr(reading_ahead, "fill", lambda *place, only_cached: None)
-        expect(file.fileno(), 1, reading_ahead.REQUEST_BYTES + 1)
-        requests = [
-            (file.fileno(), at, reading_ahead.REQUEST_BYTES, os.POSIX_FADV_WILLNEED) for at in (1, 1 + (1 << 19))
-        ]
-        assert asked == requests

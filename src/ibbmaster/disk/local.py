@@ -21,6 +21,7 @@ from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreEr
 
 OPEN_FILES_MAX = 16  # descriptors kept for reading, whatever the number of files
 WRITABLE_FILES_MAX = 4  # kept for writing
+REQUEST_BYTES = 1 << 19  # of a larger request to read ahead systems heed no more than a device takes at once
 FULL = (errno.ENOSPC, errno.EDQUOT)
 LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that another process may only be testing
 TICK_S, COARSE_TICK_S = 0.1, 3.0  # within so long two changes of a directory may bear the same time
@@ -332,6 +333,17 @@ def fill(descriptor: int, offset: int, target: memoryview, *, only_cached: bool 
             break
         size += more
     return size
+
+
+def expect(descriptor: int, offset: int, size: int) -> None:
+    """Let the system begin to read a part of a file, unless its first byte is in memory: then so is the rest.
+
+    What cannot be read there is for those to say who read it.
+    """
+    with contextlib.suppress(OSError):
+        if fill(descriptor, offset, memoryview(bytearray(1)), only_cached=True) is None:
+            for at in range(offset, offset + size, REQUEST_BYTES):
+                os.posix_fadvise(descriptor, at, REQUEST_BYTES, os.POSIX_FADV_WILLNEED)
 
 
 def left_unfinished(directory: Path) -> list[Path]:

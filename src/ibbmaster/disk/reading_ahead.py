@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import NamedTuple
 
-from ibbmaster.disk.local import fill
 from ibbmaster.disk.page_memory import page_memory
 
 BLOCKS_AHEAD = 3
-REQUEST_BYTES = 1 << 19  # of a larger one systems read no more than devices take at once
 
 Reading = Callable[[int, memoryview], tuple[int, int]]
 """Fills memory from an offset on; gives the bytes that it read, and another number that says something of them."""
-
-
-def expect(descriptor: int, offset: int, size: int) -> None:
-    """Let the system begin to read a part of a file, unless its first byte is in memory: then so is the rest."""
-    if fill(descriptor, offset, memoryview(bytearray(1)), only_cached=True) is None:
-        for at in range(offset, offset + size, REQUEST_BYTES):
-            os.posix_fadvise(descriptor, at, REQUEST_BYTES, os.POSIX_FADV_WILLNEED)
 
 
 class FoundPiece(NamedTuple):

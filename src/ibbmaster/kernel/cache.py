@@ -18,7 +18,6 @@ import functools
 import hashlib
 import importlib.util
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -148,6 +147,8 @@ class KernelCache:
 
     def make(self) -> bool:
         """Make the directory if need be; whether this user can write it."""
+        import tempfile  # which takes longer to load than a kernel
+
         try:
             user_cache.make_directory(self.path)
             with tempfile.TemporaryFile(dir=self.path):

@@ -12,7 +12,6 @@ import contextlib
 import importlib
 import logging
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -291,6 +290,8 @@ def _untrusted(doubt: str) -> str:
 @contextlib.contextmanager
 def _scratch_cache() -> Iterator[KernelCache]:
     """A cache for this process and for now."""
+    import tempfile
+
     with contextlib.ExitStack() as stack:
         try:
             scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="ibbmaster-kernels-"))

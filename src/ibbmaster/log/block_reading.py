@@ -1,7 +1,7 @@
 """The pages of a file in order, many at once, read and verified while they are in the cache of the core.
 
 No other thread reads ahead: what it had read, this one would have to fetch from the cache of another core. Of a log of
-1 GB in memory that took 0.06 s more of CPU where reading, verifying and checking took 0.17, and was done no sooner.
+1 GB in memory that took 0.06 to 0.08 s more of CPU beside 0.3 in all, and was done 0.05 s sooner where a core idled.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ibbmaster.disk.interface import ReadDisk
-from ibbmaster.disk.reading_ahead import PieceReader, expect
+from ibbmaster.disk.local import expect
+from ibbmaster.disk.reading_ahead import PieceReader
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
 
