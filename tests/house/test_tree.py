@@ -45,7 +45,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
     "log/test_event_groups.py": ("log/cursor.py", "log/out_of_band.py", "log/pages.py"),
-    "log/test_verify.py": ("kernel/reading.py", "log/block_reading.py", "log/page_checks.py", "log/record_checks.py"),
+    "log/test_verify.py": ("kernel/reading.py", "log/page_checks.py", "log/record_checks.py"),
     "log/test_end_check.py": ("log/boundary.py", "log/range_reading.py"),
     "kernel/test_classic_framing.py": ("kernel/classic_groups.py", "kernel/classic_pump.py"),
     "ibb/test_scan.py": ("kernel/scan.py",),
