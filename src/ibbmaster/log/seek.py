@@ -24,10 +24,8 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.states import FULL_STATE_PAGE, StateRecords, state_at
 from ibbmaster.position import LogPosition
 
-FOUND_NEAR_MAX, NEAR_PAIRS_MAX = (
-    1024,
-    16,
-)  # plans that are kept for others near, of logs with so few domains and servers
+FOUND_NEAR_MAX = 1024  # plans that are kept for positions near theirs
+NEAR_PAIRS_MAX = 16  # of domain and server, in a log of which such plans are kept
 FOUND_MAX = 256  # plans that are kept: many replicas at the same place connect again at once
 WALKED_STATES_MAX = 16  # in one file: so few are read one by one
 
