@@ -98,6 +98,8 @@ def test_who_is_closed_keeps_no_memory_though_it_refers_to_itself(helper, monkey
             owner.blocks.at(offset)
         owner.blocks.close()
         del owner
+        if helper is not None:
+            helper.shutdown()  # a thread lets go of its last work a moment after that is done
         assert made
         assert all(memory() is None for memory in made)
     finally:
