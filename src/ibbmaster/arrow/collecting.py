@@ -46,7 +46,7 @@ DATA_BYTES = 4 << 20  # of events in a batch: more do not stay in caches; a long
 SMALL_BYTES = 1 << 18  # of a traditional file: in a larger one what it costs by the file does not count
 GROUPS_MAX = 1 << 15
 EVENT_BYTES_MIN = 19
-AROUND_GROUPS = (EventType.BINLOG_CHECKPOINT, *ENDING_TYPES)  # what stands between the groups of a plain file
+AROUND_GROUPS = (EventType.BINLOG_CHECKPOINT, *ENDING_TYPES)  # between the groups of a plain file
 BLOCK_PAGES = 64
 ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
 OnStart = Callable[[EventGroup], object]
@@ -236,7 +236,7 @@ class ClassicBatches(GroupBatches):
             if not window.has_more() and event_type in AROUND_GROUPS:
                 return True
         except (ClassicFormatError, StoreError, Truncated):
-            pass  # as who reads it says
+            pass  # reported when it is read
         state[Field.GROUPS], state[Field.OUT] = begin
         return False
 

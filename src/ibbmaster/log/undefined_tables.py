@@ -31,7 +31,7 @@ class UndefinedTables:
         self._changes = 0  # up to which all these were seen
 
     def take(self, place: SchemaPlace, gtid: Gtid, event: bytes) -> None:
-        """See an event; a damaged one says nothing here, and is an error of who reads its rows."""
+        """See an event; a damaged one is ignored here, and reported when its rows are read."""
         if len(self._seen) >= SEEN_MAX or len(self._history.places) != self._changes:
             self._seen.clear()
             self._changes = len(self._history.places)
