@@ -79,7 +79,7 @@ def _between(batch: EventBatch, numbers: Any, boundaries: Sequence[SchemaPlace])
 
 
 def last_of_each(batch: EventBatch, numbers: Any, offset: int, kernels: Kernels) -> list[int]:
-    """Of events, in this order, that have the same bytes from an offset on the last one; in the order of the first."""
+    """Of events with the same bytes from an offset on the last one of `numbers`, in the order of the first ones."""
     if len(numbers) <= FEW:
         return list({batch.event(number)[offset:]: number for number in numbers.tolist()}.values())
     import pyarrow as pa

@@ -338,7 +338,7 @@ def fill(descriptor: int, offset: int, target: memoryview, *, only_cached: bool 
 def expect(descriptor: int, offset: int, size: int) -> None:
     """Let the system begin to read a part of a file, unless its first byte is in memory: then so is the rest.
 
-    What cannot be read there is for those to say who read it.
+    An error is ignored: reading meets it again, and reports it.
     """
     with contextlib.suppress(OSError):
         if fill(descriptor, offset, memoryview(bytearray(1)), only_cached=True) is None:
