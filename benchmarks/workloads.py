@@ -8,7 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,7 +112,9 @@ class Primary(NetworkServer):
 HEAD_BYTES = 1000  # of a file with a head and no group
 
 
-def prepare(workload: Workload, version: str, base: Path, scale: float) -> tuple[Primary, Path]:
+def prepare(
+    workload: Workload, version: str, base: Path, scale: float, options: Sequence[str] = ()
+) -> tuple[Primary, Path]:
     """A primary with the workload in its log, not started, and the same log as .ibb; made if they are not there yet."""
     directory = base / f"{workload.name}-{version}-{scale:g}"
 
@@ -129,7 +131,7 @@ def prepare(workload: Workload, version: str, base: Path, scale: float) -> tuple
             stdout=subprocess.DEVNULL,
         )
         (directory / "done").touch()
-    return Primary(version, directory), directory / "ibb"
+    return Primary(version, directory, *options), directory / "ibb"
 
 
 def filled_primary(version: str, directory: Path, column: str, fill: Callable[[Primary], None]) -> Primary:

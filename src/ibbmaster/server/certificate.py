@@ -48,11 +48,22 @@ def load_certificate(certificate_file: Path, key_file: Path) -> Certificate:
 
 def make_certificate(*, now: datetime | None = None) -> Certificate:
     """Make a self-signed certificate for this run; its key leaves no trace on disk."""
+    pem = self_signed_pem(now or datetime.now(UTC))
+    context = _new_context()
+    with tempfile.NamedTemporaryFile(prefix="ibbmaster-", suffix=".pem") as file:  # ssl reads keys from files only
+        file.write(pem)
+        file.flush()
+        context.load_cert_chain(file.name)
+    der = ssl.PEM_cert_to_DER_cert(_first_certificate(pem.decode()))
+    return Certificate(context=context, der=der, is_automatic=True)
+
+
+def self_signed_pem(now: datetime) -> bytes:
+    """A new certificate, and its private key after it."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    now = now or datetime.now(UTC)
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, COMMON_NAME)])
     certificate = (
@@ -72,15 +83,9 @@ def make_certificate(*, now: datetime | None = None) -> Certificate:
         )
         .sign(key, hashes.SHA256())
     )
-    pem = certificate.public_bytes(serialization.Encoding.PEM) + key.private_bytes(
+    return certificate.public_bytes(serialization.Encoding.PEM) + key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    context = _new_context()
-    with tempfile.NamedTemporaryFile(prefix="ibbmaster-", suffix=".pem") as file:  # ssl reads keys from files only
-        file.write(pem)
-        file.flush()
-        context.load_cert_chain(file.name)
-    return Certificate(context=context, der=certificate.public_bytes(serialization.Encoding.DER), is_automatic=True)
 
 
 def _new_context() -> ssl.SSLContext:
