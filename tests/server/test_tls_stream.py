@@ -86,7 +86,8 @@ async def test_all_arrives_while_the_client_sends_too(certificate, version):
 
             nursery.start_soon(receive)
             sender = Sender(secure)
-            assert sender.descriptor is None
+            assert sender.sink is secure
+            assert secure.descriptor is None
             for block in blocks:
                 await sender.send(memoryview(block))
             size = sum(SIZES)
@@ -96,6 +97,32 @@ async def test_all_arrives_while_the_client_sends_too(certificate, version):
     await client.join()
     assert client.received == b"".join(blocks)
     assert bytes(got) == b"ack" * (size // 300_000)
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=str)
+async def test_what_a_thread_has_sent_in_part_goes_on_where_it_ended(certificate, version):
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    stream, theirs = pair()
+    client = Client(theirs, version)
+    sent = bytearray()
+    with trio.fail_after(60):
+        async with stream:
+            secure = TlsStream(stream, certificate.context, trio.CapacityLimiter(1))
+            await secure.do_handshake()
+            assert await secure.receive_some(100) == b"login"
+            for _ in range(20):
+                data = rng.randbytes(rng.choice([0, 1, PIECE_BYTES, 3 * PIECE_BYTES + 1]))
+                taken = await trio.to_thread.run_sync(secure.write, data)
+                assert taken <= len(data)
+                if rng.random() < 0.7:  # else the thread comes back
+                    await Sender(secure).send(data[taken:])
+                    taken = len(data)
+                sent += data[:taken]
+            await Sender(secure).send(b"")
+    await client.join()
+    assert client.received == sent
 
 
 async def test_a_client_that_leaves_is_told_apart(certificate):

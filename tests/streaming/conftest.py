@@ -19,6 +19,7 @@ from ibbmaster.kernel import loading
 from ibbmaster.log.interface import FileEngine
 from ibbmaster.streaming import shared as shared_module
 from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.sink import SocketSink
 from ibbmaster.streaming.source import BlockSource
 
 
@@ -33,6 +34,19 @@ class Dump:
     pumped: int = 0  # bytes that a socket took
     rest_max: int = 0  # bytes it did not take of one call, at most
     blocks: list[int] = field(default_factory=list)  # their sizes
+
+
+class OpaqueSink(SocketSink):
+    """As over TLS, what it is given is not what goes to its socket; and it takes note of how much each block is."""
+
+    def __init__(self, descriptor: int, sizes: list[int]) -> None:
+        super().__init__(descriptor)
+        self.descriptor = None
+        self._sizes = sizes
+
+    def write(self, data: Any) -> int:
+        self._sizes.append(len(data))
+        return super().write(data)
 
 
 class GroupCount:
@@ -59,7 +73,7 @@ def run_dump(
     *,
     is_fast,
     is_pumped=False,
-    is_pumpable=True,
+    is_clear=True,
     send_buffer=4 << 20,
     shared=None,
     position="",
@@ -73,7 +87,7 @@ def run_dump(
     With `stays`, it counts as a reader still.
 
     With `is_pumped`, a socket takes what it can whenever that goes: about `send_buffer` bytes at
-    once. Without `is_pumpable`, blocks are those of a dump over TLS.
+    once. If it is not `is_clear`, packets go there as over TLS: not straight from the files.
     """
     request = DumpRequest(
         replica_server_id=9,
@@ -106,7 +120,6 @@ def run_dump(
         groups = engine.groups(place)
     counted = GroupCount(groups)
     source = BlockSource(groups, session, shared or SharedBlocks())
-    source.is_pumpable = is_pumpable
     ours, theirs = socket.socketpair()
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
     ours.setblocking(False)
@@ -117,9 +130,10 @@ def run_dump(
     try:
         session.start()
         dump = Dump(bytearray(), 0, None, source)
+        sink = SocketSink(ours.fileno()) if is_clear else OpaqueSink(ours.fileno(), dump.blocks)
         while True:
             if is_pumped:
-                rest, sent = source.pump(ours.fileno())
+                rest, sent = source.pump(sink)
                 size = len(dump.data)
                 with contextlib.suppress(BlockingIOError):
                     while True:

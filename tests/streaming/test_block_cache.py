@@ -133,12 +133,13 @@ def test_what_many_wait_for_is_made_once_and_who_must_not_wait_does_not(readers)
 
     found = []
     threads = [
-        threading.Thread(target=lambda: found.append(cache.find((1,), 0, make, only_cached=False))) for _ in range(5)
+        threading.Thread(target=lambda: found.append(cache.find((1,), 0, make, only_cached=False, is_shared=True)))
+        for _ in range(5)
     ]
     for thread in threads:
         thread.start()
     assert is_making.wait(10)
-    assert cache.find((2,), 0, make, only_cached=True) is None
+    assert cache.find((2,), 0, make, only_cached=True, is_shared=True) is None
     may_end.set()
     for thread in threads:
         thread.join(10)

@@ -31,7 +31,7 @@ LOGS = [
     *sorted(path for path in (FIXTURES / "ibb-mariadb").iterdir() if path.is_dir() and path.name not in FORGETFUL),
     *(path for path in CAPTURES if path.name not in ("encrypted", "big", "big-none")),
 ]
-PUMPS = [{}, {"is_pumped": True}, {"is_pumped": True, "send_buffer": 60_000}, {"is_pumpable": False}]
+PUMPS = [{}, {"is_pumped": True}, {"is_pumped": True, "send_buffer": 60_000}, {"is_pumped": True, "is_clear": False}]
 GROUPS_AT_ENDS = 6  # take the careful path where a log, a file or a part begins or ends
 
 

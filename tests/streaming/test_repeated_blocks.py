@@ -29,7 +29,7 @@ from tests.streaming.test_parts_of_logs import (
 )
 
 ROUNDS = 3
-WAYS = [{}, {"is_pumped": True}, {"is_pumpable": False}]
+WAYS = [{}, {"is_pumped": True}, {"is_pumped": True, "is_clear": False}]
 
 
 def repeated(engine: LogEngine, rng: random.Random) -> RepeatedLog:

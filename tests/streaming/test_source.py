@@ -297,8 +297,8 @@ def test_a_block_from_another_place_is_not_sent(dump_of, tmp_path, monkeypatch, 
     for wrong in range(1, count, 5):
         found = []
 
-        def confuse(cache, key, sequence, make, *, only_cached, found=found, wrong=wrong):
-            block = find(cache, key, sequence, make, only_cached=only_cached)
+        def confuse(cache, key, sequence, make, *, found=found, wrong=wrong, **how):
+            block = find(cache, key, sequence, make, **how)
             if block is None:
                 return None
             found.append(block)
@@ -316,8 +316,8 @@ def recorded_blocks(dump_of, store, monkeypatch) -> list[Block]:
     """The blocks that a dump asks the cache for."""
     find, found = BlockCache.find, []
 
-    def record(cache, key, sequence, make, *, only_cached):
-        block = find(cache, key, sequence, make, only_cached=only_cached)
+    def record(cache, key, sequence, make, **how):
+        block = find(cache, key, sequence, make, **how)
         if block is not None:
             found.append(block)
         return block
@@ -484,7 +484,7 @@ def test_many_nodes_in_one_read_go_out_without_a_look_at_each(dump_of, tmp_path,
             assert dump_of(engine, is_fast=True, **options).data == careful.data
 
 
-def test_blocks_are_long_where_many_read_or_no_pump_sends(dump_of, tmp_path, monkeypatch):
+def test_blocks_are_long_where_many_read_or_packets_do_not_go_to_a_socket_as_they_are(dump_of, tmp_path, monkeypatch):
     store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=32 << 20, redo_bytes=64 << 20))
     for seq_no in range(1, 3001):
         gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
@@ -493,12 +493,12 @@ def test_blocks_are_long_where_many_read_or_no_pump_sends(dump_of, tmp_path, mon
     store.group_commit_ordered(ticket)
     careful = dump_of(store, is_fast=False)
     alone = dump_of(store, is_fast=True)
-    unpumped = dump_of(store, is_fast=True, is_pumpable=False)
+    opaque = dump_of(store, is_fast=True, is_pumped=True, is_clear=False)
     monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 1)
     shared = dump_of(store, is_fast=True)
-    assert alone.data == unpumped.data == shared.data == careful.data
+    assert alone.data == opaque.data == shared.data == careful.data
     assert max(alone.blocks) < OUT_BYTES
-    for dump in (unpumped, shared):
+    for dump in (opaque, shared):
         assert SHARED_BYTES // 2 < max(dump.blocks) <= SHARED_OUT_BYTES
         assert len(dump.blocks) < len(alone.blocks) / 2
 

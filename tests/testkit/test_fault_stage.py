@@ -788,8 +788,8 @@ def test_what_is_planned_before_a_group_is_written_is_about_it_though_the_dump_h
     faults = Faults()
     planned = []
 
-    def send_and_plan(block, descriptor):
-        rest = written(block, descriptor)
+    def send_and_plan(block, sink):
+        rest = written(block, sink)
         if not planned:
             with one_by_one:
                 faults.add("before gtid", action="cut", by="end")

@@ -342,7 +342,7 @@ class _Connection:
         Raises:
             trio.BrokenResourceError: the connection is lost.
         """
-        descriptor = self._sender.descriptor
+        descriptor = self._sender.sink.descriptor
         if descriptor is None:
             return await self.stream.receive_some(size)
         while True:

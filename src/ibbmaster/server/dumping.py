@@ -56,10 +56,9 @@ async def _move_blocks(
     stage: Stage | None,
 ) -> None:
     session.start()
-    source.is_pumpable = sender.descriptor is not None
     source.opens_alone = stage is not None  # it hears of borders between groups
-    socket = sender.descriptor
-    growth = None if socket is None else EndSender(source, session, follower, connection, socket, stage)
+    is_clear = sender.sink.descriptor is not None
+    growth = EndSender(source, session, follower, connection, sender.sink, stage) if is_clear else None
     while True:
         generation = follower.generation
         if stage is not None and not session.is_inside_group:
@@ -67,8 +66,8 @@ async def _move_blocks(
         if connection.end_reason is not None:
             _say_last_word(session, connection.end_reason)
         connection.state = SENDING
-        if socket is not None and source.is_far_behind and (stage is None or stage.only_counts):
-            block, sent_bytes = await trio.to_thread.run_sync(source.pump, socket, limiter=pumps)
+        if source.is_far_behind and (stage is None or stage.only_counts):
+            block, sent_bytes = await trio.to_thread.run_sync(source.pump, sender.sink, limiter=pumps)
             if stage is not None:
                 stage.note_sent(sent_bytes)
             if sent_bytes or block:  # else a heartbeat may be due

@@ -6,9 +6,7 @@ with their own packet numbers, and what they know of the log is brought up to th
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import os
 
 import trio
 
@@ -17,6 +15,7 @@ from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import Session
 from ibbmaster.streaming.block import Block, plain_block
 from ibbmaster.streaming.shared_step import SharedPlace, SharedStep, shared_step
+from ibbmaster.streaming.sink import Sink
 from ibbmaster.streaming.source import BlockSource, written
 from ibbmaster.streaming.stage import Stage
 
@@ -38,14 +37,14 @@ class EndSender:
         session: DumpSession,
         follower: Follower,
         connection: Session,
-        socket: int,
+        sink: Sink,
         stage: Stage | None,
     ) -> None:
         self._source = source
         self._session = session
         self._follower = follower
         self._connection = connection
-        self._socket = socket
+        self._sink = sink
         self._stage = stage
         self._failure: Exception | None = None
         self._has_asked = False
@@ -96,9 +95,7 @@ class EndSender:
         if not self._steps:
             self._sequence = self._session.sequence
         data = step.numbered(self._sequence)
-        taken = 0
-        with contextlib.suppress(OSError):  # as in `written`
-            taken = os.write(self._socket, data)
+        taken = self._sink.write(data)
         if self._stage is not None:
             self._stage.note_sent(taken)
         if step.probe is not None:
@@ -139,7 +136,7 @@ class EndSender:
                     self.rest = block
                     return False
             if block:
-                rest = written(block, self._socket)
+                rest = written(block, self._sink)
                 if stage is not None:
                     stage.note_sent(len(block) - len(rest))
                 session.sent()

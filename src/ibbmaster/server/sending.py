@@ -9,6 +9,7 @@ import trio
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.server.socket_writing import write_all
 from ibbmaster.server.tls_stream import TlsStream
+from ibbmaster.streaming.sink import Sink, SocketSink
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.block import Block
@@ -26,8 +27,8 @@ class Sender:
 
     def __init__(self, stream: trio.SocketStream | TlsStream) -> None:
         self._stream = stream
-        self.descriptor = stream.socket.fileno() if isinstance(stream, trio.SocketStream) else None
-        """Of the socket, if what is written there goes to the client as it is."""
+        self.sink: Sink = SocketSink(stream.socket.fileno()) if isinstance(stream, trio.SocketStream) else stream
+        """Where a thread sends, while nothing is sent here."""
         self._unyielded = 0
 
     async def send(self, data: Buffer | Block) -> None:
@@ -38,8 +39,8 @@ class Sender:
             trio.TooSlowError: it took nothing for `WRITE_TIMEOUT_S`.
         """
         buffer = data if isinstance(data, (bytes, bytearray, memoryview)) else data.data()
-        if self.descriptor is not None:
-            await write_all(self.descriptor, buffer, self._wait_writable)
+        if self.sink.descriptor is not None:
+            await write_all(self.sink.descriptor, buffer, self._wait_writable)
         else:
             assert isinstance(self._stream, TlsStream)
             await self._stream.send_all(buffer, wait=self._wait_writable)

@@ -6,6 +6,7 @@ cache, and each goes to the socket in one call: `trio.SSLStream` encrypts on the
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import ssl
@@ -34,7 +35,11 @@ class TlsStream:
         self._descriptor = stream.socket.fileno()
         self._arriving, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._object = context.wrap_bio(self._arriving, self._leaving, server_side=True)
+        self._poll = select.poll()
+        self._poll.register(self._descriptor, select.POLLOUT)
         self._lock = threading.Lock()  # for the three: who sends may be in a thread
+        self._unsent: Buffer = b""  # encrypted: it goes out first
+        self.descriptor: int | None = None  # what is written there has to be encrypted first
 
     def version(self) -> str:
         """Of the protocol, as TLSv1.3."""
@@ -86,30 +91,36 @@ class TlsStream:
             trio.BrokenResourceError: the client is gone.
         """
         left = memoryview(data)
-        while len(left):
-            rest: Buffer
+        while True:
+            await write_all(self._descriptor, self._unsent, wait)
+            self._unsent = b""
+            if not len(left):
+                return
             if len(left) < THREAD_MIN:
-                rest, left = self._encrypted(left), left[len(left) :]
+                self._unsent, left = self._encrypted(left), left[len(left) :]
             else:
-                rest, left = await trio.to_thread.run_sync(self._send_pieces, left, limiter=self._threads)
-            await write_all(self._descriptor, rest, wait)
+                left = left[await trio.to_thread.run_sync(self.write, left, limiter=self._threads) :]
 
-    def _send_pieces(self, data: memoryview) -> tuple[Buffer, memoryview]:
-        """Encrypt and write until the socket takes no more; what it did not take, and what was not encrypted."""
-        poll = select.poll()
-        poll.register(self._descriptor, select.POLLOUT)
-        rest = memoryview(b"")
-        while len(data) and not len(rest):
-            rest, data = memoryview(self._encrypted(data[:PIECE_BYTES])), data[PIECE_BYTES:]
-            while len(rest):
+    def write(self, data: Buffer) -> int:
+        """Encrypt and send until the socket takes no more, as a `Sink`; for a thread, as this waits for it a little."""
+        left = memoryview(data)
+        while len(left) and self._is_all_sent():
+            self._unsent, left = self._encrypted(left[:PIECE_BYTES]), left[PIECE_BYTES:]
+        self._is_all_sent()
+        return len(data) - len(left)
+
+    def _is_all_sent(self) -> bool:
+        """Write what is encrypted, as far as the socket takes it."""
+        left = memoryview(self._unsent)
+        with contextlib.suppress(OSError):  # who sends next finds that out
+            while len(left):
                 try:
-                    rest = rest[os.write(self._descriptor, rest) :]
+                    left = left[os.write(self._descriptor, left) :]
                 except BlockingIOError:
-                    if not poll.poll(WAIT_MS):
+                    if not self._poll.poll(WAIT_MS):
                         break
-                except OSError as error:
-                    raise trio.BrokenResourceError(error.strerror) from error
-        return rest, data
+        self._unsent = left
+        return not len(left)
 
     def _encrypted(self, data: memoryview) -> bytes:
         with self._lock:

@@ -65,17 +65,23 @@ class BlockCache:
         return len(self._readers) >= READERS_OF_SHARED
 
     def find(
-        self, key: Key, sequence: int, make: Callable[[tuple[Block, int] | None], Block | None], *, only_cached: bool
+        self,
+        key: Key,
+        sequence: int,
+        make: Callable[[tuple[Block, int] | None], Block | None],
+        *,
+        only_cached: bool,
+        is_shared: bool = False,
     ) -> Block | None:
         """The block whose first packet has this number, made if it is not there.
 
-        `make` gets the same block with another number, and that number, if there is one. With
-        `only_cached` this does not wait for another thread that makes a block for many.
+        `make` gets the same block with another number, and that number, if there is one. One that `is_shared` is
+        worth to be waited for where another thread makes it; with `only_cached` this does not wait.
         """
         block = self._get(key, sequence)
         if block is not None:
             return block
-        if not self.is_shared:
+        if not is_shared:
             return self._make(key, sequence, make)
         if not self._making.acquire(blocking=not only_cached):
             return None

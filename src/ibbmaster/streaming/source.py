@@ -8,7 +8,6 @@ dump: the reference way reads group after group and lets the session decide abou
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,10 +21,11 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.log.interface import EventGroups, are_cached, files_of
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block, check_continues, joined, plain_block, sent_block, skipped_block
-from ibbmaster.streaming.block_maker import BlockMaker, BlockPump, BrokenGroupError
+from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, BrokenGroupError
 from ibbmaster.streaming.framing_state import FramingState, Mark
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.shared_step import EndProbe, SharedStep
+from ibbmaster.streaming.sink import Sink
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.block_cache import BlockCache
@@ -78,7 +78,7 @@ class BlockSource:
         self._is_far_behind = False
         self._is_opening = True  # nothing was given yet
         self.opens_alone = False  # what opens the stream is a block of its own
-        self.is_pumpable = True  # else blocks are long where much is to come: each costs some calls
+        self._are_long = False  # blocks, while a thread sends them: each costs it some calls
         self.is_at_end = False  # after the block that was given last
 
     def close(self) -> None:
@@ -119,8 +119,8 @@ class BlockSource:
             return False
         return self._cache is not None and not self._cache.is_shared
 
-    def pump(self, socket: int) -> Pumped:
-        """Send to the socket until there is something to decide, or much was sent. Takes long: for a worker thread."""
+    def pump(self, sink: Sink) -> Pumped:
+        """Send until there is something to decide, or much was sent. Takes long: for a worker thread."""
         self._is_far_behind = self.is_at_end = False
         rest = plain_block(b"", self._at)
         framed_bytes = 0
@@ -129,7 +129,7 @@ class BlockSource:
             return Pumped(rest, 0)
         if session.has_data_to_send or session.watched_domain_ids:
             return Pumped(rest, 0)
-        with self._failures_reported(), maker.pump(socket) as pump:
+        with self._failures_reported(), self._pump_of(maker, sink) as pump:
             while framed_bytes < PUMPED_BYTES and not len(rest) and not session.has_data_to_send:
                 if cache.is_shared:
                     break  # who is far ahead of others shares no blocks with them
@@ -140,7 +140,7 @@ class BlockSource:
                 if block is not None:
                     rest = block
                 elif (block := self._block_to_pump(maker, pump)) is not None:
-                    rest = written(block, socket)
+                    rest = written(block, sink)
                 else:
                     break
                 framed_bytes += block.framed_bytes
@@ -298,7 +298,7 @@ class BlockSource:
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
             return None
-        is_shared = self._is_shared(cache)
+        is_shared = cache.is_shared or self._are_long
 
         def make(like: tuple[Block, int] | None) -> Block | None:
             if like is not None:
@@ -312,7 +312,8 @@ class BlockSource:
                 is_short=self._is_first and not is_shared,
             )
 
-        return cache.find((identity, at, selection, is_shared), sequence, make, only_cached=only_cached)
+        key = (identity, at, selection, is_shared)
+        return cache.find(key, sequence, make, only_cached=only_cached, is_shared=is_shared)
 
     def _go_behind(self, block: Block) -> None:
         """Continue after a block.
@@ -340,10 +341,6 @@ class BlockSource:
         elif block.end != block.begin:  # a large group begins after others
             files.continue_at(block.end, ())
 
-    def _is_shared(self, cache: BlockCache) -> bool:
-        """Whether blocks are long."""
-        return cache.is_shared or (self._is_far_behind and not self.is_pumpable)
-
     def _keep_way(self, maker: BlockMaker, whole: Block, *, only_cached: bool) -> None:
         """Let other readers take the way to where a large group is committed in one step: it has no packets."""
         cache, selection = self._cache, self._selection
@@ -351,7 +348,7 @@ class BlockSource:
             return
         identity = maker.identity(whole.before, only_cached=only_cached)
         if identity is not None:
-            key = (identity, whole.before, selection, self._is_shared(cache))
+            key = (identity, whole.before, selection, cache.is_shared or self._are_long)
             cache.keep(key, self._session.sequence, whole)
 
     def _join_group(self, maker: BlockMaker) -> None:
@@ -372,6 +369,19 @@ class BlockSource:
         return True
 
     # What a pump sends
+
+    @contextlib.contextmanager
+    def _pump_of(self, maker: BlockMaker, sink: Sink) -> Iterator[BlockPump]:
+        """What sends from the files by itself, if packets go to a socket as they are; else blocks are long."""
+        if sink.descriptor is not None:
+            with maker.pump(sink.descriptor) as pump:
+                yield pump
+            return
+        self._are_long = True
+        try:
+            yield AbsentPump()
+        finally:
+            self._are_long = False
 
     def _pumped_block(self, pump: BlockPump, selection: Selection) -> Block | None:
         """What a socket did not take of all that was framed; None where nothing could be framed."""
@@ -592,10 +602,8 @@ def _behind_begins(block: Block) -> LogPosition:
     return block.begin._replace(offset=block.begin.offset + 1) if block.ends_inside_group else block.end
 
 
-def written(block: Block, socket: int) -> Block:
-    """Write a block to a socket; returns what it does not take."""
+def written(block: Block, sink: Sink) -> Block:
+    """Write a block; returns what is not taken."""
     data = memoryview(block.data())
-    taken = 0
-    with contextlib.suppress(OSError):  # it takes nothing now, or never: sending the rest finds that out
-        taken = os.write(socket, data) if len(data) else 0
+    taken = sink.write(data) if len(data) else 0
     return plain_block(bytes(data[taken:]), block.after)
