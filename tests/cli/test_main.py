@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+import ibbmaster
 from ibbmaster.cli import main as program
 
 MISSING = {
@@ -73,3 +74,13 @@ def test_who_gives_a_command_what_it_does_not_know_is_shown_its_usage(capsys, co
     assert ended.value.code == program.EXIT_UNUSABLE
     assert said.startswith(f"usage: ibbmaster {command} ")
     assert said.splitlines()[-1].startswith(f"ibbmaster {command}: error: unrecognized arguments: ")
+
+
+def test_the_version_is_said_without_loading_a_command():
+    program = (
+        "import contextlib, sys\nfrom ibbmaster.cli.main import COMMANDS, main\n"
+        "with contextlib.suppress(SystemExit):\n    main(['--version'])\n"
+        "print([one for one in COMMANDS if f'ibbmaster.cli.{one}' in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == [f"ibbmaster {ibbmaster.__version__}", "[]"]

@@ -80,8 +80,10 @@ def _know_themselves(parser: argparse.ArgumentParser) -> None:
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     """As `parse_args` of the parser, but who gives a command what it does not know is shown that command's usage."""
     given = sys.argv[1:] if arguments is None else arguments
-    named = [command for command in COMMANDS if given and given[0] == command.rstrip("_").replace("_", "-")]
-    args, unknown = build_parser(named or COMMANDS).parse_known_args(given)  # loading all of them takes 0.1 s
+    first = given[0] if given else ""
+    named = [command for command in COMMANDS if first == command.rstrip("_").replace("_", "-")]
+    commands = () if first == "--version" else named or COMMANDS  # loading all of them takes 0.1 s
+    args, unknown = build_parser(commands).parse_known_args(given)
     if unknown:
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
     return args
