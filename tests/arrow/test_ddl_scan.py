@@ -9,7 +9,7 @@ from ibbmaster.arrow import ddl_scan
 from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.log import schema_history
+from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.strictness import open_directory
 
@@ -20,8 +20,8 @@ CAPTURES = ("10.11/ddl-trx-xa", "11.8/alter-two-phase", "11.8/types-noblob-compr
 def count_folds(monkeypatch):
     """How many groups are folded one by one from here on."""
     found = []
-    fold = schema_history.fold_group
-    monkeypatch.setattr(schema_history, "fold_group", lambda *given: (found.append(given[1]), fold(*given)))
+    fold = GroupFolding.fold
+    monkeypatch.setattr(GroupFolding, "fold", lambda *given: (found.append(given[1]), fold(*given)))
     return found
 
 

@@ -17,6 +17,7 @@ from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log import schema_history
+from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.log.history_cache import CACHE_FILE, HistoryCache
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.schema.catalog import SchemaCatalog
@@ -73,8 +74,8 @@ def caches(tmp_path, monkeypatch):
 def count_folds(monkeypatch):
     """How many groups are folded from here on."""
     found = []
-    fold = schema_history.fold_group
-    monkeypatch.setattr(schema_history, "fold_group", lambda *given: (found.append(given[1]), fold(*given)))
+    fold = GroupFolding.fold
+    monkeypatch.setattr(GroupFolding, "fold", lambda *given: (found.append(given[1]), fold(*given)))
     return found
 
 
@@ -195,17 +196,17 @@ def test_a_part_that_was_folded_before_an_error_is_not_folded_twice(log, monkeyp
     schema = log.append(CREATE).schema()
     columns(schema)
     log.append(ADD, "ALTER TABLE t ADD c INT")
-    fold = schema_history.fold_group
+    fold = GroupFolding.fold
 
-    def fail_at_the_last(history, group, *others):
+    def fail_at_the_last(folding, group, *others):
         if group.gtid.seq_no == 3:
             raise StoreError("gone for a moment")
-        fold(history, group, *others)
+        fold(folding, group, *others)
 
-    monkeypatch.setattr(schema_history, "fold_group", fail_at_the_last)
+    monkeypatch.setattr(GroupFolding, "fold", fail_at_the_last)
     with pytest.raises(StoreError):
         schema.history()
-    monkeypatch.setattr(schema_history, "fold_group", fold)
+    monkeypatch.setattr(GroupFolding, "fold", fold)
     assert columns(schema) == ["a", "b", "c"]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.event.query import STATUS_ALTER_FLAGS, STATUS_COLLATIONS, STATUS_INVOKER, STATUS_TIME_ZONE
 from ibbmaster.event.statement.logged import STATUS_CHARSET, STATUS_FLAGS, STATUS_SQL_MODE
+from ibbmaster.log.group_folding import MAY_HOLD_DDL
 from ibbmaster.log.history_cache import CACHE_FILE
-from ibbmaster.log.schema_history import MAY_HOLD_DDL
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.building import HASH_COLUMN
 from ibbmaster.schema.column_type import VARCHAR_BYTES_MAX

@@ -19,7 +19,7 @@ import ibbmaster
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.log import schema_history
+from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.query.loaded import KeptDatabases
 from ibbmaster.server.tables import PrimaryTables
 from ibbmaster.work import BrokenOffError
@@ -161,16 +161,16 @@ async def test_tables_that_a_session_has_loaded_are_freed_with_it(serving, ask, 
 @pytest.mark.parametrize("way", ["KILL QUERY", "max_statement_time", "the server stops"])
 async def test_a_session_that_asks_for_the_schema_of_a_long_log_can_be_broken_off(serving, ask, monkeypatch, way):
     """The log is as long as it takes to break it off: the folding of each group waits for that."""
-    folds, fold = [], schema_history.fold_group
+    folds, fold = [], GroupFolding.fold
     has_begun, is_broken_off = threading.Event(), threading.Event()
 
-    def slow(history, group, *others):
+    def slow(folding, group, *others):
         folds.append(group.gtid)
         has_begun.set()
         is_broken_off.wait()
-        fold(history, group, *others)
+        fold(folding, group, *others)
 
-    monkeypatch.setattr(schema_history, "fold_group", slow)
+    monkeypatch.setattr(GroupFolding, "fold", slow)
     answers = []
 
     async def ask_for_tables(port):

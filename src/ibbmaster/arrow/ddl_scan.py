@@ -22,8 +22,9 @@ from ibbmaster.kernel.fields import EventColumn, GroupColumn, last_gtids
 from ibbmaster.kernel.loading import load
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.group_folding import MAY_HOLD_DDL, QUERIES, TakeMap
 from ibbmaster.log.interface import FramedEventGroups, LogEngine, PagedEventGroups
-from ibbmaster.log.schema_history import MAY_HOLD_DDL, QUERIES, LastScanned, TakeMap, TakeStatement
+from ibbmaster.log.schema_history import LastScanned, TakeStatement
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.work import check_wanted
 

@@ -18,10 +18,9 @@ from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_posi
 from ibbmaster.errors import SourceError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.log.interface import GroupSource, OnFault
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
-from ibbmaster.log.schema_history import fold_group
-from ibbmaster.log.undefined_tables import UndefinedTables
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.versions import TableVersions
@@ -68,11 +67,9 @@ def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
     found = _HISTORIES.get(key)
     if found is None:
         found = SchemaHistory(declared_schema(options.declarations), options.name_case)
-        rows = UndefinedTables(found)
+        folding = GroupFolding(found, takes_rows=takes_rows)
         for group in LiveSource(options).groups_in(log_range):
-            fold_group(found, group)
-            if takes_rows:
-                rows.take_group(group)
+            folding.fold(group)
         _HISTORIES.clear()
         _HISTORIES[key] = found
     return found

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 from ibbmaster.event.rows.attributes import KEY_MARK, is_primary_key
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, OnFault
 from ibbmaster.log.locating import readable_groups
-from ibbmaster.log.schema_history import LoggedSchema, StatementScan, fold_group
-from ibbmaster.log.undefined_tables import UndefinedTables
+from ibbmaster.log.schema_history import LoggedSchema, StatementScan
 from ibbmaster.position import LOG_START
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
@@ -60,12 +60,10 @@ def readable_history(
 ) -> SchemaHistory:
     """The history of what can be read of a log that is damaged; `takes_rows` is as that of `LoggedSchema`."""
     history = SchemaHistory(declared_schema(declarations), case, is_whole=False)
-    rows = UndefinedTables(history) if takes_rows else None
+    folding = GroupFolding(history, takes_rows=takes_rows)
     for group in readable_groups(log, LOG_START, on_fault):
         if group.gtid is not None:
-            fold_group(history, group)
-            if rows is not None:
-                rows.take_group(group)
+            folding.fold(group)
     return history
 
 

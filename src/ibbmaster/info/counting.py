@@ -22,8 +22,8 @@ from ibbmaster.event.types import EventType
 from ibbmaster.fold.stored import spans_of
 from ibbmaster.info.statistics import GROUP_TABLES_MAX, ChangeSum, GroupSum, LogStatistics
 from ibbmaster.log.group_content import group_events
+from ibbmaster.log.group_folding import MAY_HOLD_DDL, QUERIES
 from ibbmaster.log.large_rows import large_rows
-from ibbmaster.log.schema_history import MAY_HOLD_DDL, QUERIES
 from ibbmaster.rows.walk import walk
 from ibbmaster.schema.clause import (
     CreateDatabase,

@@ -34,8 +34,8 @@ from ibbmaster.kernel.fields import (
     VariantColumn,
 )
 from ibbmaster.log.group_content import UNPLACED, RowReader, TableDecoder, table_name
+from ibbmaster.log.group_folding import MAY_HOLD_DDL, QUERIES
 from ibbmaster.log.large_rows import large_rows
-from ibbmaster.log.schema_history import MAY_HOLD_DDL, QUERIES
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import SchemaPlace
 

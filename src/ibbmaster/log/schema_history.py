@@ -1,8 +1,6 @@
 """Folds the DDL of a log into its schema history, and keeps that as a cache.
 
-Only groups are read that a server has marked as DDL, and those of a statement by itself: ALTER
-SEQUENCE has no mark. The cache may be deleted at any time; one that is not of this log, or not
-as it was written, is not used.
+The cache may be deleted at any time; one that is not of this log, or not as it was written, is not used.
 """
 
 from __future__ import annotations
@@ -13,22 +11,21 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError, IbbMasterError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
-from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
-from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
-from ibbmaster.event.statement.logged import LoggedStatement, decode_statement
+from ibbmaster.event.header import TYPE_OFFSET
+from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.group_content import group_events
+from ibbmaster.log.group_folding import GroupFolding, TakeMap
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups, ReadPlan
-from ibbmaster.log.undefined_tables import UndefinedTables
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.clause import FullName
@@ -45,8 +42,6 @@ from ibbmaster.schema.saved_history import (
 from ibbmaster.versions import version_number
 from ibbmaster.work import BrokenOffError, check_wanted
 
-MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
-QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 LOOKED_BYTES = 16 << 20  # of rows, for the names in them
 SAVED_BYTES_MIN = 1 << 20  # of the log, after which a history is saved again; who reads less of it folds it anew
 DIGESTED_BYTES = 1 << 16  # of the last group, by which a log is known again
@@ -71,8 +66,6 @@ class LastScanned(NamedTuple):
 
 #: Place, GTID, time and event of a statement in a group that may hold DDL.
 TakeStatement = Callable[[SchemaPlace, Gtid, int, bytes], object]
-#: The same of a TABLE_MAP event, but for the time; one that says what an earlier one said may be left out.
-TakeMap = Callable[[SchemaPlace, Gtid, bytes], object]
 
 
 class StatementScan(Protocol):
@@ -83,19 +76,6 @@ class StatementScan(Protocol):
 
 class _NeedsRestartsError(Exception):
     """There are temporary tables, which end with their server: a scan does not see where one was started."""
-
-
-def statements_in(group: EventGroup) -> Iterator[tuple[int, LoggedStatement]]:
-    """The statements of a group, each with the number of its event.
-
-    Raises:
-        BrokenOffError: they are not wanted any more.
-        EventError: one is damaged.
-    """
-    for number, event in enumerate(group_events(group)):
-        check_wanted()  # CREATE TABLE … SELECT has all rows of its table
-        if event[TYPE_OFFSET] in QUERIES:
-            yield number, decode_statement(event)
 
 
 class LoggedSchema:
@@ -132,13 +112,11 @@ class LoggedSchema:
         self._scan = scan
         self._rules = _rules(base, behind, case)
         self._lock = threading.Lock()  # for all below
-        self._history: SchemaHistory | None = None
+        self._folding: GroupFolding | None = None  # into the history
         self._last: LastFolded | None = None
         self._state = GtidState()  # before the last group
         self._saved_at = LogPosition(-1, 0)
         self._looked = NamesInRows()
-        self._part: FoldedPart | None = None
-        self._rows: UndefinedTables | None = None
         self._versions: dict[int, int | None] = {}  # of servers, by file
 
     def history(self) -> SchemaHistory:
@@ -151,7 +129,7 @@ class LoggedSchema:
         """
         with self._lock:
             try:
-                is_followed = self._history is not None and self._continue(self._history)
+                is_followed = self._folding is not None and self._continue(self._folding)
                 if not is_followed and not any(map(self._continue, self._kept())):
                     self._case = self._given_case
                     self._looked = NamesInRows()
@@ -160,14 +138,14 @@ class LoggedSchema:
             except BrokenOffError:
                 raise  # between two statements: what was folded is good
             except BaseException:
-                self._history = self._last = None  # a part may be folded
+                self._folding = self._last = None  # a part may be folded
                 raise
-            assert self._history is not None
-            return self._history
+            assert self._folding is not None
+            return self._folding.history
 
     def _find_case(self) -> None:
         """Find out how names are compared, and fold once more if that is not as they are written."""
-        history = self._history
+        history = None if self._folding is None else self._folding.history
         if history is None or history.fold.finder is None:
             return
         case = self._looked.look(self._log, history) or history.fold.finder.found
@@ -180,28 +158,27 @@ class LoggedSchema:
             history.fix_case()
             self._save(history)
 
-    def _new_history(self) -> SchemaHistory:
+    def _new_folding(self) -> GroupFolding:
         is_whole = self._base is not None or not list(self._log.start_of_file().state)
         history = SchemaHistory(self._base, self._case, is_whole=is_whole)
-        self._rows = UndefinedTables(history) if self.takes_rows else None
-        return history
+        return GroupFolding(history, takes_rows=self.takes_rows)
 
     def _begin_anew(self) -> None:
-        self._part = None
         if self._scan is not None and self._scanned(self._scan):
             return
-        history = self._history = self._new_history()
+        folding = self._folding = self._new_folding()
         self._last, self._state = None, GtidState()
         plan = self._log.start_of_file()
         for gtid in plan.state:
             self._state.log(gtid)
         with closing(self._log.groups(plan)) as groups:
-            self._fold(history, groups)
-        self._save(history)
+            self._fold(folding, groups)
+        self._save(folding.history)
 
     def _scanned(self, scan: StatementScan) -> bool:
         """Begin with a scan of all that there is; False if that cannot be done."""
-        history = self._new_history()
+        folding = self._new_folding()
+        history = folding.history
 
         def take(place: SchemaPlace, gtid: Gtid, timestamp: int, event: bytes) -> None:
             check_wanted()
@@ -216,21 +193,21 @@ class LoggedSchema:
                 raise _NeedsRestartsError
 
         try:
-            up_to = scan(self._log, take, None if self._rows is None else self._rows.take)
+            up_to = scan(self._log, take, folding.take_map)
         except _NeedsRestartsError:
             return False
         if up_to is None:
             return False
         history.end, self._state = up_to.end, up_to.state
         if self._is_once:
-            self._history = history
+            self._folding = folding
             return True
         last = LastFolded(up_to.start, str(up_to.gtid), "", str(up_to.state), self._rules)
-        self._history, self._last = history, self._identified(last)
+        self._folding, self._last = folding, self._identified(last)
         self._save(history)
-        return self._continue(history)
+        return self._continue(folding)
 
-    def _continue(self, history: SchemaHistory) -> bool:
+    def _continue(self, folding: GroupFolding) -> bool:
         """Fold what is new; False if this is no longer the log of before."""
         last = self._last
         if last is None:
@@ -242,9 +219,10 @@ class LoggedSchema:
             with closing(self._groups_from(last)) as groups:
                 if not self._finds(last, groups):
                     return False
-                self._fold(history, groups)
+                self._fold(folding, groups)
         except (PositionPurgedError, KeyError):
             return False
+        history = folding.history
         if (history.end.file_no, history.end.offset - SAVED_BYTES_MIN) >= self._saved_at:
             self._save(history)
         return True
@@ -286,11 +264,11 @@ class LoggedSchema:
                 pass
             return last if group is None else last._replace(digest=_digest(group))
 
-    def _fold(self, history: SchemaHistory, groups: EventGroups) -> None:
+    def _fold(self, folding: GroupFolding, groups: EventGroups) -> None:
         """Fold what comes. It is broken off between two statements: `_last` is the last whole group."""
         last: EventGroup | None = None
         try:
-            for group in self._folded(history, groups):
+            for group in self._folded(folding, groups):
                 last = group
                 check_wanted()
         except BrokenOffError:
@@ -298,10 +276,10 @@ class LoggedSchema:
             raise
         self._end_with(last)
 
-    def _folded(self, history: SchemaHistory, groups: EventGroups) -> Iterator[EventGroup]:
+    def _folded(self, folding: GroupFolding, groups: EventGroups) -> Iterator[EventGroup]:
+        history, begun = folding.history, folding.begun  # restarts up to there are known
         before = None if self._last is None else Gtid.parse(self._last.gtid)
         file_no = -1 if self._last is None else self._last.start.file_no
-        begun = LogPosition(-1, 0) if self._part is None else self._part.start  # restarts up to there are known
         while (group := groups.next_group()) is not None:
             if group.gtid is None:
                 if group.start > begun:
@@ -312,11 +290,7 @@ class LoggedSchema:
                 if group.start > begun and history.fold.temporary and self._log.start_of_file(file_no).is_restart:
                     history.add_restart()
             if not self._is_passed_over(group.gtid):
-                if self._part is None or self._part.start != group.start:
-                    self._part = FoldedPart(group.start)
-                fold_group(history, group, self._version_of(SchemaPlace(group.start, 0)), self._part)
-                if self._rows is not None:
-                    self._rows.take_group(group)
+                folding.fold(group, self._version_of(SchemaPlace(group.start, 0)))
             if before is not None:
                 self._state.log(before)
             before = group.gtid
@@ -343,7 +317,7 @@ class LoggedSchema:
 
     # The cache --------------------------------------------------------------------------------
 
-    def _kept(self) -> Iterator[SchemaHistory]:
+    def _kept(self) -> Iterator[GroupFolding]:
         """Take each history that was kept in turn, until one of them is of this log."""
         for data in () if self._cache is None else self._cache.read():
             try:
@@ -353,9 +327,9 @@ class LoggedSchema:
             except (SavedHistoryError, IbbMasterError):
                 continue
             if last.rules == self._rules:
-                self._part, self._state = None, state
-                self._history, self._last, self._saved_at = history, last, history.end
-                yield history
+                self._state = state
+                self._folding, self._last, self._saved_at = GroupFolding(history), last, history.end
+                yield self._folding
 
     def _save(self, history: SchemaHistory) -> None:
         """Keep a history; where that cannot be done nothing is kept."""
@@ -428,41 +402,6 @@ class NamesInRows:
                 return NameCase.LOWER
         self._bytes += size  # a group whose reading is broken off is read again
         return None
-
-
-@dataclass
-class FoldedPart:
-    """How far a group was folded: up to the event `event_no`."""
-
-    start: LogPosition
-    event_no: int = 0
-
-
-def fold_group(
-    history: SchemaHistory, group: EventGroup, version: int | None = None, part: FoldedPart | None = None
-) -> None:
-    """Fold the statements of a group; `version` is of the server that wrote it, if that is known.
-
-    Those of `part` are folded already, and it grows.
-
-    Raises:
-        BrokenOffError: it is not wanted any more: `part` says how far it came.
-        EventError: one is damaged; it names the group.
-    """
-    if not group.gtid_event[GTID_FLAGS_OFFSET] & MAY_HOLD_DDL:
-        return
-    timestamp = decode_event_header(group.gtid_event).timestamp
-    gtid = str(group.gtid)
-    try:
-        for event_no, statement in statements_in(group):
-            if part is not None and event_no <= part.event_no:
-                continue
-            statement = statement._replace(server_version=version)
-            history.add(SchemaPlace(group.start, event_no), gtid, timestamp, statement)
-            if part is not None:
-                part.event_no = event_no
-    except EventError as error:
-        raise EventError(f"group {gtid}: {error}") from error
 
 
 def _digest(group: EventGroup) -> str:

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     from ibbmaster.dialogue.evaluating import Evaluator
     from ibbmaster.dialogue.relation import Relation
+    from ibbmaster.log.group_folding import TakeMap
     from ibbmaster.log.history_cache import HistoryCache
-    from ibbmaster.log.schema_history import LastScanned, LoggedSchema, TakeMap, TakeStatement
+    from ibbmaster.log.schema_history import LastScanned, LoggedSchema, TakeStatement
     from ibbmaster.query.engine import QueryRun
     from ibbmaster.query.loaded import KeptDatabases
     from ibbmaster.schema.base_dump import BaseRows, BaseSchema

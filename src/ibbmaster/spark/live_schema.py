@@ -17,8 +17,7 @@ from ibbmaster.capture.client import oldest_position
 from ibbmaster.errors import SourceError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.group_content import TableFilter
-from ibbmaster.log.schema_history import fold_group
-from ibbmaster.log.undefined_tables import UndefinedTables
+from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.history import SchemaHistory
@@ -55,7 +54,7 @@ class LiveSchema:
         told = {name: text for name, text in texts.items() if text is not None}
         self._named = {*texts, *map(parse_table_name, kept)}
         self._history = SchemaHistory(schema_of_texts({**declared_texts(kept), **told}))
-        self._rows = UndefinedTables(self._history)
+        self._folding = GroupFolding(self._history, takes_rows=options.table is not None)
         self._position, self._count = start, 0
         self._passed = {str(start): 0}
         self.fold_to(began)
@@ -67,9 +66,7 @@ class LiveSchema:
             return
         log_range = live_range(str(self._position), str(end), passed=self._count)
         for group in LiveSource(self.options).groups_in(log_range):
-            fold_group(self._history, group)
-            if self.options.table is not None:
-                self._rows.take_group(group)
+            self._folding.fold(group)
             self._count += 1
         self._position = end
         self._passed[str(end)] = self._count

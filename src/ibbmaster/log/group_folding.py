@@ -1,0 +1,83 @@
+"""Puts the groups of a log into a schema history: their statements, and where rows define tables their TABLE_MAPs.
+
+Only groups are read for statements that a server has marked as DDL, and those of a statement by itself: ALTER
+SEQUENCE has no mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ibbmaster.errors import EventError
+from ibbmaster.event.group import EventGroup
+from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
+from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
+from ibbmaster.event.statement.logged import LoggedStatement, decode_statement
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.log.group_content import group_events
+from ibbmaster.log.undefined_tables import UndefinedTables
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.work import check_wanted
+
+MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
+QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)
+
+#: Place, GTID and TABLE_MAP event; one that says what an earlier one said may be left out.
+TakeMap = Callable[[SchemaPlace, Gtid, bytes], object]
+
+
+class GroupFolding:
+    """Folds group after group into one history.
+
+    A group whose folding was broken off may be given once more: what was folded of it is not folded again.
+    """
+
+    def __init__(self, history: SchemaHistory, *, takes_rows: bool = False) -> None:
+        """With `takes_rows` these define the tables that no statement defines."""
+        self.history = history
+        self.begun = LogPosition(-1, 0)
+        """The group that was begun last."""
+        self._event_no = 0  # of its statement that was folded last
+        self._rows = UndefinedTables(history) if takes_rows else None
+
+    @property
+    def take_map(self) -> TakeMap | None:
+        """What takes the TABLE_MAPs of who reads no groups; None where rows define nothing."""
+        return None if self._rows is None else self._rows.take
+
+    def fold(self, group: EventGroup, version: int | None = None) -> None:
+        """Fold a group; `version` is of the server that wrote it, if that is known.
+
+        Raises:
+            BrokenOffError: it is not wanted any more.
+            EventError: a statement is damaged; it names the group.
+        """
+        if group.start != self.begun:
+            self.begun, self._event_no = group.start, 0
+        if group.gtid_event[GTID_FLAGS_OFFSET] & MAY_HOLD_DDL:
+            self._fold_statements(group, version)
+        if self._rows is not None:
+            self._rows.take_group(group)
+
+    def _fold_statements(self, group: EventGroup, version: int | None) -> None:
+        timestamp = decode_event_header(group.gtid_event).timestamp
+        gtid = str(group.gtid)
+        try:
+            for event_no, statement in _statements_in(group):
+                if event_no > self._event_no:
+                    statement = statement._replace(server_version=version)
+                    self.history.add(SchemaPlace(group.start, event_no), gtid, timestamp, statement)
+                    self._event_no = event_no
+        except EventError as error:
+            raise EventError(f"group {gtid}: {error}") from error
+
+
+def _statements_in(group: EventGroup) -> Iterator[tuple[int, LoggedStatement]]:
+    """The statements of a group, each with the number of its event."""
+    for number, event in enumerate(group_events(group)):
+        check_wanted()  # CREATE TABLE … SELECT has all rows of its table
+        if event[TYPE_OFFSET] in QUERIES:
+            yield number, decode_statement(event)
