@@ -15,7 +15,7 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
-from ibbmaster.server import growth
+from ibbmaster.server import crowd
 from ibbmaster.server.dumping import run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.sending import Sender
@@ -113,17 +113,17 @@ def steps(monkeypatch):
     """How many dumps took the step of another, and what was asked of sources meanwhile."""
     assert loading.load() is not None
     monkeypatch.setattr(shared, "kernels", loading.load)
-    count, take, next_block = Counter(), growth.EndSender._take_step, BlockSource.next_block
+    count, send, next_block = Counter(), crowd.Crowd.send, BlockSource.next_block
 
-    def taken(self, step):
-        count["steps"] += 1
-        return take(self, step)
+    def sent(self, step):
+        count["steps"] += len(self)
+        return send(self, step)
 
     def asked(self, *args, **options):
         count["asked"] += 1
         return next_block(self, *args, **options)
 
-    monkeypatch.setattr(growth.EndSender, "_take_step", taken)
+    monkeypatch.setattr(crowd.Crowd, "send", sent)
     monkeypatch.setattr(BlockSource, "next_block", asked)
     return count
 
@@ -186,7 +186,7 @@ async def test_each_of_many_gets_what_one_alone_gets(waiting_dump, mock_clock, m
 
 
 async def test_small_groups_are_asked_for_by_one_of_each_kind(waiting_dump, tmp_path, steps):
-    rounds, count = 3 * growth.STEPS_MIN, 24
+    rounds, count = 3 * crowd.STEPS_MIN, 24
     with Store(tmp_path) as store:
         store.commit(100)
         waiting = Waiting(waiting_dump, store, count)
@@ -231,6 +231,90 @@ async def test_heartbeats_come_a_period_after_the_last_group_and_say_where_it_en
             await waiting.end()
 
 
+async def test_after_a_heartbeat_they_wait_where_they_are_and_not_each_alone(waiting_dump, mock_clock, tmp_path, steps):
+    count = 24
+    with Store(tmp_path) as store:
+        store.commit(100)
+        waiting = Waiting(waiting_dump, store, count, heartbeat_s=5.0, requests=[{}])
+        async with trio.open_nursery() as nursery:
+            for number in range(count):
+                nursery.start_soon(waiting.run, number)
+            await waiting.grow()
+            mock_clock.jump(5.1)
+            await trio.testing.wait_all_tasks_blocked()
+            for dump in waiting.dumps:
+                await dump.wait_until_idle()
+            steps.clear()
+            await trio.to_thread.run_sync(store.commit, 100)
+            await waiting.grow()
+            assert steps["steps"] >= count - 1
+            await waiting.end()
+
+
+@pytest.mark.parametrize("is_cut", [True, False], ids=["cut off", "ended"])
+async def test_who_is_ended_before_the_log_grows_gets_nothing_more(waiting_dump, tmp_path, steps, is_cut):
+    """Though its task has not run yet: who cuts it off may close its socket."""
+    with Store(tmp_path) as store:
+        store.commit(100)
+        waiting = Waiting(waiting_dump, store, 4, requests=[{}])
+        async with trio.open_nursery() as nursery:
+            scopes = [trio.CancelScope() for _ in waiting.dumps]
+
+            async def run(number: int) -> None:
+                with scopes[number]:
+                    await waiting.run(number)
+
+            for number in range(len(waiting.dumps)):
+                nursery.start_soon(run, number)
+            for _ in range(3):
+                await trio.to_thread.run_sync(store.commit, 100)
+                await waiting.grow()
+            one = waiting.dumps[2]
+            before = one.payloads()
+            await trio.to_thread.run_sync(store.commit, 100)
+            for dump in waiting.dumps:
+                await dump.wait_until_idle()
+            steps.clear()
+            if is_cut:
+                scopes[2].cancel()
+            else:
+                one.end()
+            waiting.follower.announce()
+            await trio.testing.wait_all_tasks_blocked()
+            assert steps["steps"] >= 2
+            assert one.payloads() == (before if is_cut else [*before, EOF])
+            for dump in waiting.dumps:
+                if dump is not one:
+                    await dump.wait_until_idle()
+                    dump.end()
+    assert len(waiting.dumps[0].payloads()) > len(before) + 1
+
+
+async def test_what_fails_where_the_log_grows_is_met_by_each_dump(waiting_dump, tmp_path, steps):
+    """The question whether more will come is asked there, too."""
+    with Store(tmp_path) as store:
+        store.commit(100)
+        waiting = Waiting(waiting_dump, store, 3, requests=[{}])
+        failed = []
+
+        async def run(number: int) -> None:
+            try:
+                await waiting.run(number)
+            except* OSError as errors:
+                failed.append(errors)
+
+        def fail() -> bool:
+            raise OSError("no such disk")
+
+        async with trio.open_nursery() as nursery:
+            for number in range(len(waiting.dumps)):
+                nursery.start_soon(run, number)
+            await waiting.grow()
+            waiting.follower.is_over = fail
+            waiting.follower.announce()
+    assert len(failed) == 3
+
+
 async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(waiting_dump, tmp_path, steps):
     """Of the step of another a part went out: the rest comes first."""
     with Store(tmp_path) as store:
@@ -265,7 +349,7 @@ async def test_parts_of_a_group_under_way_are_passed_by_all_that_wait(waiting_du
                 for number in range(len(waiting.dumps)):
                     nursery.start_soon(waiting.run, number)
                 await waiting.grow()
-                for _ in range(2 * growth.STEPS_MIN):
+                for _ in range(2 * crowd.STEPS_MIN):
                     await trio.to_thread.run_sync(commit_behind_parts)
                     await waiting.grow()
                 await waiting.end()

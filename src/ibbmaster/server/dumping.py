@@ -119,10 +119,13 @@ async def _wait_at_end(
     connection.state = WAITING
     with trio.CancelScope(deadline=session.heartbeat_due) as connection.waiting:
         if connection.end_reason is None:
-            await follower.wait_for_growth(generation, None if growth is None else growth.take)
+            if growth is None:
+                await follower.wait_for_growth(generation)
+            else:
+                await growth.wait(generation)
     connection.waiting = None
     if growth is not None:
-        growth.wake()
+        growth.continue_alone()
     session.advance_clock(now=trio.current_time())
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import trio
 
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.server.crowd import Crowds
 
 log = logging.getLogger(__name__)
 
@@ -43,29 +44,29 @@ class Follower:
         self._waiting = 0
         self._somebody_waits = trio.Event()
         self._growth = trio.Event()
-        self._takers: dict[trio.Event, Callable[[], bool]] = {}
         self._limiter = trio.CapacityLimiter(1)  # its own: what others do in threads is no reason to be late
         self.generation = 0
+        self.crowds = Crowds()  # who wait, and get what is new without being woken
 
-    async def wait_for_growth(self, generation: int, take: Callable[[], bool] | None = None) -> None:
+    async def wait_for_growth(self, generation: int) -> None:
         """Return once the log has grown since `generation` was read from `self.generation`.
 
         Read the generation before you look for the next group, so that growth between
-        that look and this call is not missed. With `take` only once that, called where the log grows, gives False:
-        what takes little is done there, as to wake a thousand takes longer. It raises nothing.
+        that look and this call is not missed.
         """
         while self.generation == generation:
-            self._waiting += 1
-            self._somebody_waits.set()
-            growth = self._growth
-            if take is not None:
-                growth = trio.Event()
-                self._takers[growth] = take
-            try:
-                await growth.wait()
-            finally:
-                self._waiting -= 1
-                self._takers.pop(growth, None)
+            with self.waiting():
+                await self._growth.wait()
+
+    @contextlib.contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Have the log watched meanwhile."""
+        self._waiting += 1
+        self._somebody_waits.set()
+        try:
+            yield
+        finally:
+            self._waiting -= 1
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
@@ -130,7 +131,11 @@ class Follower:
         self.generation += 1
         self._growth.set()
         self._growth = trio.Event()
-        for growth, take in list(self._takers.items()):
-            if not take():
-                del self._takers[growth]
-                growth.set()
+        if self.crowds:
+            self.crowds.grow(self.generation, wakes_all=self._ends_dumps())
+
+    def _ends_dumps(self) -> bool:
+        try:
+            return self.is_over()
+        except Exception:  # each dump meets it when it is awake
+            return True

@@ -1,28 +1,27 @@
 """What is new at the end of a log, sent from where the log grows: to wake a dump for it takes longer than that.
 
 The first of those that wait at the same place gets its blocks as `run_dump` gets them; the others get the same bytes
-with their own packet numbers, and what they know of the log is brought up to that later, when they wake.
+with their own packet numbers, see `Crowd`.
 """
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Callable
+from typing import Any
 
 import trio
 
 from ibbmaster.dump.session import DumpSession
+from ibbmaster.server.crowd import Missed
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import Session
-from ibbmaster.streaming.block import Block, plain_block
-from ibbmaster.streaming.shared_step import SharedPlace, SharedStep, shared_step
+from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.shared_step import SharedPlace, shared_step
 from ibbmaster.streaming.sink import Sink
 from ibbmaster.streaming.source import BlockSource, written
 from ibbmaster.streaming.stage import Stage
 
 BLOCKS_TAKEN = 4  # of one dump before the next: of a paced log there is one
-STEPS_MIN = 32  # before a dump is brought up to them; up to twice as many, so that not all are at once
-
-_turns = itertools.count()
 
 
 class EndSender:
@@ -40,33 +39,54 @@ class EndSender:
         sink: Sink,
         stage: Stage | None,
     ) -> None:
+        self.sink = sink
+        self.stage = stage
         self._source = source
         self._session = session
         self._follower = follower
         self._connection = connection
-        self._sink = sink
-        self._stage = stage
         self._failure: Exception | None = None
         self._has_asked = False
-        self._place: SharedPlace | None = None  # where the dump waits, with others or alone
-        self._steps: list[SharedStep] = []  # that went out since source and session were brought up to date
-        self._steps_max = STEPS_MIN + next(_turns) % STEPS_MIN
-        self._sequence = 0  # of the next packet, after these steps
-        self._sent_at = 0.0  # the last of them
+        self._place: SharedPlace | None = None  # where the dump is, after its last block
+        self._missed: Missed | None = None
+        self._task: trio.lowlevel.Task | None = None  # while it waits
         self.rest: Block | None = None  # of a block that is begun: it comes next
 
-    def take(self) -> bool:
-        """Send what is new; False where the dump has to continue by itself."""
-        try:
-            return self._take()
-        except Exception as error:  # of this dump alone: it meets it when it is awake
-            self._failure = error
-            return False
+    @property
+    def sequence(self) -> int:
+        return self._session.sequence
 
-    def wake(self) -> None:
-        """The dump continues by itself: bring source and session up to date, and raise what `take` has met."""
-        self._place = None
-        self._catch_up()
+    async def wait(self, generation: int) -> None:
+        """As `Follower.wait_for_growth`, but what is new and takes little is sent meanwhile.
+
+        What is sent no longer waits for this task where it is cancelled, and at once: who cuts a dump off, or ends it,
+        may close its socket.
+        """
+        if self._follower.generation != generation:
+            return
+        self._task = trio.lowlevel.current_task()
+        with self._follower.waiting():
+            self._follower.crowds.join(self, self._source.place)
+            await trio.lowlevel.wait_task_rescheduled(self._abort)
+
+    def _abort(self, _: Callable[[], Any]) -> trio.lowlevel.Abort:
+        self._task = None
+        self._missed = self._follower.crowds.leave(self)
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    def wake_up(self, missed: Missed | None, rest: Block | None = None) -> None:
+        assert self._task is not None
+        task, self._task = self._task, None
+        self._missed = missed
+        if rest is not None:
+            self.rest = rest
+        trio.lowlevel.reschedule(task)
+
+    def continue_alone(self) -> None:
+        """After `wait`: bring source and session up to date, and raise what went wrong meanwhile."""
+        missed, self._missed = self._missed, None
+        if missed is not None:
+            self.follow(missed)
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
@@ -76,52 +96,41 @@ class EndSender:
         has_asked, self._has_asked = self._has_asked, False
         return has_asked
 
-    def _take(self) -> bool:
-        stage = self._stage
-        if self._connection.end_reason is not None or self._follower.is_over():
+    def follow(self, missed: Missed) -> bool:
+        try:
+            self._source.follow(missed.steps, missed.sequence)
+            self._session.sent()
+            self._session.reached_end(now=missed.sent_at)
+        except Exception as error:  # of this dump alone: it meets it when it is awake
+            self._failure = self._failure or error
             return False
-        if stage is not None:
-            stage.note_border()
-            if not stage.only_counts:
-                return False
-        place, self._place = self._place, None
-        if place is not None and place.step is not None and place.generation == self._follower.generation:
-            return self._take_step(place.step)
-        self._catch_up()
-        return self._take_blocks(place)
-
-    def _take_step(self, step: SharedStep) -> bool:
-        """Send what another dump at the same place has got."""
-        if not self._steps:
-            self._sequence = self._session.sequence
-        data = step.numbered(self._sequence)
-        taken = self._sink.write(data)
-        if self._stage is not None:
-            self._stage.note_sent(taken)
-        if step.probe is not None:
-            step.probe.has_others = True
-        self._steps.append(step)
-        self._sequence = (self._sequence + step.packets) & 0xFF
-        self._sent_at = trio.current_time()
-        if taken < len(data):
-            self.rest = plain_block(bytes(data[taken:]), step.block.after)
-            return False
-        self._place = step.after
-        if len(self._steps) >= self._steps_max:
-            self._catch_up()
         return not self._session.is_finished
 
-    def _catch_up(self) -> None:
-        """Bring source and session up to the steps that went out."""
-        steps, self._steps = self._steps, []
-        if steps:
-            self._source.follow(steps, self._sequence)
-            self._session.sent()
-            self._session.reached_end(now=self._sent_at)
+    def lead(self, place: SharedPlace | None, missed: Missed | None) -> None:
+        may_wait = missed is None or self.follow(missed)
+        try:
+            may_wait = may_wait and self._take(place)
+        except Exception as error:  # as in `follow`
+            self._failure = error
+            may_wait = False
+        if may_wait:
+            self._follower.crowds.join(self, self._place)
+        else:
+            self.wake_up(None)
+
+    def _take(self, place: SharedPlace | None) -> bool:
+        """Send what is new; False where the dump has to continue by itself."""
+        if self._connection.end_reason is not None:
+            return False
+        if self.stage is not None:
+            self.stage.note_border()
+            if not self.stage.only_counts:
+                return False
+        return self._take_blocks(place)
 
     def _take_blocks(self, place: SharedPlace | None) -> bool:
         """Send what is new, and leave it to others at the same place."""
-        source, session, stage = self._source, self._session, self._stage
+        source, session, stage = self._source, self._session, self.stage
         sequence, blocks = session.sequence, list[Block]()
         for _ in range(BLOCKS_TAKEN):
             is_at_border = not session.is_inside_group
@@ -136,7 +145,7 @@ class EndSender:
                     self.rest = block
                     return False
             if block:
-                rest = written(block, self._sink)
+                rest = written(block, self.sink)
                 if stage is not None:
                     stage.note_sent(len(block) - len(rest))
                 session.sent()
@@ -157,11 +166,8 @@ class EndSender:
 
     def _share(self, place: SharedPlace | None, blocks: list[Block], sequence: int) -> SharedPlace | None:
         """Give others at a place what this dump has got there; returns where it is now."""
-        standing = self._source.standing
-        if standing is None:
-            return None
-        after = self._source.shared.place(standing)
-        if place is not None and blocks:
+        after = self._source.place
+        if after is not None and place is not None and blocks:
             place.step = shared_step(blocks, sequence, after, self._source.probe)
             place.generation = self._follower.generation
         return after

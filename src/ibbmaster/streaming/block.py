@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -149,10 +149,24 @@ def sent_block(pieces: Sequence[Block], sequence: int) -> Block:
     Raises:
         DumpError: they do not follow each other.
     """
-    return _of_all(pieces, b"", sequence)
+    return _of_all(pieces, b"", sequence, _last_of_each)
 
 
-def _of_all(pieces: Sequence[Block], data: bytes, sequence: int) -> Block:
+def _last_of_each(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
+    """The last GTID of each (domain, server) pair, in order; all where the numbers of one do not grow."""
+    last: dict[tuple[int, int], Gtid] = {}
+    gtids = tuple(gtids)
+    for gtid in gtids:
+        before = last.pop((gtid.domain_id, gtid.server_id), None)
+        if before is not None and before.seq_no >= gtid.seq_no:
+            return gtids
+        last[gtid.domain_id, gtid.server_id] = gtid
+    return tuple(last.values())
+
+
+def _of_all(
+    pieces: Sequence[Block], data: bytes, sequence: int, gtids_of: Callable[[Iterable[Gtid]], tuple[Gtid, ...]] = tuple
+) -> Block:
     first, last = pieces[0], pieces[-1]
     for one, other in pairwise(pieces):
         check_continues(other, one.after)
@@ -163,8 +177,8 @@ def _of_all(pieces: Sequence[Block], data: bytes, sequence: int) -> Block:
         sequence_after=sequence,
         before=first.before,
         after=last.after,
-        gtids=tuple(chain.from_iterable(piece.gtids for piece in pieces)),
-        stored_gtids=tuple(chain.from_iterable(piece.stored_gtids for piece in pieces)),
+        gtids=gtids_of(chain.from_iterable(piece.gtids for piece in pieces)),
+        stored_gtids=gtids_of(chain.from_iterable(piece.stored_gtids for piece in pieces)),
         head=first.head,
         is_inside_event=last.is_inside_event,
         log_positions=last.log_positions,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from ibbmaster.position import LogPosition
-from ibbmaster.streaming.block import Block, joined
+from ibbmaster.streaming.block import Block, joined, sent_block
 
 BYTES_MAX = 32 * 1024  # of what many get at once: of more, sending is what takes long
 PACKETS_MAX = 32  # each is numbered for each of them
@@ -31,6 +32,10 @@ class SharedPlace:
     def __init__(self) -> None:
         self.generation = -1  # of the follower, when the step was made
         self.step: SharedStep | None = None
+
+    def step_of(self, generation: int) -> SharedStep | None:
+        """The step, if it was made since the log has grown last."""
+        return self.step if self.generation == generation else None
 
 
 class SharedStep:
@@ -61,6 +66,22 @@ class SharedStep:
             for number, place in enumerate(self._numbers, sequence):
                 self._data[place] = number & 0xFF
         return self._data
+
+
+class SentSteps:
+    """Steps that went out one after the other. They are joined once for all who have missed the same of them."""
+
+    def __init__(self, steps: Sequence[SharedStep]) -> None:
+        self._blocks = [step.block for step in steps]
+
+    @cached_property
+    def block(self) -> Block:
+        """All of them, without packets, and with a number after them that says nothing.
+
+        Raises:
+            DumpError: they do not follow each other.
+        """
+        return sent_block(self._blocks, 0)
 
 
 def shared_step(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import Protocol
 
@@ -30,6 +29,7 @@ class SocketSink:
         self._descriptor = descriptor
 
     def write(self, data: Buffer) -> int:
-        with contextlib.suppress(OSError):
+        try:
             return os.write(self._descriptor, data)
-        return 0
+        except OSError:
+            return 0

@@ -8,7 +8,7 @@ dump: the reference way reads group after group and lets the session decide abou
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
@@ -24,7 +24,7 @@ from ibbmaster.streaming.block import Block, check_continues, joined, plain_bloc
 from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, BrokenGroupError
 from ibbmaster.streaming.framing_state import FramingState, Mark
 from ibbmaster.streaming.shared import SharedBlocks
-from ibbmaster.streaming.shared_step import EndProbe, SharedStep
+from ibbmaster.streaming.shared_step import EndProbe, SentSteps, SharedPlace
 from ibbmaster.streaming.sink import Sink
 
 if TYPE_CHECKING:
@@ -176,18 +176,20 @@ class BlockSource:
         return None if identity is None else (identity, self._at, selection)
 
     @property
-    def shared(self) -> SharedBlocks:
-        return self._shared
+    def place(self) -> SharedPlace | None:
+        """Where all wait whose `standing` is that of this dump; None of one alone."""
+        standing = self.standing
+        return None if standing is None else self._shared.place(standing)
 
     @property
     def sequence(self) -> int:
         """Number of the next packet."""
         return self._session.sequence
 
-    def follow(self, steps: Sequence[SharedStep], sequence: int) -> None:
+    def follow(self, steps: SentSteps, sequence: int) -> None:
         """Continue after steps that went out; `sequence` is the number of the packet that comes next."""
         with self._failures_reported():
-            self._note_sent(sent_block([step.block for step in steps], sequence))
+            self._note_sent(sent_block([steps.block], sequence))
             self._is_first, self._groups_at_once = False, 0
 
     # Blocks that a maker makes
