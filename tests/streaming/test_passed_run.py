@@ -20,7 +20,9 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import page_blocks
+from ibbmaster.streaming.known_ways import KnownWay, KnownWays
 from ibbmaster.streaming.passed_run import PassedRun
+from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.wire.packet import PacketReader
 from tests.machinery.events import make_event, make_gtid_event
 
@@ -209,3 +211,48 @@ def test_what_a_head_leads_past_is_checked_before_the_group_ends(dump_of, log, t
     assert pumped.error is not None
     careful = sent_by(dump_of(BinlogDirectory(log), is_fast=False)).ended
     assert sent_by(pumped).ended == careful[:39]
+
+
+@pytest.mark.parametrize("send_buffer", [4 << 20, 60_000])
+def test_later_dumps_take_the_ways_that_one_has_found(dump_of, log, ways, monkeypatch, send_buffer):
+    """Also those that begin between the groups, or with the second of them."""
+    careful = dump_of(BinlogDirectory(log), is_fast=False)
+    shared, found = SharedBlocks(), []
+    first = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, send_buffer=send_buffer, shared=shared)
+    known = shared._cache.ways
+    assert len(known) == 2
+    places = [(way.begin.position.offset, way.commit.offset) for way in ways]
+    monkeypatch.setattr(KnownWays, "note", lambda self, file, way: found.append(tuple(way)))
+    later = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, send_buffer=send_buffer, shared=shared)
+    assert first.data == later.data == careful.data
+    assert found == places
+    for position in ("0-1-39", "0-1-40", "0-1-41", "0-1-42"):
+        careful = dump_of(BinlogDirectory(log), is_fast=False, position=position)
+        later = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared, position=position)
+        assert later.data == careful.data
+
+
+def test_a_known_way_that_is_wrong_ends_no_group_and_is_forgotten(dump_of, log, ways):
+    """As of a file that was cut and written anew: it leads over a group."""
+    careful = sent_by(dump_of(BinlogDirectory(log), is_fast=False)).ended
+    shared = SharedBlocks()
+    dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared)
+    known = shared._cache.ways
+    ((file, (first, second)),) = known._by_file.items()
+    for commit in (second.commit, first.commit - 5000, second.begin + 40):
+        known.forget(file)
+        known.note(file, KnownWay(first.begin, commit))
+        pumped = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared)
+        assert pumped.error is not None
+        assert sent_by(pumped).ended == careful[:39]
+        assert len(known) == 0
+        assert sent_by(dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared)).ended == careful
+
+
+def test_a_known_way_is_not_taken_where_the_group_may_not_be_sent_yet(dump_of, log, ways, monkeypatch):
+    shared = SharedBlocks()
+    dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared)
+    count, end = len(ways), large_group(log).start.offset
+    monkeypatch.setattr(page_blocks, "file_end", lambda *_: end)
+    dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared)
+    assert [way.commit.offset < end for way in ways[count:]] == [True]

@@ -310,7 +310,9 @@ class Progress(IntEnum):
     END = 8  # file offset where what may be sent ends, though the file goes on; 0 for none
     COMMIT = 9  # file offset of the commit record that ends a way; 0 for none
     HAS_MORE = 10  # whether there are more nodes than those at hand
-    SIZE = 11
+    KNOWN_BEGIN = 11  # file offset where a way begins whose commit record is known, and of that; 0 for none
+    KNOWN_COMMIT = 12
+    SIZE = 13
 
 
 class NodeScan(IntEnum):

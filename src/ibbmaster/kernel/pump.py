@@ -155,7 +155,7 @@ def _pump(file, socket, pages, framing, sending):
 
     Returns why it stopped: FULL also where the budget is used, or the socket takes no more,
     or much was read; DONE where out-of-band records begin, and COMMIT is the place of their commit record,
-    as the heads of chunks say, of which nothing was verified.
+    as the heads of chunks say, or KNOWN_COMMIT where they begin at KNOWN_BEGIN; nothing of it was verified.
     """
     state, progress = framing.state, sending.progress
     progress[Progress.COMMIT] = 0
@@ -176,8 +176,11 @@ def _pump(file, socket, pages, framing, sending):
                 return Status.NO_DATA
         status = frame_table(pages, count, framing)
         if may_walk and state[Field.RUN] >= 0 and status == Status.NEED_MORE:
-            begin = progress[Progress.FILE_OFFSET] + state[Field.PAGE] * PAGE + state[Field.OFFSET]
-            progress[Progress.COMMIT] = find_commit(file, begin, progress[Progress.END], sending.wanted)
+            if progress[Progress.FILE_OFFSET] + state[Field.RUN] == progress[Progress.KNOWN_BEGIN]:
+                progress[Progress.COMMIT] = progress[Progress.KNOWN_COMMIT]
+            else:
+                begin = progress[Progress.FILE_OFFSET] + state[Field.PAGE] * PAGE + state[Field.OFFSET]
+                progress[Progress.COMMIT] = find_commit(file, begin, progress[Progress.END], sending.wanted)
             may_walk = False
             if progress[Progress.COMMIT] > 0:
                 stop_at(state[Field.RUN], state)

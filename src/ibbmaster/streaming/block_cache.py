@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from ibbmaster.streaming.block import Block, Key
 from ibbmaster.streaming.buffers import Buffers
 from ibbmaster.streaming.known_skips import KnownSkips
+from ibbmaster.streaming.known_ways import KnownWays
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.large_group import LargeGroup
@@ -30,6 +31,7 @@ class BlockCache:
     def __init__(self) -> None:
         self.buffers = Buffers()
         self.skips = KnownSkips()  # kept without readers, too: small, and for dumps to come
+        self.ways = KnownWays()  # likewise
         self._identities: dict[Key, Hashable] = {}
         self._readers: set[object] = set()
         self._making = threading.Lock()  # held while a block for many is made: the others find it then

@@ -41,6 +41,7 @@ from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES, Workspace, pages_to_border
 from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
+from ibbmaster.streaming.known_ways import KnownWay
 from ibbmaster.streaming.large_group import LargeGroup, PartState, first_packet, is_inside_event, resume
 from ibbmaster.streaming.passed_run import PassedRun
 
@@ -178,12 +179,25 @@ class PageBlocks:
             FormatError, StoreError: as `PassedRun.check`.
         """
         if self.way is not None:
-            self.way.check()
+            self.check_part(self.way)
             self.way = None
+
+    def check_part(self, way: PassedRun, start: FramingState | None = None) -> None:
+        """As `PassedRun.check`; a way that is wrong is taken by no other dump."""
+        try:
+            way.check(start)
+        except Exception:
+            self._cache.ways.forget(self._identity_of(way.commit.file_no))
+            raise
+
+    def known_way(self, at: FramingState, end: int) -> KnownWay:
+        """The way to a large group that a dump has found, and that comes next; `end` as `KnownWays` takes it."""
+        return self._cache.ways.next_from(self._identity_of(at.position.file_no), at.position.offset, end)
 
     def begin_way(self, begin: FramingState, commit: int) -> None:
         """A pump has found the commit record of a large group, at an offset of the file where its parts begin."""
         self.way = PassedRun(self._disk, self._kernels, self._cache.buffers, begin, commit)
+        self._cache.ways.note(self._identity_of(begin.position.file_no), KnownWay(begin.position.offset, commit))
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[PagePump]:
@@ -402,7 +416,8 @@ class PagePump:
         workspace.prepare(selection, sequence)
         workspace.go_to(at)
         progress[Progress.FILE_OFFSET] = at.position.page_no * PAGE_SIZE
-        progress[Progress.END] = file_end(self._find_end(), at.position)
+        end = progress[Progress.END] = file_end(self._find_end(), at.position)
+        progress[Progress.KNOWN_BEGIN], progress[Progress.KNOWN_COMMIT] = self._maker.known_way(at, end)
         status = self._kernels.pump(
             file.descriptor,
             self._socket,
@@ -483,7 +498,8 @@ class PagePump:
             return None
         stream = group.only_stream
         if way.sent_to is None and at.node == 0 and stream is not None and stream.first >= way.begin.position:
-            way.check(FramingState(stream.last))  # before the last part goes out, with what ends the group
+            last = FramingState(stream.last)
+            self._maker.check_part(way, last)  # before it goes out, with what ends the group
             return way
         if way.sent_to == at:
             return way
