@@ -19,13 +19,13 @@ import statistics
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from benchmarks.figures import Bench, Figure, Target, percentile, rows
 from benchmarks.replica import Account, first_event_s, log_in, packet, reconnect_s, waiting
-from benchmarks.servers import Contender, ibbmaster, mariadb
+from benchmarks.servers import Contender, ibbmaster, mariadb, plain_loop
 from benchmarks.workloads import (
     GROUPS_IN_SMALL_FILE,
     WORKLOADS,
@@ -62,9 +62,16 @@ Growing = dict[str, tuple[Contender, Commit]]
 
 
 def latencies(
-    what: str, ours: list[float], peer: list[float], *, median_ms: float | None, p99_ms: float | None, **rest: object
+    what: str,
+    ours: list[float],
+    peer: list[float],
+    *,
+    median_ms: float | None,
+    p99_ms: float | None,
+    bare: Sequence[float] = (),
+    **rest: object,
 ) -> Iterator[Figure]:
-    """Two rows, of values in seconds."""
+    """Two rows, of values in seconds; `bare` are those of the limit, where it has more than one."""
     for name, value_of, target in (
         ("median", statistics.median, median_ms),
         ("p99", lambda values: percentile(values, 0.99), p99_ms),
@@ -75,6 +82,7 @@ def latencies(
             ours=value_of(ours) * 1e3,
             peer=value_of(peer) * 1e3 if peer else None,
             target=None if target is None else Target(value=target, is_ceiling=True),
+            **({"limit": value_of(bare) * 1e3} if bare else {}),
             **rest,  # type: ignore[arg-type]
         )
 
@@ -297,15 +305,45 @@ def to_many(bench: Bench) -> Iterator[Figure]:
                 begun = server.cpu_s()
                 found[name] = paced(sockets, commit, seconds)
                 costs[name] = (server.cpu_s() - begun) / (len(found[name]) / count)
+    found["limit"], costs["limit"] = written(bench, count, seconds)
     what = f"a durable group reaches {count:,} replicas, paced"
-    yield from latencies(what, found["ours"], found["peer"], median_ms=None, p99_ms=20.0)
+    limit_name = "bare writes"
+    yield from latencies(
+        what,
+        found["ours"],
+        found["peer"],
+        median_ms=None,
+        p99_ms=20.0,
+        bare=found["limit"],
+        limit_name=limit_name,
+    )
     yield Figure(
         name=f"{what}: CPU of a group",
         unit="ms",
         ours=costs["ours"] * 1e3,
         peer=costs["peer"] * 1e3,
+        limit=costs["limit"] * 1e3,
+        limit_name=limit_name,
         target=Target(value=20, is_ceiling=True),
     )
+
+
+def written(bench: Bench, count: int, seconds: float) -> tuple[list[float], float]:
+    """As `paced`, of a loop that does nothing but write to all; and its seconds of CPU of a group."""
+    with tempfile.TemporaryDirectory(dir=bench.base) as name, contextlib.ExitStack() as stack:
+        commit = stack.enter_context(growing_files(Path(name)))
+        server = stack.enter_context(plain_loop(count, PACED_BYTES))
+        connect = functools.partial(socket.create_connection, ("127.0.0.1", server.account.port))
+        sockets = [stack.enter_context(connect()) for _ in range(count)]
+        asking = stack.enter_context(connect())
+
+        def commit_and_ask(size: int) -> None:
+            commit(size)
+            asking.send(b"x")
+
+        begun = server.cpu_s()
+        delays = paced(sockets, commit_and_ask, seconds)
+        return delays, (server.cpu_s() - begun) / (len(delays) / count)
 
 
 def paced(sockets: list[socket.socket], commit: Commit, seconds: float) -> list[float]:

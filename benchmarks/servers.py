@@ -77,6 +77,13 @@ def plain_server(files: Sequence[Path]) -> Iterator[Contender]:
 
 
 @contextlib.contextmanager
+def plain_loop(clients: int, size: int) -> Iterator[Contender]:
+    """As many clients as one loop of writes can serve: see benchmarks/limits.py."""
+    with _program("limits", "--clients", str(clients), "--bytes", str(size)) as (pid, port):
+        yield Contender("bare writes", pid, Account(port), is_plain=True)
+
+
+@contextlib.contextmanager
 def staged(directory: Path, stage: str) -> Iterator[Contender]:
     """A log through a stage: see benchmarks/staged.py."""
     with _program("staged", directory, stage) as (pid, port):
