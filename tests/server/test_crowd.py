@@ -55,6 +55,7 @@ class Stage:
     def __init__(self) -> None:
         self.only_counts = True
         self.is_planned = False
+        self.is_broken = False
         self.sent_bytes = 0
 
     def note_border(self) -> None:
@@ -83,6 +84,16 @@ class Member:
 
     def wait(self, place: SharedPlace | None) -> None:
         self._crowds.join(self, place)
+
+    has_stage = property(lambda self: self.stage is not None)
+
+    def note_border(self) -> bool:
+        self.stage.note_border()
+        return self.stage.only_counts
+
+    def note_sent(self, size: int) -> bool:
+        self.stage.note_sent(size)
+        return not self.stage.is_broken
 
     def follow(self, missed) -> bool:
         block = missed.steps.block
@@ -272,6 +283,15 @@ def test_stages_hear_of_borders_and_bytes_and_may_want_their_dump_awake(log, joi
     assert (counted.stage.sent_bytes, planned.stage.sent_bytes) == (2 * size, size)
     assert len(planned.payloads()) == 2
     assert not leader.woken + counted.woken
+
+
+def test_a_stage_that_fails_after_a_step_wakes_its_dump_without_a_rest(join, grow):
+    leader, broken = join(), join(stage=Stage())
+    broken.stage.is_broken = True
+    grow()
+    assert broken.woken == [(1, None)]
+    assert len(broken.payloads()) == 2
+    assert not leader.woken
 
 
 def test_a_stage_that_wants_the_last_one_awake_leaves_no_crowd(log, crowds, join, grow):

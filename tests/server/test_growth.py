@@ -315,6 +315,39 @@ async def test_what_fails_where_the_log_grows_is_met_by_each_dump(waiting_dump, 
     assert len(failed) == 3
 
 
+@pytest.mark.parametrize("method", ["note_border", "note_sent"])
+async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, monkeypatch, tmp_path, steps, method):
+    with Store(tmp_path) as store:
+        store.commit(100)
+        waiting = Waiting(waiting_dump, store, 6, requests=[{}])
+        failed = []
+
+        def fail(*_) -> None:
+            raise OSError("no such stage")
+
+        async def run(number: int) -> None:
+            try:
+                await waiting.run(number)
+            except* OSError:
+                failed.append(number)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(len(waiting.dumps)):
+                nursery.start_soon(run, number)
+            for _ in range(3):
+                await trio.to_thread.run_sync(store.commit, 100)
+                await waiting.grow()
+            monkeypatch.setattr(waiting.counters[5], method, fail)
+            await trio.to_thread.run_sync(store.commit, 100)
+            waiting.follower.announce()
+            await trio.testing.wait_all_tasks_blocked()
+            assert failed == [5]
+            for dump in waiting.dumps[:5]:
+                await dump.wait_until_idle()
+                dump.end()
+    assert len({tuple(dump.payloads()) for dump in waiting.dumps[:5]}) == 1
+
+
 async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(waiting_dump, tmp_path, steps):
     """Of the step of another a part went out: the rest comes first."""
     with Store(tmp_path) as store:

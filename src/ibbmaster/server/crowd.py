@@ -15,7 +15,6 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.streaming.block import Block, plain_block
 from ibbmaster.streaming.shared_step import SentSteps, SharedPlace, SharedStep
 from ibbmaster.streaming.sink import Sink
-from ibbmaster.streaming.stage import Stage
 
 STEPS_MIN = 32  # before a dump is brought up to them; about twice as many at most, so that not all are at once
 
@@ -38,11 +37,17 @@ class Member(Protocol):
     def sink(self) -> Sink: ...
 
     @property
-    def stage(self) -> Stage | None: ...
+    def has_stage(self) -> bool: ...
 
     @property
     def sequence(self) -> int:
         """Number of the next packet, once all that it has missed was followed."""
+
+    def note_border(self) -> bool:
+        """As its stage does; False where that does more than count."""
+
+    def note_sent(self, size: int) -> bool:
+        """As its stage does; False where the dump has to continue by itself."""
 
     def follow(self, missed: Missed) -> bool:
         """Continue after what went out; False where the dump has to continue by itself."""
@@ -61,7 +66,7 @@ class Crowd:
         """Without `place` it is one dump, of which it is unknown what it shares."""
         self.place = place
         self._writes: dict[int, dict[Member, Write]] = {}  # by how far packet numbers are from `_packets`; oldest first
-        self._staged: dict[Member, Stage] = {}
+        self._staged: dict[Member, None] = {}
         self._known: dict[Member, tuple[int, int]] = {}  # where each is in these, and the step that it has missed first
         self._steps: list[SharedStep] = []
         self._first = 0  # of the steps, of all that there were
@@ -84,8 +89,8 @@ class Crowd:
         lead = (member.sequence - self._packets) & 0xFF
         self._writes.setdefault(lead, {})[member] = member.sink.write
         self._known[member] = lead, self._first + len(self._steps)
-        if member.stage is not None:
-            self._staged[member] = member.stage
+        if member.has_stage:
+            self._staged[member] = None
 
     def remove(self, member: Member) -> Missed | None:
         """Let one go, with what it has missed."""
@@ -99,9 +104,8 @@ class Crowd:
 
     def send(self, step: SharedStep) -> Iterator[tuple[Member, Missed | None, Block | None]]:
         """Send a step to all; gives those that are to continue by themselves, with the rest of it."""
-        for member, stage in list(self._staged.items()):
-            stage.note_border()
-            if not stage.only_counts:
+        for member in list(self._staged):
+            if not member.note_border():
                 yield member, self.remove(member), None
         if not self._known:
             return
@@ -112,10 +116,12 @@ class Crowd:
         self.place = step.after
         if step.probe is not None:
             step.probe.has_others = True
-        for member, stage in self._staged.items():
-            stage.note_sent(len(step.block) - len(rests.get(member, b"")))
+        size = len(step.block)
+        failed = [member for member in self._staged if not member.note_sent(size - len(rests.get(member, b"")))]
+        for member in failed:
+            rests.setdefault(member, b"")
         for member, rest in rests.items():
-            yield member, self.remove(member), plain_block(rest, step.block.after)
+            yield member, self.remove(member), plain_block(rest, step.block.after) if rest else None
         for member in self._oldest():
             if not self._bring_up(member):
                 yield member, self.remove(member), None

@@ -40,7 +40,8 @@ class EndSender:
         stage: Stage | None,
     ) -> None:
         self.sink = sink
-        self.stage = stage
+        self.has_stage = stage is not None
+        self._stage = stage
         self._source = source
         self._session = session
         self._follower = follower
@@ -96,12 +97,31 @@ class EndSender:
         has_asked, self._has_asked = self._has_asked, False
         return has_asked
 
+    def note_border(self) -> bool:
+        if self._stage is None:
+            return True
+        try:
+            self._stage.note_border()
+            return self._stage.only_counts
+        except Exception as error:  # of this dump alone: it meets it when it is awake
+            self._failure = self._failure or error
+            return False
+
+    def note_sent(self, size: int) -> bool:
+        assert self._stage is not None
+        try:
+            self._stage.note_sent(size)
+        except Exception as error:  # likewise
+            self._failure = self._failure or error
+            return False
+        return True
+
     def follow(self, missed: Missed) -> bool:
         try:
             self._source.follow(missed.steps, missed.sequence)
             self._session.sent()
             self._session.reached_end(now=missed.sent_at)
-        except Exception as error:  # of this dump alone: it meets it when it is awake
+        except Exception as error:  # likewise
             self._failure = self._failure or error
             return False
         return not self._session.is_finished
@@ -110,8 +130,8 @@ class EndSender:
         may_wait = missed is None or self.follow(missed)
         try:
             may_wait = may_wait and self._take(place)
-        except Exception as error:  # as in `follow`
-            self._failure = error
+        except Exception as error:  # likewise
+            self._failure = self._failure or error
             may_wait = False
         if may_wait:
             self._follower.crowds.join(self, self._place)
@@ -122,15 +142,11 @@ class EndSender:
         """Send what is new; False where the dump has to continue by itself."""
         if self._connection.end_reason is not None:
             return False
-        if self.stage is not None:
-            self.stage.note_border()
-            if not self.stage.only_counts:
-                return False
-        return self._take_blocks(place)
+        return self.note_border() and self._take_blocks(place)
 
     def _take_blocks(self, place: SharedPlace | None) -> bool:
         """Send what is new, and leave it to others at the same place."""
-        source, session, stage = self._source, self._session, self.stage
+        source, session, stage = self._source, self._session, self._stage
         sequence, blocks = session.sequence, list[Block]()
         for _ in range(BLOCKS_TAKEN):
             is_at_border = not session.is_inside_group
