@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
+
 import pytest
 
 from ibbmaster.dump.error import DumpError
-from ibbmaster.gtid import Gtid
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.streaming.block import Block, sent_block
 from ibbmaster.streaming.framing_state import FramingState
 from ibbmaster.streaming.large_group import PartState
-from ibbmaster.streaming.shared_step import BYTES_MAX, PACKETS_MAX, SharedPlace, shared_step
+from ibbmaster.streaming.shared_step import BYTES_MAX, PACKETS_MAX, SentSteps, SharedPlace, shared_step
 
 
 def mark(offset: int) -> FramingState:
@@ -51,6 +54,45 @@ def test_blocks_that_follow_each_other_are_one_step():
     assert (one.before, one.after, one.sequence_after, len(one)) == (mark(20_000), mark(20_400), 77, 0)
     assert [gtid.seq_no for gtid in one.gtids] == [4]  # the last of its pair
     assert one.framed_bytes == 10 + 0 + 5 + 5
+
+
+def of_groups(gtids: list[Gtid]) -> list[Block]:
+    """Blocks of a group each, one after the other."""
+    return [
+        Block(b"", None, 0, before=mark(20_000 + number), after=mark(20_001 + number), gtids=(gtid,))
+        for number, gtid in enumerate(gtids)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_kept_of_many_steps_makes_the_state_that_all_of_them_make(seed):
+    """Also which server was the last in a domain, where a state says that."""
+    rng, numbers = random.Random(seed), Counter()
+    gtids = []
+    for _ in range(50):
+        pair = rng.randrange(3), rng.randrange(3)
+        numbers[pair] += rng.randint(1, 3)
+        gtids.append(Gtid(domain_id=pair[0], server_id=pair[1], seq_no=numbers[pair]))
+    one = sent_block(of_groups(gtids), 0)
+    assert len(one.gtids) == len(one.stored_gtids) == len(numbers)
+    states = [GtidState(), GtidState()]
+    for state, logged in zip(states, (gtids, one.gtids), strict=True):
+        for gtid in logged:
+            state.log(gtid)
+    assert list(states[0]) == list(states[1])
+    assert [states[0].latest(domain) for domain in range(3)] == [states[1].latest(domain) for domain in range(3)]
+
+
+def test_all_are_kept_where_the_numbers_of_a_server_do_not_grow():
+    """Readers note where numbers step back."""
+    gtids = [Gtid(domain_id=0, server_id=1, seq_no=seq_no) for seq_no in (1, 5, 5, 7)]
+    assert sent_block(of_groups(gtids), 0).gtids == tuple(gtids)
+
+
+def test_steps_that_do_not_follow_each_other_are_not_taken_for_one():
+    steps = [shared_step([block(packets(0, b"a"))], 0, SharedPlace(), None)] * 2
+    with pytest.raises(DumpError, match="would not go on where it ended"):
+        _ = SentSteps(steps).block
 
 
 def test_blocks_that_do_not_follow_each_other_are_no_step():

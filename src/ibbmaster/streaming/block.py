@@ -153,15 +153,16 @@ def sent_block(pieces: Sequence[Block], sequence: int) -> Block:
 
 
 def _last_of_each(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
-    """The last GTID of each (domain, server) pair, in order; all where the numbers of one do not grow."""
-    last: dict[tuple[int, int], Gtid] = {}
+    """The last GTID of each (domain, server) pair, in the order of `noted_gtids`; all where numbers do not grow."""
+    last: dict[int, dict[int, Gtid]] = {}
     gtids = tuple(gtids)
     for gtid in gtids:
-        before = last.pop((gtid.domain_id, gtid.server_id), None)
+        servers = last.setdefault(gtid.domain_id, {})
+        before = servers.pop(gtid.server_id, None)
         if before is not None and before.seq_no >= gtid.seq_no:
             return gtids
-        last[gtid.domain_id, gtid.server_id] = gtid
-    return tuple(last.values())
+        servers[gtid.server_id] = gtid
+    return tuple(chain.from_iterable(servers.values() for servers in last.values()))
 
 
 def _of_all(
