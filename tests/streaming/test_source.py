@@ -646,6 +646,31 @@ def test_the_rest_of_a_group_that_a_state_lies_in_is_skipped_with_what_follows(d
     assert min(careful_groups) <= 1
 
 
+@pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "with steps back"])
+def test_the_last_group_of_a_replica_is_skipped_with_those_before_it(dump_of, tmp_path, is_in_order):
+    """At every place of a log of two domains; in one of them two servers write the same numbers."""
+    options = StoreOptions(state_interval_bytes=1 << 16, gtid_strict=False)
+    store, shared = BinlogStore(RealDisk(tmp_path), options), SharedBlocks()
+    position, positions = {}, []
+    for index in range(240):
+        number = index if is_in_order or index % 50 else index // 2
+        gtid = Gtid(domain_id=index % 3 and 7, server_id=1 + index % 2, seq_no=1 + number // 2)
+        body = [make_event(23, 1, bytes((index * 331) % 3000)), make_event(16, 1, bytes(8))]
+        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+        position[gtid.domain_id] = str(gtid)
+        positions += [",".join(position.values()), ",".join(reversed(position.values()))]
+    store.group_commit_ordered(ticket)
+    careful_groups = []
+    for place in positions[4:-4:3]:
+        careful = dump_of(store, is_fast=False, position=place)
+        fast = dump_of(store, is_fast=True, position=place)
+        assert (fast.data, fast.error) == (careful.data, careful.error), place
+        again = dump_of(store, is_fast=True, position=place, shared=shared, stays=True)
+        assert (again.data, again.error) == (careful.data, careful.error), place
+        careful_groups.append(fast.careful_groups)
+    assert sorted(careful_groups)[len(careful_groups) // 2] <= 1  # the look at the end
+
+
 def test_replicas_at_the_same_place_take_one_way_to_it(dump_of, tmp_path, monkeypatch):
     store, shared, ways = small_groups(tmp_path), SharedBlocks(), []
     skip = PageBlocks.skip

@@ -332,16 +332,23 @@ class DumpSession:
 
     @property
     def limits(self) -> tuple[Gtid, ...]:
-        """Others may skip groups of these domains before these GTIDs, reported by `receive_skipped`."""
+        """Others may skip groups of these domains up to these GTIDs, and call `receive_skipped` after each of these."""
         return self._skipping.limits if self._is_in_announced_file and not self.is_finished else ()
 
     @_call
     def receive_skipped(self, gtids: Iterable[Gtid], position: LogPosition) -> None:
-        """The log was read up to a position, nothing was sent; `gtids` are the last of each (domain, server) pair."""
+        """The log was read up to a position, nothing was sent; `gtids` are the last of each (domain, server) pair.
+
+        What is to be said where the skipping of a domain ends is queued.
+        """
         self._position = position
         self._count_from(position)
+        ends_skipping = False
         for gtid in gtids:
             self._state.log(gtid)
+            ends_skipping |= self._skipping.ends_with(gtid)
+        if ends_skipping:
+            self._queue_gtid_list()
 
     def _count_from(self, position: LogPosition) -> None:
         """What comes next lies at a position; files that are sent as they are say it, and others are counted."""

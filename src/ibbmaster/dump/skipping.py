@@ -82,10 +82,17 @@ class GroupFilter:
 
     @property
     def limits(self) -> tuple[Gtid, ...]:
-        """Groups of these domains that come before these GTIDs are skipped, and nothing has to be decided."""
+        """Groups of these domains up to these GTIDs are skipped, and nothing has to be decided."""
         if self._until is not None:
             return ()
         return tuple(gtid for domain_id, gtid in self._to_skip.items() if domain_id not in self._unknown_domain_ids)
+
+    def ends_with(self, gtid: Gtid) -> bool:
+        """Note that a group was skipped elsewhere; returns whether the skipping of its domain ends with it."""
+        if self._to_skip.get(gtid.domain_id) != gtid:
+            return False
+        del self._to_skip[gtid.domain_id]
+        return True
 
     def judge(self, gtid: Gtid) -> Verdict:
         """Say what to do with the group of `gtid`, and note that it has passed.

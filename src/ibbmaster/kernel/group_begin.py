@@ -54,6 +54,16 @@ def is_skipped(source, start, skips):
     return False
 
 
+@jit
+def is_limit(source, start, skips):
+    """Whether a group that begins at `start` is the one at which its domain's skipping ends: see `is_skipped`."""
+    for row in range(len(skips)):
+        if skips[row, 0] == domain_of(source, start):
+            is_same_server = skips[row, 1] == server_of(source, start)
+            return is_same_server and sequence_of(source, start) == uint64(skips[row, 2])
+    return False
+
+
 @inlined
 def is_same_pair(source, one, other):
     """Whether two groups have the same domain and server."""

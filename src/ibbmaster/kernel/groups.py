@@ -26,6 +26,7 @@ from ibbmaster.kernel.fields import (
 from ibbmaster.kernel.framing import frame_bytes, frame_plain
 from ibbmaster.kernel.group_begin import (
     is_group_begin,
+    is_limit,
     is_same_pair,
     is_skipped,
     is_step_back,
@@ -202,7 +203,7 @@ def last_run(table, row):
 
 @jit
 def skip_table(pages, count, framing, skips):
-    """Skip groups of a block of pages up to the first that does not come before its domain's row of `skips`.
+    """Skip groups of a block of pages up to the one in its domain's row of `skips`; DONE after that.
 
     See `is_skipped`. Continues after the first chunks of a group whose rest is not here. FALLBACK
     before a group that is not to be skipped, or is not as it should be.
@@ -226,13 +227,19 @@ def skip_table(pages, count, framing, skips):
         if end < 0 and table[row, ChunkColumn.SIZE] <= GROUP_BEGIN:
             is_cut = True
             continue
-        end = end if end >= 0 else rows
+        is_whole = end >= 0
+        end = end if is_whole else rows
         source, start = find_begin(pages, table, row, end, framing.begin)
-        if start < 0 or not is_skipped(source, start, skips) or note_group(source, start, pairs, state) < 0:
+        is_last = start >= 0 and is_whole and is_limit(source, start, skips)
+        goes_on = is_last or (start >= 0 and is_skipped(source, start, skips))
+        if not goes_on or note_group(source, start, pairs, state) < 0:
             status = Status.FALLBACK
             break
         state[Field.GROUPS] += 1
         row = end
+        if is_last:
+            status = Status.DONE
+            break
     if row < rows:
         stop_at(int64(table[row, ChunkColumn.START]), state)
     return status

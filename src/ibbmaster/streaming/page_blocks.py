@@ -332,7 +332,7 @@ class PageBlocks:
                 page_count = 0 if is_over or left <= page_count else left
             else:
                 page_count = 0 if is_over else min(left, SKIPPED_AT_ONCE)
-        return None if after.position == at.position else Framed(after, head, status == Status.FALLBACK)
+        return None if after.position == at.position else Framed(after, head, status in (Status.FALLBACK, Status.DONE))
 
 
 @functools.lru_cache(64)

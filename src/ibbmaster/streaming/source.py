@@ -241,6 +241,8 @@ class BlockSource:
         if not self._session.limits and maker.identity(before, only_cached=True) is not None:
             return None  # nothing is to be decided: this is the end of the log, or a large group
         has_skipped, behind_skipped = self._skip(maker, SKIPPED_AT_ONCE, only_cached=True), self._at
+        if self._session.has_data_to_send:
+            return self._queued()  # after the last group that the replica has
         try:
             self._session.check_position(groups.position)
             group = groups.next_group_at_once()
@@ -459,6 +461,8 @@ class BlockSource:
                         tries_left, groups_left = SKIP_TRIES, groups_left - GROUPS_OF_SKIP
                     else:
                         tries_left -= 1
+                    if self._session.has_data_to_send:
+                        break  # after a group that is the last one of its domain that the replica has
                 group = None if self._session.is_finished else self._next_group()
                 if group is None:
                     self.is_at_end = True
