@@ -112,7 +112,7 @@ class BinlogDirectory(LogEngine):
             return tail.position
 
     def state(self, *, only_cached: bool = False) -> GtidState:
-        with self._at_end(only_cached=only_cached) as (state, _):
+        with self._at_end(only_cached=only_cached, looks=not only_cached) as (state, _):
             return state.copy()
 
     def check_end(self, *, patience_s: float = 0.0, pages_max: int | None = None) -> None:

@@ -259,7 +259,10 @@ class LogEngine(GroupSource, Protocol):
         """The first byte after the durable end, in the active file."""
 
     def state(self, *, only_cached: bool = False) -> GtidState:
-        """What is logged up to the durable end; the caller may keep it."""
+        """What is logged up to the durable end, with `only_cached` perhaps only up to where it was last seen.
+
+        The caller may keep it.
+        """
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         """Where a replica at `position` begins to read; with `only_cached` perhaps earlier than it could.

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 from typing import NamedTuple
 
+from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import OpeningTimestamp
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.dump.start import check_start, choose_file, impossible_position, opening_file_name
+from ibbmaster.dump.start import StartCheck, check_start, choose_file, impossible_position, opening_file_name
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
@@ -50,7 +51,7 @@ class DumpOpening:
         is_of_file = request.position is None
         if only_cached and (is_of_file or options.profile.opening_timestamp is not OpeningTimestamp.ZERO):
             raise BlockingIOError("groups have to be read")
-        check = check_start(request, engine.state(only_cached=only_cached))
+        check = self._check_start(request, only_cached=only_cached)
         if is_of_file:
             plan = self._plan_of_file(request)
         else:
@@ -76,6 +77,19 @@ class DumpOpening:
         )
         start = None if is_of_file else check.position
         return DumpStart(dump, self._groups(request, plan), check.position, start, file_name)
+
+    def _check_start(self, request: DumpRequest, *, only_cached: bool) -> StartCheck:
+        """As `check_start`; what is refused, or ends before it begins, waits for a look at the end of the log."""
+        state = self._engine.state(only_cached=only_cached)
+        try:
+            check = check_start(request, state)
+        except DumpError:
+            if not only_cached:
+                raise
+            check = None
+        if check is None or (only_cached and check.until != request.until):
+            raise BlockingIOError("the log may have grown since its end was seen")
+        return check
 
     def _plan_of_file(self, request: DumpRequest) -> ReadPlan:
         files = self._facts.files()
