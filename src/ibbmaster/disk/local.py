@@ -93,11 +93,15 @@ class RealDisk:
                 os.fdatasync(descriptor)
 
     def list(self) -> Sequence[str]:
+        known = self._listing
+        try:  # as with `_errors`: each dump asks
+            found = os.stat(self._prefix)
+        except OSError as error:
+            raise self._error("", error) from error
+        stamp = (found.st_dev, found.st_ino, found.st_mtime_ns)
+        if known is not None and known.is_unchanging and known.stamp == stamp:
+            return known.names
         with self._errors(""):
-            known, found = self._listing, os.stat(self.directory)
-            stamp = (found.st_dev, found.st_ino, found.st_mtime_ns)
-            if known is not None and known.is_unchanging and known.stamp == stamp:
-                return known.names
             now = time.monotonic()
             seen_at = known.seen_at if known is not None and known.stamp == stamp else now
             with os.scandir(self.directory) as entries:

@@ -85,6 +85,8 @@ class GroupFilter:
         """Groups of these domains up to these GTIDs are skipped, and nothing has to be decided."""
         if self._until is not None:
             return ()
+        if not self._unknown_domain_ids:
+            return tuple(self._to_skip.values())
         return tuple(gtid for domain_id, gtid in self._to_skip.items() if domain_id not in self._unknown_domain_ids)
 
     def ends_with(self, gtid: Gtid) -> bool:

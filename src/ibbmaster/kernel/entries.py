@@ -16,6 +16,7 @@ ENTRY = "ibbmaster_"  # begins the name of each
 _ENTRY_KIND = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)  # called without the lock
 _RESULTS = ctypes.c_int64 * 2
 _BYTE = ctypes.c_char
+NOTHING_KNOWN = (lambda: None,)  # in place of references to arrays
 _FORMATS = {"uint8": ("B",), "int32": ("i",), "int64": ("q", "l")}  # by the name of a type of NumPy, as of `memoryview`
 
 Put = Callable[[list[int], Any], None]  # adds the words of an argument
@@ -124,12 +125,12 @@ def _put_tuple(puts: list[Put], *, holds_numbers: bool) -> Put:
     def put_known(words: list[int], fields: Any) -> None:
         nonlocal known
         arrays, kept = known
-        if arrays and all(array() is field for array, field in zip(arrays, fields, strict=True)):
-            words += kept
-            return
-        kept = []
-        put_all(kept, fields)
-        known = [weakref.ref(field) for field in fields], kept
+        for array, field in zip(arrays or NOTHING_KNOWN, fields, strict=False):
+            if array() is not field:
+                kept = []
+                put_all(kept, fields)
+                known = [weakref.ref(field) for field in fields], kept
+                break
         words += kept
 
     return put_all if holds_numbers else put_known

@@ -10,7 +10,7 @@ files before it may hold what the replica lacks, and those after it nothing of t
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -241,9 +241,10 @@ def _keep_for_near(
     if sum(map(len, records.found_near.values())) >= FOUND_NEAR_MAX:
         records.found_near.clear()
     place = *pair, *key[1:]
-    others = [one for one in records.found_near.get(place, ()) if one.begin != begin]
-    insort(others, _Near(begin, end, plan), key=lambda one: one.begin)
-    records.found_near[place] = tuple(others)  # at once: other threads look there
+    near: tuple[_Near, ...] = records.found_near.get(place, ())
+    index = bisect_right(near, begin, key=lambda one: one.begin)
+    before = near[: index - 1] if index and near[index - 1].begin == begin else near[:index]
+    records.found_near[place] = (*before, _Near(begin, end, plan), *near[index:])  # at once: other threads look there
 
 
 def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:

@@ -98,7 +98,8 @@ class FollowedDirectory(LogEngine):
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
         resets = self._reset_count
         plan = self._ask(lambda opened: opened.seek(position, only_cached=only_cached), only_cached=only_cached)
-        return replace(plan or _empty_plan(position), resets=resets)
+        plan = plan or _empty_plan(position)
+        return replace(plan, resets=resets) if resets else plan
 
     def start_of_file(self, file_no: int | None = None) -> SeekPlan:
         resets = self._reset_count
@@ -174,8 +175,10 @@ class FollowedDirectory(LogEngine):
         self._glance()
         opened = self._log
         if opened is not None and self._seen_end is not None:
-            with contextlib.suppress(StoreError):  # purged, or reset
+            try:
                 return question(opened)
+            except StoreError:  # purged, or reset
+                pass
         raise BlockingIOError(f"{self}: the log has to be looked for")
 
     # Following ------------------------------------------------------------------------------

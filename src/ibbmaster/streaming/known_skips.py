@@ -69,14 +69,14 @@ class KnownSkips:
         for block in blocks:
             if not block.is_in_order or (so_far is not None and _steps_back(so_far, block)):
                 return  # the last number of a pair does not say what comes before it
-            so_far = _joined(block if so_far is None else so_far, block)
-            self._add(key, so_far)
-            if block.is_stopped and (limits := tuple(limits)) and len(so_far.gtids) <= WHOLE_GTIDS_MAX:
+            so_far = block if so_far is None else _joined(so_far, block)
+            self._add(key, _without_stop(so_far) if so_far.is_stopped else so_far)
+            if so_far.is_stopped and (limits := tuple(limits)) and len(so_far.gtids) <= WHOLE_GTIDS_MAX:
                 self._add_whole((key, limits), so_far)
 
     def _add_whole(self, key: tuple[Key, tuple[Gtid, ...]], block: Block) -> None:
         with self._lock:
-            self._whole[key] = _joined(block, block, is_stopped=True)
+            self._whole[key] = block
             if len(self._whole) > WHOLE_MAX:
                 self._whole.popitem(last=False)
 
@@ -109,21 +109,32 @@ def _steps_back(before: Block, after: Block) -> bool:
     return any(gtid.seq_no <= last.get((gtid.domain_id, gtid.server_id), -1) for gtid in after.gtids)
 
 
-def _joined(before: Block, after: Block, *, is_stopped: bool = False) -> Block:
-    """Two blocks without packets as one; its GTIDs leave the same state as those of both, see `noted_gtids`.
-
-    What stopped the walk behind them may not stop another dump with other limits.
-    """
+def _joined(before: Block, after: Block) -> Block:
+    """Two blocks without packets as one; its GTIDs leave the same state as those of both, see `noted_gtids`."""
     return Block(
         b"",
         None,
         0,
-        is_stopped=is_stopped,
+        is_stopped=after.is_stopped,
         before=before.before,
         after=after.after,
         gtids=_last_of_pairs(before.gtids + after.gtids),
         stored_gtids=_last_of_pairs(before.stored_gtids + after.stored_gtids),
         head=before.head,
+    )
+
+
+def _without_stop(block: Block) -> Block:
+    """The same block for dumps with other limits: what stopped the walk after it may not stop them."""
+    return Block(
+        b"",
+        None,
+        0,
+        before=block.before,
+        after=block.after,
+        gtids=block.gtids,
+        stored_gtids=block.stored_gtids,
+        head=block.head,
     )
 
 
