@@ -98,22 +98,39 @@ def test_an_end_that_stands_still_is_known_and_not_looked_for(disk, feeder):
 
 def test_what_must_not_wait_takes_the_end_that_is_known_or_nothing(disk, feeder):
     log = BinlogDirectory(disk)
-    for ask in (log.end, log.state):
-        with pytest.raises(BlockingIOError):
-            BinlogDirectory(disk).end(only_cached=True)  # nobody has looked for it yet
-        expected = ask()
-        found = ask(only_cached=True)
-        assert (str(found), type(found)) == (str(expected), type(expected))
+    with pytest.raises(BlockingIOError):
+        log.end(only_cached=True)  # nobody has looked for it yet
+    expected = log.end()
+    assert log.end(only_cached=True) == expected
+    feeder.feed(1)
+    with pytest.raises(BlockingIOError, match="has grown"):
+        log.end(only_cached=True)
+    log.end()
+    disk.is_cold = True
+    with pytest.raises(BlockingIOError, match="is not in memory"):
+        log.end(only_cached=True)
+    disk.is_cold = False
+    with log._at_end(), pytest.raises(BlockingIOError, match="somebody else"):
+        log.end(only_cached=True)
+
+
+def test_the_state_that_must_not_wait_is_that_of_the_end_that_was_seen_last(disk, feeder):
+    log = BinlogDirectory(disk)
+    with pytest.raises(BlockingIOError, match="not looked for"):
+        log.state(only_cached=True)
+    for _ in range(3):
+        with log._at_end(), pytest.raises(BlockingIOError, match="another thread"):
+            log.state(only_cached=True)
+        expected = log.state()
+        found = log.state(only_cached=True)
+        assert found == expected
+        found.log(Gtid(domain_id=9, server_id=9, seq_no=9))  # it is the caller's
         feeder.feed(1)
-        with pytest.raises(BlockingIOError, match="has grown"):
-            ask(only_cached=True)
-        ask()
+        assert log.state(only_cached=True) == expected
         disk.is_cold = True
-        with pytest.raises(BlockingIOError, match="is not in memory"):
-            ask(only_cached=True)
+        assert log.state(only_cached=True) == expected
         disk.is_cold = False
-        with log._at_end(), pytest.raises(BlockingIOError, match="somebody else"):
-            ask(only_cached=True)
+        assert log.state() != expected
 
 
 def test_a_search_that_must_not_wait_takes_the_end_that_was_seen_last(disk, feeder):
@@ -134,7 +151,7 @@ def test_a_search_that_must_not_wait_takes_the_end_that_was_seen_last(disk, feed
     with pytest.raises(BlockingIOError, match="is not in memory"):
         other.seek(position, only_cached=True)
     disk.is_cold = False
-    with log._at_end(), pytest.raises(BlockingIOError, match="somebody else"):
+    with log._at_end(), pytest.raises(BlockingIOError, match="another thread"):
         log.seek(position, only_cached=True)
 
 

@@ -16,7 +16,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
 from ibbmaster.server import crowd
-from ibbmaster.server.dumping import run_dump
+from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.sending import Sender
 from ibbmaster.store.binlog_store import BinlogStore
@@ -78,6 +78,7 @@ class Waiting:
             with contextlib.closing(dump._source), self.follower.reading():
                 sender, limiter = Sender(streams[0]), trio.CapacityLimiter(1)
                 counter = self.counters[number]
+                await begin_dump(dump._source, dump.session, self.follower, dump.connection, sender, counter)
                 await run_dump(dump._source, dump.session, self.follower, dump.connection, sender, limiter, counter)
             await streams[0].aclose()
 

@@ -83,6 +83,7 @@ STATEMENT_SIZE_MAX = 1 << 20
 TWO_BYTE_CODECS = {charset: str(CODECS[charset]) for charset in ("big5", "cp932", "gbk", "sjis")}
 OPEN_ANSWER, OPEN_ANSWER_SIZE = "answers that are read", 4 << 20  # bytes that computing one takes, at most
 SAVEPOINTS_MAX = 1000
+_AUTOCOMMIT, _IN_TRANSACTION = int(StatusFlag.AUTOCOMMIT), int(StatusFlag.IN_TRANSACTION)  # quicker than flags
 #: What a client gets as an error; anything else is a fault of ours.
 _ANSWERED = (SqlError, EndedRowsError, BrokenOffError, RecursionError, MemoryError, IbbMasterError)
 READ_ONLY_TEXT = "The MariaDB server is running with the --read-only option so it cannot execute this statement"
@@ -461,8 +462,8 @@ class Dialog:
     def status(self) -> int:
         """Flags of an OK."""
         settings = self._settings
-        status = StatusFlag.AUTOCOMMIT if not settings.values or settings.value("autocommit") else 0
-        return status | (StatusFlag.IN_TRANSACTION if self._is_in_transaction else 0)
+        status = _AUTOCOMMIT if not settings.values or settings.value("autocommit") else 0
+        return status | (_IN_TRANSACTION if self._is_in_transaction else 0)
 
     def _ok(self) -> Ok:
         return Ok(status=self.status)

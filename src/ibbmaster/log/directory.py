@@ -51,6 +51,7 @@ class BinlogDirectory(LogEngine):
         self._lock = threading.Lock()  # for everything below
         self._state: GtidState | None = None  # what `_tail` has seen
         self._tail: EventGroupReader | None = None  # at the end
+        self._last_look: tuple[GtidState, LogPosition] | None = None  # a copy of both, once it was asked for
         self._seen_end: LogPosition | None = None
         self._misplacement = MisplacementCheck(disk)
         self._reached: LogPosition | None = None  # by `_tail`
@@ -112,7 +113,9 @@ class BinlogDirectory(LogEngine):
             return tail.position
 
     def state(self, *, only_cached: bool = False) -> GtidState:
-        with self._at_end(only_cached=only_cached, looks=not only_cached) as (state, _):
+        if only_cached:
+            return self._seen_last()[0].copy()
+        with self._at_end() as (state, _):
             return state.copy()
 
     def check_end(self, *, patience_s: float = 0.0, pages_max: int | None = None) -> None:
@@ -138,9 +141,11 @@ class BinlogDirectory(LogEngine):
             time.sleep(END_POLL_PERIOD_S)
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> SeekPlan:
-        # At once, the end that was seen last will do: what has come since lies behind any place that is found.
-        with self._at_end(only_cached=only_cached, looks=not only_cached) as (state, tail):
-            current_state, end = state.copy(), tail.position
+        if only_cached:  # the end that was seen last will do: what has come since lies after any place that is found
+            current_state, end = self._seen_last()
+        else:
+            with self._at_end() as (state, tail):
+                current_state, end = state.copy(), tail.position
         return seek(
             PageReader(self._disk, readahead_pages_max=1, only_cached=only_cached),
             position,
@@ -249,9 +254,27 @@ class BinlogDirectory(LogEngine):
             return 0
         raise StoreError(f"{self._disk}: only empty files are left, so the GTID state is unknown")
 
+    def _seen_last(self) -> tuple[GtidState, LogPosition]:
+        """What was logged when the end was seen last, which is not to be changed, and where that was.
+
+        Raises:
+            BlockingIOError: it was not seen yet, or another thread is looking.
+        """
+        seen = self._last_look
+        if seen is None:
+            if not self._lock.acquire(blocking=False):
+                raise BlockingIOError(f"{self}: another thread is looking where the log ends")
+            try:
+                if self._state is None or self._tail is None:
+                    raise BlockingIOError(f"{self}: the end of the log was not looked for yet")
+                seen = self._last_look = self._state.copy(), self._tail.position
+            finally:
+                self._lock.release()
+        return seen
+
     @contextlib.contextmanager
-    def _at_end(self, *, only_cached: bool = False, looks: bool = True) -> Iterator[tuple[GtidState, EventGroupReader]]:
-        """State and tail, at the end of what can be seen, or unless it `looks` of what was; exclusive to the caller.
+    def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
+        """State and tail, at the end of what can be seen; exclusive to the caller.
 
         Raises:
             BlockingIOError: with `only_cached`, another thread has them, or something has to be read.
@@ -260,7 +283,7 @@ class BinlogDirectory(LogEngine):
             raise BlockingIOError(f"{self}: somebody else is looking where the log ends")
         try:
             tail = None if self._state is None else self._tail
-            if tail is None or (looks and not self._stands_still(tail, only_cached=only_cached)):
+            if tail is None or not self._stands_still(tail, only_cached=only_cached):
                 if only_cached:
                     raise BlockingIOError(f"{self}: the log has grown")
                 self._catch_up()
@@ -285,6 +308,7 @@ class BinlogDirectory(LogEngine):
 
     def _catch_up(self) -> None:
         """Bring state and tail to the end of what can be seen; the first time from the last state record."""
+        self._last_look = None
         if self._tail is None or self._state is None:
             self._state, self._tail = self._open_tail()
         while (group := self._tail.next_group()) is not None:

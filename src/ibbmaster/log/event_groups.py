@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -98,7 +99,11 @@ class EventGroupReader:
         self._state = None if state is None else state.copy()
         self._base = GtidState() if state is None else state.copy()  # with which the current file begins
         self._behind: ChunkCursor | None = None  # the last commit record, if it is read chunk by chunk
-        self._out_of_band = OutOfBandReader(disk)
+
+    @functools.cached_property
+    def _out_of_band(self) -> OutOfBandReader:
+        """Most dumps need none."""
+        return OutOfBandReader(self._pages.disk)
 
     @property
     def page_reads(self) -> int:

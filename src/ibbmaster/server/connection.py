@@ -11,7 +11,6 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import cast
 
 import trio
 
@@ -24,7 +23,7 @@ from ibbmaster.dump.request import dump_request
 from ibbmaster.errors import IbbMasterError, RemoteProtocolError
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.dump_opening import DumpOpening, DumpStart
-from ibbmaster.server.dumping import run_dump
+from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.logins import LoginGuard
@@ -311,8 +310,9 @@ class _Connection:
         wire = self._wire
         event = wire.next_event() if wire.unread_size else None
         while event is None:
-            if wire.state is State.COMMAND and wire.unread_size != self._unread_size:
-                self._note_unread(wire.unread_size)
+            unread_size = wire.unread_size
+            if unread_size != self._unread_size and wire.state is State.COMMAND:
+                self._note_unread(unread_size)
             if wire.has_data_to_send:
                 await self.flush()  # an auth switch is no event
             wire.receive_data(await self._receive(wire.receive_size_max))
@@ -366,7 +366,7 @@ class _Connection:
                 if answers is None:
                     await self._work(functools.partial(dialog.answers, sql))
                     return
-                responses = tuple(cast("list[Response]", answers))  # none is a KILL
+                responses = tuple(answers)  # type: ignore[arg-type]  # none is a KILL
             case commands.InitDb(database=database):
                 await self._work(functools.partial(dialog.use, database))
                 return
@@ -474,6 +474,7 @@ class _Connection:
         lost: Exception | None = None
         stage = made_stage(primary.options.stages, self._session)
         with primary.follower.reading(), contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
+            await begin_dump(source, dump, primary.follower, self._session, self._sender, stage)
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope, opened)
                 try:

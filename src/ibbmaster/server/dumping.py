@@ -29,6 +29,27 @@ SENDING = "Sending binlog event to slave"  # states as SHOW PROCESSLIST has them
 WAITING = "Master has sent all binlog to slave; waiting for more updates"
 
 
+async def begin_dump(
+    source: BlockSource,
+    session: DumpSession,
+    follower: Follower,
+    connection: Session,
+    sender: Sender,
+    stage: Stage | None = None,
+) -> None:
+    """Send what opens the stream, with the first groups if they are in memory; then comes `run_dump`."""
+    session.start()
+    source.opens_alone = stage is not None  # it hears of borders between groups
+    connection.state = SENDING
+    if session.has_data_to_send:
+        if stage is not None:
+            stage.note_border()
+        block = source.next_block(follower.generation, may_wait=False)
+        assert block is not None, "what is queued is there"
+        await _send(block, sender, stage)
+        session.sent()
+
+
 async def run_dump(
     source: BlockSource,
     session: DumpSession,
@@ -38,7 +59,7 @@ async def run_dump(
     pumps: trio.CapacityLimiter,
     stage: Stage | None = None,
 ) -> None:
-    """Move blocks for one dump until the session says it is finished; every decision is the session's."""
+    """Move blocks of a dump that was begun until the session says it is finished; every decision is the session's."""
     try:
         await _move_blocks(source, session, follower, connection, sender, pumps, stage)
     finally:
@@ -55,8 +76,6 @@ async def _move_blocks(
     pumps: trio.CapacityLimiter,
     stage: Stage | None,
 ) -> None:
-    session.start()
-    source.opens_alone = stage is not None  # it hears of borders between groups
     is_clear = sender.sink.descriptor is not None
     growth = EndSender(source, session, follower, connection, sender.sink, stage) if is_clear else None
     while True:

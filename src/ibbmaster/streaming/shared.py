@@ -60,7 +60,7 @@ class SharedBlocks:
         maker = make()
         if maker is None:
             return None
-        if isinstance(files, RepeatedFiles):
+        if type(files) is RepeatedFiles:  # sooner seen than an instance of a protocol
             from ibbmaster.streaming.repeated_blocks import RepeatedBlocks
 
             maker = RepeatedBlocks(files.groups, maker, make)
@@ -76,7 +76,7 @@ def import_makers() -> None:
 def _parts_for(groups: EventGroups, files: FramedEventGroups, session: DumpSession) -> Iterator[KernelPart]:
     """The kernels that make blocks of these groups."""
     yield KernelPart.PAGES
-    stored = files.groups.recorded_files if isinstance(files, RepeatedFiles) else files
+    stored = files.groups.recorded_files if type(files) is RepeatedFiles else files
     if stored is None or not are_paged(stored):
         yield KernelPart.FILES
     if session.makes_events or changes_of(groups):
@@ -87,7 +87,7 @@ def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_e
     """Who makes blocks of groups, of repeated ones of their round; None where the kernels cannot do so."""
     files, stages = files_of(groups), changes_of(groups)
     find_end = partial(files_end_of, groups)
-    if isinstance(files, RepeatedFiles):
+    if type(files) is RepeatedFiles:
         find_end = partial(_end_in_round, groups, files)
         files = files.groups.recorded_files
     assert files is not None

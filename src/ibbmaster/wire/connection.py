@@ -217,14 +217,14 @@ class ServerConnection:
         """
         if not len(data):
             self._is_at_end = True
+        elif self.state is State.COMMAND:
+            self._reader.receive_data(data)
         elif self.state in BEFORE_LOGIN:
             self._login_bytes_left -= len(data)
             if self._login_bytes_left < 0:
                 self._fail(PACKET_TOO_LARGE, PacketTooLargeError(f"more than {LOGIN_SIZE_MAX} bytes before the login"))
             if self.state is State.TLS:
                 self._fail(BAD_HANDSHAKE, RemoteProtocolError("bytes in clear behind a request for TLS"))
-            self._reader.receive_data(data)
-        elif self.state is State.COMMAND:
             self._reader.receive_data(data)
 
     def tls_started(self, certificate_der: bytes) -> None:
