@@ -34,14 +34,14 @@ REFERENCE_BYTES = 256 * 1024  # in one block of the reference way: a hop to a th
 FIRST_BYTES = 16 * 1024  # in the first of them, which shall be there soon
 FAR_BEHIND_BYTES = 128 * 1024  # a block of this size is not the last one
 EMPTY_BLOCKS_MAX = 8  # without a packet, skipped in one call
-SKIPPED_BLOCKS_MAX = 64  # in one call: about 10 ms
+SKIPPED_BLOCKS_MAX = 32  # in one call: about 10 ms
 SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
 GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
 GROUPS_BEFORE_KERNELS = 500  # likewise: where kernels are loaded meanwhile, they go on
 GROUPS_AT_ONCE = 8  # read on the event loop before a block is framed: where more are to be decided, a thread does it
 OPENING_STEPS = 8  # to the first group that goes out: behind what a page or a file begins with, and the way from there
-SKIPPED_AT_ONCE = 3  # blocks on the event loop, about half a millisecond: those of one state interval
+SKIPPED_AT_ONCE = 2  # blocks on the event loop, about half a millisecond: a known way, and the rest of a state interval
 PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms: a hop costs nothing beside that
 
 
@@ -50,6 +50,14 @@ class Pumped(NamedTuple):
 
     rest: Block  # what the socket did not take: it goes out next
     sent_bytes: int
+
+
+class _Way(NamedTuple):
+    """Blocks of groups that were skipped from a place on, as `KnownSkips.note` takes them."""
+
+    key: tuple[Hashable, Hashable]
+    skipped: list[Block]
+    limits: tuple[Gtid, ...]
 
 
 class BlockSource:
@@ -73,6 +81,7 @@ class BlockSource:
         self._pieces: Iterator[Buffer] | None = None  # the rest of the group that goes the reference way
         self._probe: EndProbe | None = None
         self._begun: tuple[Gtid, ...] = ()  # groups that the reader does not know of yet
+        self._unnoted: _Way | None = None  # which the first block did not wait for
         self._groups_at_once = 0  # since a block was framed
         self._is_first = True  # no block has been made: the first one shall be there soon
         self._is_far_behind = False
@@ -83,6 +92,7 @@ class BlockSource:
 
     def close(self) -> None:
         """The dump is over: leave those who share blocks, and let go of the log. Not while a thread is in a call."""
+        self._note_way()
         if self._cache is not None:
             self._cache.remove_reader(self)
         self._pieces = None
@@ -96,6 +106,7 @@ class BlockSource:
         with the first groups, if they are in memory.
         """
         self.is_at_end = False
+        self._note_way()
         is_opening, self._is_opening = self._is_opening and not self.opens_alone and not may_wait, False
         if self._session.has_data_to_send:
             return self._opening() if is_opening else self._queued()
@@ -256,7 +267,7 @@ class BlockSource:
         gtid, data = group.gtid, b"".join(self._session.receive_group(group))
         self._follow_reader()
         if gtid is not None and not data:  # it came behind the rest of one that began before
-            self._note_way(maker, [skipped_block(behind_skipped, self._at, (gtid,))], only_cached=True)
+            self._keep_to_note(maker, [skipped_block(behind_skipped, self._at, (gtid,))], only_cached=True)
         return self._queued(data)
 
     def _framed_block(self, maker: BlockMaker, *, only_cached: bool) -> Block | None:
@@ -502,19 +513,24 @@ class BlockSource:
             if block.is_stopped:
                 break
         if has_news:
-            self._note_way(maker, skipped, limits, only_cached=only_cached)
+            self._keep_to_note(maker, skipped, limits, only_cached=only_cached)
         return any(block.gtids for block in skipped)
 
-    def _note_way(
+    def _keep_to_note(
         self, maker: BlockMaker, skipped: list[Block], limits: tuple[Gtid, ...] = (), *, only_cached: bool
     ) -> None:
-        """Let replicas that begin where this one did take as much of its way as leads to their places in one step."""
-        if self._cache is None or skipped[0].before == skipped[-1].after:
-            return
+        """Have a way noted, once the block that comes after it is out."""
         before = skipped[0].before
-        identity = maker.identity(before, only_cached=only_cached)
+        identity = None if before == skipped[-1].after else maker.identity(before, only_cached=only_cached)
         if identity is not None:
-            self._cache.skips.note((identity, before), skipped, limits)
+            self._note_way()
+            self._unnoted = _Way((identity, before), skipped, limits)
+
+    def _note_way(self) -> None:
+        """Let replicas that begin where this one did take as much of its way as leads to their places in one step."""
+        way, self._unnoted = self._unnoted, None
+        if way is not None and self._cache is not None:
+            self._cache.skips.note(*way)
 
     def _skipped_block(
         self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool
