@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import threading
 from collections.abc import Iterable, Iterator
@@ -202,9 +203,7 @@ class FollowedFiles:
         last = self.last
         if last.number is None:
             return None
-        digits = last.name.rpartition(".")[2]
-        name = f"{last.name.removesuffix(digits)}{last.number + 1:0{len(digits)}d}"
-        for path in packed_or_not(last.path.with_name(name)):
+        for path in _paths_after(last.path, last.name, last.number):
             try:
                 if not path.is_file() or not starts_like_a_binlog(path):
                     continue
@@ -226,6 +225,13 @@ class FollowedFiles:
         self._files, self._heads = list(files), {}
         self.resets += 1
         return True
+
+
+@functools.lru_cache(16)
+def _paths_after(path: Path, name: str, number: int) -> list[Path]:
+    """What the file after one of a name and number may be called; each look asks."""
+    digits = name.rpartition(".")[2]
+    return packed_or_not(path.with_name(f"{name.removesuffix(digits)}{number + 1:0{len(digits)}d}"))
 
 
 def _head_of(file: ClassicFile, *, is_asked: bool) -> FileHead | None:

@@ -193,6 +193,11 @@ def is_staged(source: GroupSource) -> TypeGuard[StagedSource]:
     return _is_of(source, StagedSource)
 
 
+def has_files(source: GroupSource) -> TypeGuard[FileEngine]:
+    """As `are_framed`."""
+    return _is_of(source, FileEngine)
+
+
 def has_written_ranges(source: GroupSource) -> TypeGuard[WrittenRanges]:
     """As `are_framed`."""
     return _is_of(source, WrittenRanges)

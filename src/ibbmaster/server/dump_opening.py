@@ -13,7 +13,7 @@ from ibbmaster.dump.start import StartCheck, check_start, choose_file, impossibl
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.interface import EventGroups, FileEngine, LogEngine, ReadPlan
+from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan, has_files
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.options import PrimaryOptions
 
@@ -103,7 +103,7 @@ class DumpOpening:
         engine = self._engine
         if not self._options.profile.sends_files:
             return engine.groups(plan)
-        assert isinstance(engine, FileEngine)
+        assert has_files(engine)
         if request.position is not None:
             return engine.stored_groups(plan)
         return engine.stored_groups(plan, request.file_position)
