@@ -30,6 +30,8 @@ def _asks(node: ast.AST) -> bool:
     match node:
         case ast.Attribute(attr="is_classic", ctx=ast.Load()):
             return True
+        case ast.Call(func=ast.Name(id="has_files")):
+            return True
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
             return any(isinstance(name, ast.Name) and name.id in CLASSES for name in ast.walk(kinds))
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import math
 import os
 import secrets
 import ssl
@@ -136,6 +137,7 @@ class _Connection:
         )
         self._memory = SessionMemory(primary.memory)
         self._idle = trio.CancelScope()  # of the conversation
+        self._idle_renewal = -math.inf  # when its end is to be moved, on the monotonic clock
         self._is_reading = False  # a command of which a part is here
         self._unread_size = 0  # bytes of it, also while it is answered
         self._dialog = Dialog(
@@ -274,14 +276,14 @@ class _Connection:
     async def _converse(self) -> commands.BinlogDump | None:
         """Answer what is asked until the client leaves, or asks for a dump."""
         session = self._session
-        with self._idle as idle:
-            idle.deadline = trio.current_time() + IDLE_TIMEOUT_S
+        with self._idle:
             while True:
                 if self._wire.has_data_to_send:
                     await self.flush()
-                session.note("Sleep", "", time.monotonic())
-                if idle.deadline < (due := trio.current_time() + IDLE_TIMEOUT_S):
-                    idle.deadline = due + IDLE_TIMEOUT_S / IDLE_PARTS
+                session.note("Sleep", "", now := time.monotonic())
+                if now >= self._idle_renewal:
+                    self._idle.deadline = trio.current_time() + IDLE_TIMEOUT_S + IDLE_TIMEOUT_S / IDLE_PARTS
+                    self._idle_renewal = now + IDLE_TIMEOUT_S / IDLE_PARTS
                 match await self._next_event():
                     case CommandReceived(command=commands.BinlogDump() as command):
                         if self._observer is not None and await self._replaces_answer(self._observer, command):
@@ -328,7 +330,7 @@ class _Connection:
         """
         if size and not self._is_reading:
             self._is_reading = True
-            self._idle.deadline = trio.current_time() + READ_TIMEOUT_S
+            self._idle.deadline, self._idle_renewal = trio.current_time() + READ_TIMEOUT_S, -math.inf
         self._unread_size = size
         try:
             self._memory.hold("commands", size)
@@ -361,9 +363,9 @@ class _Connection:
         match command:
             case commands.QueryCommand(sql=sql):
                 log.debug("%s: %r", self, sql[:200])
-                self._session.note("Query", "", time.monotonic())
                 answers = dialog.query_at_once(sql)
                 if answers is None:
+                    self._session.note("Query", "", time.monotonic())
                     await self._work(functools.partial(dialog.answers, sql))
                     return
                 responses = tuple(answers)  # type: ignore[arg-type]  # none is a KILL
