@@ -36,6 +36,26 @@ class Log:
         self._may_return.release()
 
 
+class Waiting:
+    """A dump that waits, and wakes up when the log has grown."""
+
+    sink, has_stage, sequence = None, False, 0
+
+    def __init__(self):
+        self._is_awake = trio.Event()
+
+    def lead(self, place, missed):
+        self._is_awake.set()
+
+    def wake_up(self, missed, rest=None):
+        self._is_awake.set()
+
+    async def wait(self, follower):
+        with follower.waiting():
+            follower.crowds.join(self, None)
+            await self._is_awake.wait()
+
+
 @pytest.fixture
 async def followed(nursery):
     log = Log()
@@ -51,7 +71,7 @@ async def test_growth_wakes_everybody_with_one_look(followed, nursery, replicas)
     woken = []
 
     async def wait():
-        await follower.wait_for_growth(0)
+        await Waiting().wait(follower)
         woken.append(follower.generation)
 
     await trio.testing.wait_all_tasks_blocked()
@@ -65,7 +85,6 @@ async def test_growth_wakes_everybody_with_one_look(followed, nursery, replicas)
         await trio.sleep(0)
     assert woken == [1] * replicas
     assert log.waits == 1 + log.at_once  # it may have begun to wait again, and does so once at most
-    await follower.wait_for_growth(0)  # what is past is told at once
 
 
 async def test_threads_of_others_are_no_reason_to_look_late(followed, nursery, monkeypatch):
@@ -78,7 +97,7 @@ async def test_threads_of_others_are_no_reason_to_look_late(followed, nursery, m
     while limiter.available_tokens:
         await trio.sleep(0)
     log.grow()
-    await follower.wait_for_growth(0)
+    await Waiting().wait(follower)
     assert follower.generation == 1
     busy.release(3)
 
@@ -88,7 +107,7 @@ async def test_who_waits_is_woken_to_meet_what_is_wrong_with_the_log(followed, m
     log, watched = followed
     log.error = StoreError("the disk is gone")
     log.grow()
-    await watched.wait_for_growth(0)
+    await Waiting().wait(watched)
     assert "cannot look at the end of the log: the disk is gone" in caplog.text
     log.error = None
 
@@ -112,7 +131,7 @@ async def test_a_log_that_tells_of_growth_is_heard_at_once_from_any_thread_and_o
         ended.set()
 
     async def wait():
-        await followed.wait_for_growth(followed.generation)
+        await Waiting().wait(followed)
         woken.append(followed.generation)
 
     nursery.start_soon(run)
@@ -149,7 +168,7 @@ async def test_what_is_unfinished_at_a_quiet_end_is_logged_once(nursery, caplog)
     nursery.start_soon(followed.run)
     await trio.testing.wait_all_tasks_blocked()
     assert not caplog.text  # nobody waits
-    nursery.start_soon(followed.wait_for_growth, 0)
+    nursery.start_soon(Waiting().wait, followed)
     await asked.wait()
     while len(said) < 9:
         await trio.sleep(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import socket
+import ssl
 from collections import Counter
 
 import pytest
@@ -16,9 +17,11 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
 from ibbmaster.server import crowd
+from ibbmaster.server.certificate import make_certificate
 from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.sending import Sender
+from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.streaming import shared
@@ -28,6 +31,7 @@ from ibbmaster.streaming.stage import Counter as SentCounter
 from tests.machinery.events import make_event, make_gtid_event
 
 EOF = bytes.fromhex("fe00000200")
+TLS_EACH = 5  # of so many dumps the first is encrypted
 REQUESTS = [{}, {"has_semi_sync": True}, {"wants_annotate_rows": False}]
 
 
@@ -64,6 +68,7 @@ class Waiting:
                 store.groups(store.seek(dump.session._request.position)), dump.session, self.shared
             )
             self.dumps.append(dump)
+        self.sinks = {}
         self.lazy: set[int] = set()
         self.reading = trio.Event()
 
@@ -74,15 +79,31 @@ class Waiting:
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 15)
         streams = [trio.SocketStream(trio.socket.from_stdlib_socket(one)) for one in (ours, theirs)]
         async with streams[0], streams[1], trio.open_nursery() as nursery:
-            nursery.start_soon(self._receive, number, streams[1])
+            limiter = trio.CapacityLimiter(1)
+            nursery.start_soon(self._receive, number, self._client(number, streams[1]))
+            sender = Sender(await self._secured(number, streams[0], limiter))
+            self.sinks[number] = sender.sink
             with contextlib.closing(dump._source), self.follower.reading():
-                sender, limiter = Sender(streams[0]), trio.CapacityLimiter(1)
                 counter = self.counters[number]
                 await begin_dump(dump._source, dump.session, self.follower, dump.connection, sender, counter)
                 await run_dump(dump._source, dump.session, self.follower, dump.connection, sender, limiter, counter)
             await streams[0].aclose()
 
-    async def _receive(self, number: int, stream: trio.SocketStream) -> None:
+    def _client(self, number: int, stream: trio.SocketStream) -> trio.abc.ReceiveStream:
+        if number % TLS_EACH:
+            return stream
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return trio.SSLStream(stream, context, https_compatible=True)  # which may just end
+
+    async def _secured(self, number: int, stream: trio.SocketStream, limiter: trio.CapacityLimiter):
+        if number % TLS_EACH:
+            return stream
+        secured = TlsStream(stream, make_certificate().context, limiter)
+        await secured.do_handshake()
+        return secured
+
+    async def _receive(self, number: int, stream: trio.abc.ReceiveStream) -> None:
         async for data in stream:
             self.dumps[number].stream += data
             if number in self.lazy:
@@ -350,21 +371,48 @@ async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, m
 
 
 async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(waiting_dump, tmp_path, steps):
-    """Of the step of another a part went out: the rest comes first."""
+    """Of the step of another a part went out, in clear or encrypted: the rest comes first."""
     with Store(tmp_path) as store:
         store.commit(100)
-        waiting = Waiting(waiting_dump, store, 4)
+        waiting = Waiting(waiting_dump, store, TLS_EACH + 1)
         async with trio.open_nursery() as nursery:
             for number in range(len(waiting.dumps)):
                 nursery.start_soon(waiting.run, number)
             await waiting.grow()
-            waiting.lazy = {1}
+            waiting.lazy = {1, TLS_EACH}
             for _ in range(40):
                 await trio.to_thread.run_sync(store.commit, 9000)
                 await waiting.grow()
-            assert len(waiting.dumps[1].stream) < len(waiting.dumps[0].stream)
+            for number in waiting.lazy:
+                assert len(waiting.dumps[number].stream) < len(waiting.dumps[number - 1].stream)
             await waiting.end()
-    assert waiting.dumps[1].payloads() == waiting.dumps[0].payloads()
+    for number in (1, TLS_EACH):
+        assert waiting.dumps[number].payloads() == waiting.dumps[number - 1].payloads()
+
+
+@pytest.mark.parametrize("number", [0, TLS_EACH], ids=["who leads", "another"])
+async def test_what_is_encrypted_and_was_not_taken_goes_out_though_nothing_comes_after_it(
+    waiting_dump, tmp_path, steps, number
+):
+    with Store(tmp_path) as store:
+        store.commit(100)
+        waiting = Waiting(waiting_dump, store, number + 1, requests=[{}])
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                for one in range(len(waiting.dumps)):
+                    nursery.start_soon(waiting.run, one)
+                await waiting.grow()
+                waiting.lazy = {number}
+                while waiting.sinks[number].is_flushed:
+                    await trio.to_thread.run_sync(store.commit, 9000)
+                    await waiting.grow()
+                waiting.lazy.clear()
+                waiting.reading.set()
+                while not waiting.sinks[number].is_flushed:
+                    await trio.lowlevel.checkpoint()
+                await waiting.end()
+        expected = await alone(waiting_dump, store)
+    assert without_heartbeats(waiting.dumps[number].payloads()) == expected
 
 
 async def test_parts_of_a_group_under_way_are_passed_by_all_that_wait(waiting_dump, tmp_path, steps):

@@ -5,21 +5,17 @@ What each of them knows of the log is brought up to that later, and not of all a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple, Protocol
 
 import trio
 
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.streaming.block import Block, plain_block
 from ibbmaster.streaming.shared_step import SentSteps, SharedPlace, SharedStep
 from ibbmaster.streaming.sink import Sink
 
 STEPS_MIN = 32  # before a dump is brought up to them; about twice as many at most, so that not all are at once
-
-
-Write = Callable[[Buffer], int]
 
 
 class Missed(NamedTuple):
@@ -65,7 +61,7 @@ class Crowd:
     def __init__(self, place: SharedPlace | None) -> None:
         """Without `place` it is one dump, of which it is unknown what it shares."""
         self.place = place
-        self._writes: dict[int, dict[Member, Write]] = {}  # by how far packet numbers are from `_packets`; oldest first
+        self._sinks: dict[int, dict[Member, Sink]] = {}  # by how far packet numbers are from `_packets`; oldest first
         self._staged: dict[Member, None] = {}
         self._known: dict[Member, tuple[int, int]] = {}  # where each is in these, and the step that it has missed first
         self._steps: list[SharedStep] = []
@@ -79,7 +75,7 @@ class Crowd:
 
     def __iter__(self) -> Iterator[Member]:
         """Those who have missed most come first, of each kind."""
-        return chain.from_iterable(self._writes.values())
+        return chain.from_iterable(self._sinks.values())
 
     def __contains__(self, member: Member) -> bool:
         return member in self._known
@@ -87,7 +83,7 @@ class Crowd:
     def add(self, member: Member) -> None:
         """Take one in that has missed nothing."""
         lead = (member.sequence - self._packets) & 0xFF
-        self._writes.setdefault(lead, {})[member] = member.sink.write
+        self._sinks.setdefault(lead, {})[member] = member.sink
         self._known[member] = lead, self._first + len(self._steps)
         if member.has_stage:
             self._staged[member] = None
@@ -96,9 +92,9 @@ class Crowd:
         """Let one go, with what it has missed."""
         missed = self._missed(member)
         lead, _ = self._known.pop(member)
-        del self._writes[lead][member]
-        if not self._writes[lead]:
-            del self._writes[lead]
+        del self._sinks[lead][member]
+        if not self._sinks[lead]:
+            del self._sinks[lead]
         self._staged.pop(member, None)
         return missed
 
@@ -118,24 +114,25 @@ class Crowd:
             step.probe.has_others = True
         size = len(step.block)
         failed = [member for member in self._staged if not member.note_sent(size - len(rests.get(member, b"")))]
-        for member in failed:
-            rests.setdefault(member, b"")
         for member, rest in rests.items():
-            yield member, self.remove(member), plain_block(rest, step.block.after) if rest else None
+            yield member, self.remove(member), plain_block(rest, step.block.after)
+        for member in failed:
+            if member not in rests:
+                yield member, self.remove(member), None
         for member in self._oldest():
             if not self._bring_up(member):
                 yield member, self.remove(member), None
         self._forget_steps()
 
     def _write(self, step: SharedStep) -> dict[Member, bytes]:
-        """What the sockets did not take, of those where something is left."""
+        """What was not taken, of those where something is left: perhaps nothing but what is encrypted already."""
         rests: dict[Member, bytes] = {}
-        for lead, writes in self._writes.items():
+        for lead, sinks in self._sinks.items():
             data = step.numbered((self._packets + lead) & 0xFF)
             size = len(data)
-            for member, write in writes.items():
-                taken = write(data)
-                if taken != size:
+            for member, sink in sinks.items():
+                taken = sink.write(data)
+                if taken != size or not sink.is_flushed:
                     rests[member] = bytes(data[taken:])
         return rests
 
@@ -152,8 +149,8 @@ class Crowd:
         """Those who are to be brought up to date now."""
         last = self._first + len(self._steps) - STEPS_MIN
         oldest: list[Member] = []
-        for writes in self._writes.values():
-            for member, _ in zip(writes, range(len(writes) // STEPS_MIN + 1), strict=False):
+        for sinks in self._sinks.values():
+            for member, _ in zip(sinks, range(len(sinks) // STEPS_MIN + 1), strict=False):
                 if self._known[member][1] > last:
                     break
                 oldest.append(member)
@@ -168,7 +165,7 @@ class Crowd:
 
     def _forget_steps(self) -> None:
         """Keep those that at least one has missed."""
-        first = min((self._known[next(iter(writes))][1] for writes in self._writes.values()), default=None)
+        first = min((self._known[next(iter(sinks))][1] for sinks in self._sinks.values()), default=None)
         count = len(self._steps) if first is None else first - self._first
         del self._steps[:count]
         self._first += count

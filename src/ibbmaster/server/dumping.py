@@ -76,8 +76,7 @@ async def _move_blocks(
     pumps: trio.CapacityLimiter,
     stage: Stage | None,
 ) -> None:
-    is_clear = sender.sink.descriptor is not None
-    growth = EndSender(source, session, follower, connection, sender.sink, stage) if is_clear else None
+    growth = EndSender(source, session, follower, connection, sender.sink, stage)
     while True:
         generation = follower.generation
         if stage is not None and not session.is_inside_group:
@@ -93,7 +92,7 @@ async def _move_blocks(
                 await _send(block, sender, stage)
                 session.sent()
             continue
-        found = None if growth is not None and growth.take_asked() else source.next_block(generation, may_wait=False)
+        found = None if growth.take_asked() else source.next_block(generation, may_wait=False)
         if found is None:
             try:
                 found = await trio.to_thread.run_sync(partial(source.next_block, generation, may_wait=True))
@@ -108,7 +107,7 @@ async def _move_blocks(
             return
         elif source.is_at_end:
             await _wait_at_end(session, follower, generation, connection, growth)
-            if growth is not None and growth.rest is not None:
+            if growth.rest is not None:
                 rest, growth.rest = growth.rest, None
                 await _send(rest, sender, stage)
                 session.sent()
@@ -126,7 +125,7 @@ async def _send(block: Block, sender: Sender, stage: Stage | None) -> None:
 
 
 async def _wait_at_end(
-    session: DumpSession, follower: Follower, generation: int, connection: Session, growth: EndSender | None
+    session: DumpSession, follower: Follower, generation: int, connection: Session, growth: EndSender
 ) -> None:
     """Wait for growth, the next heartbeat, or a request to end the dump."""
     if follower.is_over():
@@ -138,13 +137,9 @@ async def _wait_at_end(
     connection.state = WAITING
     with trio.CancelScope(deadline=session.heartbeat_due) as connection.waiting:
         if connection.end_reason is None:
-            if growth is None:
-                await follower.wait_for_growth(generation)
-            else:
-                await growth.wait(generation)
+            await growth.wait(generation)
     connection.waiting = None
-    if growth is not None:
-        growth.continue_alone()
+    growth.continue_alone()
     session.advance_clock(now=trio.current_time())
 
 

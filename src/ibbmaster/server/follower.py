@@ -19,7 +19,7 @@ QUIET_WAITS = 10  # without growth: what is unfinished then is reported
 
 
 class Follower:
-    """Wakes those who wait when the durable end has moved.
+    """Serves those who wait when the durable end has moved.
 
     `wait_for_growth` and `tell_growth` are the engine's. The first runs in a worker thread, and
     only while a dump waits. Where the engine reports growth itself, this comes here from
@@ -43,24 +43,15 @@ class Follower:
         self._readers = 0
         self._waiting = 0
         self._somebody_waits = trio.Event()
-        self._growth = trio.Event()
         self._limiter = trio.CapacityLimiter(1)  # its own: what others do in threads is no reason to be late
         self.generation = 0
-        self.crowds = Crowds()  # who wait, and get what is new without being woken
-
-    async def wait_for_growth(self, generation: int) -> None:
-        """Return once the log has grown since `generation` was read from `self.generation`.
-
-        Read the generation before you look for the next group, so that growth between
-        that look and this call is not missed.
-        """
-        while self.generation == generation:
-            with self.waiting():
-                await self._growth.wait()
+        """How often the log has grown: what was found at its end before is void. Read it before you look there."""
+        self.crowds = Crowds()
+        """Who wait, and get what is new."""
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Have the log watched meanwhile."""
+        """Have the log watched, while a dump waits among the crowds."""
         self._waiting += 1
         self._somebody_waits.set()
         try:
@@ -127,10 +118,8 @@ class Follower:
             log.warning("%s", text)
 
     def announce(self) -> None:
-        """Wake all that wait: the log has grown."""
+        """The log has grown: send that to all that wait, or wake them."""
         self.generation += 1
-        self._growth.set()
-        self._growth = trio.Event()
         if self.crowds:
             self.crowds.grow(self.generation, wakes_all=self._ends_dumps())
 

@@ -58,7 +58,7 @@ class EndSender:
         return self._session.sequence
 
     async def wait(self, generation: int) -> None:
-        """As `Follower.wait_for_growth`, but what is new and takes little is sent meanwhile.
+        """Return once the log has grown since `generation` was read; what is new and takes little is sent meanwhile.
 
         What is sent no longer waits for this task where it is cancelled, and at once: who cuts a dump off, or ends it,
         may close its socket.
@@ -165,7 +165,7 @@ class EndSender:
                 if stage is not None:
                     stage.note_sent(len(block) - len(rest))
                 session.sent()
-                if rest:
+                if rest or not self.sink.is_flushed:
                     self.rest = rest
                     return False
                 blocks.append(block)

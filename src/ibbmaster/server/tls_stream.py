@@ -6,9 +6,6 @@ cache, and each goes to the socket in one call: `trio.SSLStream` encrypts on the
 
 from __future__ import annotations
 
-import contextlib
-import os
-import select
 import ssl
 import threading
 from collections.abc import Callable
@@ -18,11 +15,11 @@ import trio
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.server.socket_writing import Wait, write_all
+from ibbmaster.streaming.sink import PATIENCE_MS, write_now
 
 RECEIVE_BYTES = 1 << 16
 PIECE_BYTES = 1 << 18  # encrypted, and written, by one call each
 THREAD_MIN = 1 << 17  # bytes that are worth a hop to a thread
-WAIT_MS = 10  # in a thread, for a socket that takes nothing
 VERSION_WITH_LATE_TICKETS = "TLSv1.3"
 
 
@@ -35,8 +32,6 @@ class TlsStream:
         self._descriptor = stream.socket.fileno()
         self._arriving, self._leaving = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._object = context.wrap_bio(self._arriving, self._leaving, server_side=True)
-        self._poll = select.poll()
-        self._poll.register(self._descriptor, select.POLLOUT)
         self._lock = threading.Lock()  # for the three: who sends may be in a thread
         self._unsent: Buffer = b""  # encrypted: it goes out first
         self.descriptor: int | None = None  # what is written there has to be encrypted first
@@ -99,28 +94,26 @@ class TlsStream:
             if len(left) < THREAD_MIN:
                 self._unsent, left = self._encrypted(left), left[len(left) :]
             else:
-                left = left[await trio.to_thread.run_sync(self.write, left, limiter=self._threads) :]
+                left = left[await trio.to_thread.run_sync(self.write, left, PATIENCE_MS, limiter=self._threads) :]
 
-    def write(self, data: Buffer) -> int:
-        """Encrypt and send until the socket takes no more, as a `Sink`; for a thread, as this waits for it a little."""
+    @property
+    def is_flushed(self) -> bool:
+        """As of a `Sink`."""
+        return not len(self._unsent)
+
+    def write(self, data: Buffer, patience_ms: int = 0) -> int:
+        """As that of a `Sink`: encrypt piece by piece while the socket takes them."""
         left = memoryview(data)
-        while len(left) and self._is_all_sent():
+        self._flush(patience_ms)
+        while len(left) and self.is_flushed:
             self._unsent, left = self._encrypted(left[:PIECE_BYTES]), left[PIECE_BYTES:]
-        self._is_all_sent()
+            self._flush(patience_ms)
         return len(data) - len(left)
 
-    def _is_all_sent(self) -> bool:
-        """Write what is encrypted, as far as the socket takes it."""
-        left = memoryview(self._unsent)
-        with contextlib.suppress(OSError):  # who sends next finds that out
-            while len(left):
-                try:
-                    left = left[os.write(self._descriptor, left) :]
-                except BlockingIOError:
-                    if not self._poll.poll(WAIT_MS):
-                        break
-        self._unsent = left
-        return not len(left)
+    def _flush(self, patience_ms: int) -> None:
+        if len(self._unsent):
+            taken = write_now(self._descriptor, self._unsent, patience_ms)
+            self._unsent = memoryview(self._unsent)[taken:]
 
     def _encrypted(self, data: memoryview) -> bytes:
         with self._lock:

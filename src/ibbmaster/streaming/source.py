@@ -25,7 +25,7 @@ from ibbmaster.streaming.block_maker import AbsentPump, BlockMaker, BlockPump, B
 from ibbmaster.streaming.framing_state import FramingState, Mark
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.shared_step import EndProbe, SentSteps, SharedPlace
-from ibbmaster.streaming.sink import Sink
+from ibbmaster.streaming.sink import PATIENCE_MS, Sink
 
 if TYPE_CHECKING:
     from ibbmaster.streaming.block_cache import BlockCache
@@ -141,7 +141,7 @@ class BlockSource:
         if session.has_data_to_send or session.watched_domain_ids:
             return Pumped(rest, 0)
         with self._failures_reported(), self._pump_of(maker, sink) as pump:
-            while framed_bytes < PUMPED_BYTES and not len(rest) and not session.has_data_to_send:
+            while framed_bytes < PUMPED_BYTES and not len(rest) and sink.is_flushed and not session.has_data_to_send:
                 if cache.is_shared:
                     break  # who is far ahead of others shares no blocks with them
                 selection = self._selection
@@ -151,7 +151,7 @@ class BlockSource:
                 if block is not None:
                     rest = block
                 elif (block := self._block_to_pump(maker, pump)) is not None:
-                    rest = written(block, sink)
+                    rest = written(block, sink, PATIENCE_MS)
                 else:
                     break
                 framed_bytes += block.framed_bytes
@@ -624,8 +624,8 @@ def _behind_begins(block: Block) -> LogPosition:
     return block.begin._replace(offset=block.begin.offset + 1) if block.ends_inside_group else block.end
 
 
-def written(block: Block, sink: Sink) -> Block:
+def written(block: Block, sink: Sink, patience_ms: int = 0) -> Block:
     """Write a block; returns what is not taken."""
     data = memoryview(block.data())
-    taken = sink.write(data) if len(data) else 0
+    taken = sink.write(data, patience_ms) if len(data) else 0
     return plain_block(bytes(data[taken:]), block.after)
