@@ -401,7 +401,9 @@ async def test_what_is_encrypted_and_was_not_taken_goes_out_though_nothing_comes
             async with trio.open_nursery() as nursery:
                 for one in range(len(waiting.dumps)):
                     nursery.start_soon(waiting.run, one)
-                await waiting.grow()
+                while len(waiting.follower.crowds) <= number or len(waiting.follower.crowds._by_place) > 1:
+                    await trio.to_thread.run_sync(store.commit, 100)
+                    await waiting.grow()  # until all wait at one place
                 waiting.lazy = {number}
                 while waiting.sinks[number].is_flushed:
                     await trio.to_thread.run_sync(store.commit, 9000)
