@@ -40,7 +40,7 @@ FILE = re.compile(r"# ([\w-]+\.py)\n")
 PORT = "3307"  # in documents
 PROGRAMS = {
     r"\bibbmaster lake\b|\bspark\w*\.py\b": "java",
-    r"(?<![\w/-])mariadb": "mariadbd",
+    r"(?<![\w/-])(?<!--format )mariadb": "mariadbd",
     r"\bwith_duckdb\.py\b": "duckdb",
     r"\bwith_polars\.py\b": "polars",
     r"\biceberg://|\bread_iceberg\.py\b": "pyiceberg",
