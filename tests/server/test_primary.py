@@ -225,6 +225,13 @@ async def test_without_descriptors_one_line_a_minute_is_logged_and_then_it_goes_
     assert "Too many open files" in lines[0].getMessage()
 
 
+def take_free(taken: list[int]) -> None:
+    """Take all numbers of descriptors that are free."""
+    with contextlib.suppress(OSError):
+        while True:
+            taken.append(os.dup(0))
+
+
 async def test_a_process_out_of_descriptors_takes_connections_again(serving, ask, archive, caplog):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with serving(archive) as (_, port):
@@ -233,12 +240,11 @@ async def test_a_process_out_of_descriptors_takes_connections_again(serving, ask
         taken = []
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (used, hard))
-            with contextlib.suppress(OSError):
-                while True:  # numbers in between that are free
-                    taken.append(os.dup(0))
             for one in waiting:
+                take_free(taken)
                 await one.connect(("127.0.0.1", port))
             while not any("no new connection" in record.getMessage() for record in caplog.records):
+                take_free(taken)  # what other threads have given back meanwhile
                 await trio.sleep(0.01)
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
