@@ -45,7 +45,7 @@ class GroupFolding:
 
     @property
     def take_map(self) -> TakeMap | None:
-        """What takes the TABLE_MAPs of who reads no groups; None where rows define nothing."""
+        """Takes TABLE_MAPs that were found without reading groups; None where rows define nothing."""
         return None if self._rows is None else self._rows.take
 
     def fold(self, group: EventGroup, version: int | None = None) -> None:

@@ -111,30 +111,29 @@ def _steps_back(before: Block, after: Block) -> bool:
 
 def _joined(before: Block, after: Block) -> Block:
     """Two blocks without packets as one; its GTIDs leave the same state as those of both, see `noted_gtids`."""
-    return Block(
-        b"",
-        None,
-        0,
-        is_stopped=after.is_stopped,
-        before=before.before,
-        after=after.after,
-        gtids=_last_of_pairs(before.gtids + after.gtids),
-        stored_gtids=_last_of_pairs(before.stored_gtids + after.stored_gtids),
-        head=before.head,
-    )
+    gtids = _last_of_pairs(before.gtids + after.gtids)
+    stored_gtids = _last_of_pairs(before.stored_gtids + after.stored_gtids)
+    return _skipped(before, after, gtids, stored_gtids, is_stopped=after.is_stopped)
 
 
 def _without_stop(block: Block) -> Block:
     """The same block for dumps with other limits: what stopped the walk after it may not stop them."""
+    return _skipped(block, block, block.gtids, block.stored_gtids, is_stopped=False)
+
+
+def _skipped(
+    first: Block, last: Block, gtids: tuple[Gtid, ...], stored_gtids: tuple[Gtid, ...], *, is_stopped: bool
+) -> Block:
     return Block(
         b"",
         None,
         0,
-        before=block.before,
-        after=block.after,
-        gtids=block.gtids,
-        stored_gtids=block.stored_gtids,
-        head=block.head,
+        is_stopped=is_stopped,
+        before=first.before,
+        after=last.after,
+        gtids=gtids,
+        stored_gtids=stored_gtids,
+        head=first.head,
     )
 
 

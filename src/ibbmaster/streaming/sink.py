@@ -25,7 +25,7 @@ class Sink(Protocol):
         """Write what the socket takes; returns how much of `data` was taken.
 
         With patience, which is for a thread, it waits so long at most whenever the socket takes nothing. A failure is
-        no error here: it takes nothing, and who writes next finds that out.
+        no error here: nothing is taken, and the next to write meets it.
         """
 
 
