@@ -15,9 +15,9 @@ from ibbmaster.position import LogPosition
 QUERY_FIXED_SIZE = 13
 ENDING_QUERIES = (b"COMMIT", b"ROLLBACK")
 _ENDING_QUERY_SIZE_MAX = 64 * 1024  # status variables and database never take more; longer texts end no group
+_STANDALONE = int(GtidFlag.STANDALONE)  # quicker than a flag
 
 #: Events that come before the one a stand-alone group is about.
-_STANDALONE = int(GtidFlag.STANDALONE)  # quicker than a flag
 _PART_TYPES = frozenset(
     {
         EventType.INTVAR,

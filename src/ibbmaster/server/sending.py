@@ -28,7 +28,7 @@ class Sender:
     def __init__(self, stream: trio.SocketStream | TlsStream) -> None:
         self._stream = stream
         self.sink: Sink = SocketSink(stream.socket.fileno()) if isinstance(stream, trio.SocketStream) else stream
-        """Where a thread sends, while nothing is sent here."""
+        """Where a thread or a crowd writes, while nothing is sent here."""
         self._unyielded = 0
 
     async def send(self, data: Buffer | Block) -> None:

@@ -149,20 +149,32 @@ def sent_block(pieces: Sequence[Block], sequence: int) -> Block:
     Raises:
         DumpError: they do not follow each other.
     """
-    return _of_all(pieces, b"", sequence, _last_of_each)
+    return _of_all(pieces, b"", sequence, _last_where_they_grow)
 
 
-def _last_of_each(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
-    """The last GTID of each (domain, server) pair, in the order of `noted_gtids`; all where numbers do not grow."""
+def last_of_pairs(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
+    """The last GTID of each (domain, server) pair, which leave the same state as all, in the order of `noted_gtids`.
+
+    Domains are in the order in which they came, servers in that of their last groups.
+    """
     last: dict[int, dict[int, Gtid]] = {}
-    gtids = tuple(gtids)
     for gtid in gtids:
         servers = last.setdefault(gtid.domain_id, {})
-        before = servers.pop(gtid.server_id, None)
-        if before is not None and before.seq_no >= gtid.seq_no:
-            return gtids
+        servers.pop(gtid.server_id, None)
         servers[gtid.server_id] = gtid
     return tuple(chain.from_iterable(servers.values() for servers in last.values()))
+
+
+def _last_where_they_grow(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
+    """Those of `last_of_pairs`, or all where the numbers of a pair do not grow."""
+    gtids = tuple(gtids)
+    numbers: dict[tuple[int, int], int] = {}
+    for gtid in gtids:
+        pair = gtid.domain_id, gtid.server_id
+        if gtid.seq_no <= numbers.get(pair, -1):
+            return gtids
+        numbers[pair] = gtid.seq_no
+    return last_of_pairs(gtids)
 
 
 def _of_all(

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.streaming.block import Block
+from ibbmaster.streaming.block import Block, last_of_pairs
 
 GTIDS_MAX = 100_000  # in all ways: about 15 MB
 WHOLE_MAX, WHOLE_GTIDS_MAX = 256, 64  # whole ways to one position, and groups of pairs in one
@@ -111,8 +111,8 @@ def _steps_back(before: Block, after: Block) -> bool:
 
 def _joined(before: Block, after: Block) -> Block:
     """Two blocks without packets as one; its GTIDs leave the same state as those of both, see `noted_gtids`."""
-    gtids = _last_of_pairs(before.gtids + after.gtids)
-    stored_gtids = _last_of_pairs(before.stored_gtids + after.stored_gtids)
+    gtids = last_of_pairs(before.gtids + after.gtids)
+    stored_gtids = last_of_pairs(before.stored_gtids + after.stored_gtids)
     return _skipped(before, after, gtids, stored_gtids, is_stopped=after.is_stopped)
 
 
@@ -135,13 +135,3 @@ def _skipped(
         stored_gtids=stored_gtids,
         head=first.head,
     )
-
-
-def _last_of_pairs(gtids: tuple[Gtid, ...]) -> tuple[Gtid, ...]:
-    """Domains in the order in which they came, servers in that of their last groups."""
-    last: dict[int, dict[int, Gtid]] = {}
-    for gtid in gtids:
-        servers = last.setdefault(gtid.domain_id, {})
-        servers.pop(gtid.server_id, None)
-        servers[gtid.server_id] = gtid
-    return tuple(gtid for servers in last.values() for gtid in servers.values())
