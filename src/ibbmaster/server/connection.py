@@ -6,7 +6,6 @@ import contextlib
 import functools
 import logging
 import math
-import os
 import secrets
 import ssl
 import time
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 
 import trio
 
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.known_answers import KnownAnswers
@@ -32,8 +32,10 @@ from ibbmaster.server.memory import SessionMemory, SharedMemory
 from ibbmaster.server.observing import ConnectionStep, Observer
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.preparation import Preparation
+from ibbmaster.server.reactor import Reactor
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.server.sending import Sender
+from ibbmaster.server.socket_reading import read_now
 from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.server.working import Workers, watching
 from ibbmaster.streaming.shared import SharedBlocks
@@ -64,6 +66,7 @@ RESERVED_PART = 10  # one of this number of connections is kept for other accoun
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
 IDLE_PARTS = 1000  # a client has so small a part of that more: the end is not moved for each command, which costs 10 us
 READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command of which a part is here
+ANSWERED_IN_A_ROW = 8  # commands of a client that does not wait for answers, before others have their turn
 NONCE_SIZE = 32  # of the ed25519 plugin
 TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connections")
 
@@ -77,6 +80,7 @@ class PrimaryParts:
     engine: LogEngine
     options: PrimaryOptions
     registry: Registry
+    reactor: Reactor
     follower: Follower
     facts: PrimaryFacts
     shared_blocks: SharedBlocks
@@ -122,6 +126,7 @@ class _Connection:
 
     def __init__(self, stream: trio.SocketStream, session: Session, primary: PrimaryParts) -> None:
         self.stream: Stream = stream
+        self._descriptor = stream.socket.fileno()
         self._sender = Sender(stream)
         self._session = session
         self._primary = primary
@@ -140,6 +145,8 @@ class _Connection:
         self._idle_renewal = -math.inf  # when its end is to be moved, on the monotonic clock
         self._is_reading = False  # a command of which a part is here
         self._unread_size = 0  # bytes of it, also while it is answered
+        self._unanswered: Event | None = None  # what was read, and is not answered at once
+        self._rest: Buffer | None = None  # of an answer that the socket did not take
         self._dialog = Dialog(
             primary.facts,
             connection_id=session.connection_id,
@@ -280,24 +287,28 @@ class _Connection:
             while True:
                 if self._wire.has_data_to_send:
                     await self.flush()
-                session.note("Sleep", "", now := time.monotonic())
-                if now >= self._idle_renewal:
-                    self._idle.deadline = trio.current_time() + IDLE_TIMEOUT_S + IDLE_TIMEOUT_S / IDLE_PARTS
-                    self._idle_renewal = now + IDLE_TIMEOUT_S / IDLE_PARTS
-                match await self._next_event():
+                self._note_idle()
+                match await (self._next_event() if self._observer is not None else self._unanswered_event()):
                     case CommandReceived(command=commands.BinlogDump() as command):
                         if self._observer is not None and await self._replaces_answer(self._observer, command):
                             return None
                         return command
                     case CommandReceived(command=command):
                         if self._observer is None:
-                            await self._answer(command)
+                            await self._work_on(command)
                         elif not await self._replaces_answer(self._observer, command):
                             await self._answer(command)
                             await self._observer.reached(ConnectionStep.ANSWERED, session, command)
                     case _:
                         break
         return None
+
+    def _note_idle(self) -> None:
+        """The client may take its time from now on."""
+        self._session.note("Sleep", "", now := time.monotonic())
+        if now >= self._idle_renewal:
+            self._idle.deadline = trio.current_time() + IDLE_TIMEOUT_S + IDLE_TIMEOUT_S / IDLE_PARTS
+            self._idle_renewal = now + IDLE_TIMEOUT_S / IDLE_PARTS
 
     async def _replaces_answer(self, observer: Observer, command: commands.AnyCommand) -> bool:
         """Whether the observer answers a command itself."""
@@ -312,9 +323,7 @@ class _Connection:
         wire = self._wire
         event = wire.next_event() if wire.unread_size else None
         while event is None:
-            unread_size = wire.unread_size
-            if unread_size != self._unread_size and wire.state is State.COMMAND:
-                self._note_unread(unread_size)
+            self._note_unread()
             if wire.has_data_to_send:
                 await self.flush()  # an auth switch is no event
             wire.receive_data(await self._receive(wire.receive_size_max))
@@ -322,12 +331,67 @@ class _Connection:
         self._is_reading = False
         return event
 
-    def _note_unread(self, size: int) -> None:
+    async def _unanswered_event(self) -> Event:
+        """As `_next_event` between commands; those that can be answered at once are, without this task."""
+        has_ended = self._holds_more and self._read_and_answer()
+        while True:
+            if not has_ended:
+                await self._primary.reactor.wait(self._descriptor, self._read_and_answer)
+            rest, self._rest = self._rest, None
+            if rest is not None:
+                await self._sender.send(rest)
+            event, self._unanswered = self._unanswered, None
+            if event is not None:
+                return event
+            if rest is None:
+                await trio.lowlevel.checkpoint()  # others have their turn
+            has_ended = self._read_and_answer()
+
+    def _read_and_answer(self) -> bool:
+        """Read what has come, and answer it; True where this connection has to continue by itself.
+
+        Raises:
+            RemoteProtocolError, trio.BrokenResourceError: as elsewhere.
+        """
+        wire, sink = self._wire, self._sender.sink
+        for _ in range(ANSWERED_IN_A_ROW):
+            event = wire.next_event() if wire.unread_size else None
+            if event is None:
+                data = self._receive_now(RECEIVE_SIZE)
+                if data is None:
+                    return False
+                wire.receive_data(data)
+                event = wire.next_event()
+            if event is not None:
+                self._is_reading = False
+                answer = self._answer_at_once(event.command) if isinstance(event, CommandReceived) else None
+                if answer is None:
+                    self._unanswered = event
+                    return True
+                taken = sink.write(answer) if answer else 0
+                self._note_idle()
+                if taken != len(answer) or not sink.is_flushed:
+                    self._rest = answer[taken:]
+                    return True
+            self._note_unread()
+            if not self._holds_more:
+                return False  # what comes later is told
+        return True
+
+    @property
+    def _holds_more(self) -> bool:
+        """Whether more of what the client has said is here, and not in the socket."""
+        return bool(self._wire.unread_size) or (isinstance(self.stream, TlsStream) and self.stream.holds_more)
+
+    def _note_unread(self) -> None:
         """A command of which a part is here takes memory until it is answered, and has to come as a whole.
 
         Raises:
             RemoteProtocolError: there is no memory left.
         """
+        size = self._wire.unread_size
+        if size == self._unread_size or self._wire.state is not State.COMMAND:
+            return
         if size and not self._is_reading:
             self._is_reading = True
             self._idle.deadline, self._idle_renewal = trio.current_time() + READ_TIMEOUT_S, -math.inf
@@ -338,26 +402,35 @@ class _Connection:
             self._wire.close(error.err)
             raise RemoteProtocolError(str(error)) from None
 
-    async def _receive(self, size: int) -> bytes | bytearray:
-        """The client's next bytes, none if it has left; in clear from the socket itself, as `Sender` writes there.
+    async def _receive(self, size: int) -> bytes:
+        """The client's next bytes, none if it has left.
 
         Raises:
             trio.BrokenResourceError: the connection is lost.
         """
-        descriptor = self._sender.sink.descriptor
-        if descriptor is None:
+        if isinstance(self.stream, TlsStream):
             return await self.stream.receive_some(size)
         while True:
-            await trio.lowlevel.wait_readable(descriptor)  # who waits for an answer has sent nothing yet
-            try:
-                return os.read(descriptor, size)
-            except BlockingIOError:
-                continue
-            except OSError as error:
-                raise trio.BrokenResourceError(error.strerror) from error
+            await trio.lowlevel.wait_readable(self._descriptor)  # who waits for an answer has sent nothing yet
+            if (data := read_now(self._descriptor, size)) is not None:
+                return data
+
+    def _receive_now(self, size: int) -> bytes | None:
+        """As `read_now`; in clear from the socket itself, as `Sender` writes there."""
+        if isinstance(self.stream, TlsStream):
+            return self.stream.receive_now(size)
+        return read_now(self._descriptor, size)
 
     async def _answer(self, command: commands.AnyCommand) -> None:
         """Answer a command; in a worker thread if that may read the disk, or take long."""
+        answer = self._answer_at_once(command)
+        if answer is not None:
+            await self._sender.send(answer)
+        else:
+            await self._work_on(command)
+
+    def _answer_at_once(self, command: commands.AnyCommand) -> bytes | None:
+        """The answer to a command, if that takes neither the disk nor long; else None, and nothing was done."""
         dialog = self._dialog
         responses: tuple[Response, ...]
         match command:
@@ -365,20 +438,10 @@ class _Connection:
                 log.debug("%s: %r", self, sql[:200])
                 answers = dialog.query_at_once(sql)
                 if answers is None:
-                    self._session.note("Query", "", time.monotonic())
-                    await self._work(functools.partial(dialog.answers, sql))
-                    return
+                    return None
                 responses = tuple(answers)  # type: ignore[arg-type]  # none is a KILL
-            case commands.InitDb(database=database):
-                await self._work(functools.partial(dialog.use, database))
-                return
-            case commands.StatementPrepare(sql=sql):
-                await self._work(functools.partial(dialog.prepared.prepare, sql))
-                return
-            case commands.StatementExecute(statement_id=statement_id, parameters=parameters):
-                self._session.note("Execute", "", time.monotonic())
-                await self._work(functools.partial(dialog.prepared.execute, statement_id, parameters))
-                return
+            case commands.InitDb() | commands.StatementPrepare() | commands.StatementExecute() | commands.BinlogDump():
+                return None
             case commands.StatementLongData():
                 self._dialog.prepared.add_piece(command.statement_id, command.parameter_no, command.data)
                 responses = ()
@@ -411,7 +474,22 @@ class _Connection:
                 responses = (answer,)
             case _:
                 responses = ()
-        await self._sender.send(self._wire.answer_at_once(*responses))
+        return self._wire.answer_at_once(*responses)
+
+    async def _work_on(self, command: commands.AnyCommand) -> None:
+        """Answer a command that is not answered at once."""
+        dialog = self._dialog
+        match command:
+            case commands.QueryCommand(sql=sql):
+                self._session.note("Query", "", time.monotonic())
+                await self._work(functools.partial(dialog.answers, sql))
+            case commands.InitDb(database=database):
+                await self._work(functools.partial(dialog.use, database))
+            case commands.StatementPrepare(sql=sql):
+                await self._work(functools.partial(dialog.prepared.prepare, sql))
+            case commands.StatementExecute(statement_id=statement_id, parameters=parameters):
+                self._session.note("Execute", "", time.monotonic())
+                await self._work(functools.partial(dialog.prepared.execute, statement_id, parameters))
 
     async def _work(self, ask: Callable[[], Iterable[Response | Kill]]) -> None:
         """Answer in worker threads, a piece at a time; what is asked can be broken off."""
@@ -472,23 +550,22 @@ class _Connection:
 
     async def _run_dump(self, opened: DumpStart) -> None:
         """Send until the dump is finished or the client has left."""
-        primary, dump, groups = self._primary, opened.dump, opened.groups
-        lost: Exception | None = None
-        stage = made_stage(primary.options.stages, self._session)
-        with primary.follower.reading(), contextlib.closing(BlockSource(groups, dump, primary.shared_blocks)) as source:
-            await begin_dump(source, dump, primary.follower, self._session, self._sender, stage)
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._watch_for_leaving, nursery.cancel_scope, opened)
-                try:
-                    await run_dump(source, dump, primary.follower, self._session, self._sender, primary.pumps, stage)
-                except (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError) as error:
-                    lost = error  # a nursery would wrap it
-                nursery.cancel_scope.cancel()
-        if lost is not None:
-            try:
-                raise lost
-            finally:
-                del lost  # its traceback holds this frame: together they would outlive the dump, and keep its block
+        primary, dump, session = self._primary, opened.dump, self._session
+        stage = made_stage(primary.options.stages, session)
+        with (
+            primary.follower.reading(),
+            contextlib.closing(BlockSource(opened.groups, dump, primary.shared_blocks)) as source,
+        ):
+            await begin_dump(source, dump, primary.follower, session, self._sender, stage)
+            server_id = session.dump_server_id  # the first events do not wait for what is logged of them
+            log.info("%s (server id %d) dumps from [%s], %s", self, server_id, opened.position, opened.file_name)
+            if self._holds_more and self._notice_leaving():
+                return
+            with (
+                trio.CancelScope() as scope,
+                primary.reactor.watching(self._descriptor, self._notice_leaving, scope.cancel),
+            ):
+                await run_dump(source, dump, primary.follower, session, self._sender, primary.pumps, stage)
 
     def _prepare_dump(self, command: commands.BinlogDump, *, only_cached: bool = False) -> DumpStart:
         """As `DumpOpening.open`; notes where the dump begins."""
@@ -504,20 +581,15 @@ class _Connection:
         self._session.dump_start = opened.start
         return opened
 
-    async def _watch_for_leaving(self, scope: trio.CancelScope, opened: DumpStart) -> None:
-        """Say where a dump began, which its first events do not wait for, and notice when the client goes.
-
-        What else it says means nothing now.
-        """
-        server_id = self._session.dump_server_id
-        log.info("%s (server id %d) dumps from [%s], %s", self, server_id, opened.position, opened.file_name)
+    def _notice_leaving(self) -> bool:
+        """Notice when the client of a dump goes; what else it says means nothing now."""
         try:
-            while True:
-                data = await self._receive(RECEIVE_SIZE)
+            data = self._receive_now(RECEIVE_SIZE)
+            if data is not None:
                 self._wire.receive_data(data)
-                if isinstance(self._wire.next_event(), Closed) or not data:
-                    log.info("%s disconnected", self)
-                    break
-        except (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError):
-            pass
-        scope.cancel()
+            if data == b"" or isinstance(self._wire.next_event(), Closed):
+                log.info("%s disconnected", self)
+                return True
+        except (trio.BrokenResourceError, ssl.SSLError):
+            return True
+        return False

@@ -14,6 +14,7 @@
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import math
 from collections import OrderedDict
@@ -146,6 +147,7 @@ class LoginGuard:
         return sum(bool(wrong.delay_s) for wrong in self._addresses.values())
 
 
+@functools.lru_cache(1024)
 def address_key(host: str) -> str:
     """What counts as one address: of IPv6 a network."""
     try:

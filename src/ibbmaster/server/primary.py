@@ -26,6 +26,7 @@ from ibbmaster.server.logins import LoginGuard
 from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.preparation import Preparation
+from ibbmaster.server.reactor import Reactor
 from ibbmaster.server.registry import EndReason, Registry
 from ibbmaster.server.working import Workers
 from ibbmaster.streaming.shared import SharedBlocks
@@ -67,6 +68,7 @@ class Primary:
             engine=engine,
             options=options,
             registry=self.registry,
+            reactor=Reactor(),
             follower=self.follower,
             facts=PrimaryFacts(engine, options, self.registry, self.guard, cache),
             shared_blocks=SharedBlocks(),
@@ -101,6 +103,7 @@ class Primary:
         )  # what cannot be read shall fail here, not later
         listeners = await self._listen()
         async with trio.open_nursery() as nursery:
+            await nursery.start(self._parts.reactor.run)
             nursery.start_soon(self.follower.run)
             nursery.start_soon(self._accept, listeners, nursery)
             nursery.start_soon(self._parts.preparation.run)

@@ -14,6 +14,7 @@ from typing import Any
 import trio
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.server.socket_reading import read_now
 from ibbmaster.server.socket_writing import Wait, write_all
 from ibbmaster.streaming.sink import PATIENCE_MS, write_now
 
@@ -57,13 +58,25 @@ class TlsStream:
             await write_all(self._descriptor, self._leaving.read(), trio.lowlevel.wait_writable)
             if is_done:
                 return
-            data = await self._stream.receive_some(RECEIVE_BYTES)
+            while (data := read_now(self._descriptor, RECEIVE_BYTES)) is None:
+                await trio.lowlevel.wait_readable(self._descriptor)
             if not data:
                 raise trio.BrokenResourceError("the client left before TLS began")
             self._arriving.write(data)
 
     async def receive_some(self, size: int) -> bytes:
-        """The client's next bytes; none if it has left.
+        """As `receive_now`, once something has come."""
+        while (data := self.receive_now(size)) is None:
+            await trio.lowlevel.wait_readable(self._descriptor)
+        return data
+
+    @property
+    def holds_more(self) -> bool:
+        """Whether something has come that was not received yet, and which the socket does not tell of any more."""
+        return bool(self._arriving.pending or self._object.pending())
+
+    def receive_now(self, size: int) -> bytes | None:
+        """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet.
 
         Raises:
             trio.BrokenResourceError: the connection is lost, or what came is no TLS.
@@ -73,9 +86,9 @@ class TlsStream:
                 data = self._asked(self._object.read, size)
             if data is not None:
                 return bytes(data)
-            arrived = await self._stream.receive_some(RECEIVE_BYTES)
+            arrived = read_now(self._descriptor, RECEIVE_BYTES)
             if not arrived:
-                return b""
+                return arrived
             with self._lock:
                 self._arriving.write(arrived)
 
