@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import weakref
 
@@ -16,7 +17,18 @@ from tests.sessions import session_evaluator
 
 @pytest.fixture
 def kept():
-    return KeptDatabases()
+    with closed_at_end(KeptDatabases()) as kept:
+        yield kept
+
+
+@contextlib.contextmanager
+def closed_at_end(kept):
+    """As the sessions would do that ask."""
+    try:
+        yield kept
+    finally:
+        for session in list(kept._kept):
+            kept.forget(session)
 
 
 @pytest.fixture
@@ -99,11 +111,14 @@ def test_what_is_kept_of_one_session_is_bounded(ask, monkeypatch):
 
 
 def test_as_many_sessions_as_may_have_something_kept(run_of):
-    kept = KeptDatabases(2)
     sessions = [session_evaluator() for _ in range(3)]
-    for session in sessions:
-        list(run_of("SELECT COUNT(*) FROM big GROUP BY v", kept=kept, session=session).answer().rows)
-    assert [kept.take(session).loaded("t0") is None for session in sessions] == [True, False, False]
+    with closed_at_end(KeptDatabases(2)) as kept:
+        for session in sessions:
+            list(run_of("SELECT COUNT(*) FROM big GROUP BY v", kept=kept, session=session).answer().rows)
+        databases = [kept.take(session) for session in sessions]
+    assert [database.loaded("t0") is None for database in databases] == [True, False, False]
+    for database in databases:
+        database.close()
 
 
 def test_nothing_is_kept_behind_the_end_of_a_session(ask, run_of, kept):

@@ -166,7 +166,7 @@ def shown_array(
 
     count = len(starts)
     offsets = np.empty(count + 1, dtype=np.int32)
-    text = np.empty(np.count_nonzero(valid) * TEXT_SIZES[op], dtype=np.uint8)
+    text = np.empty(int(np.count_nonzero(valid)) * TEXT_SIZES[op], dtype=np.uint8)
     used = kernels.write_texts(data, starts, sizes, valid, count, int(op), argument, offsets, text)
     if used < 0:
         return None

@@ -183,7 +183,7 @@ def _expect_known(
         if name in keys and (mask & ~after).any():
             raise PartialChangeError("an image has no value for columns of the key")
     nothing = np.zeros(len(after), dtype=bool)
-    partial = np.logical_or.reduce([mask & after for mask in absent.values()])
+    partial = np.any([mask & after for mask in absent.values()], axis=0)
     for name in keys:
         if (partial & ~absent.get(name, nothing)).any():
             raise PartialChangeError("an image after an update has a key, and not all of its row")
