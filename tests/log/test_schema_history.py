@@ -14,6 +14,7 @@ from ibbmaster.event.control import GtidList, encode_gtid_list, encode_stop
 from ibbmaster.event.format_description import describe_format, encode_format_description
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query
+from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log import schema_history
@@ -24,6 +25,7 @@ from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
 from tests.machinery.events import make_event
+from tests.written_log import inserted, write_log
 
 CREATE, ADD = "CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT"
 
@@ -112,6 +114,24 @@ def test_the_cache_of_another_log_or_a_damaged_one_leads_to_folding_anew(log, co
         count_folds.clear()
         assert columns(log.schema()) == ["z"]
         assert len(count_folds) == 3
+
+
+def test_rows_define_tables_from_when_they_are_needed(tmp_path, count_folds):
+    tables = [written_table("d.t", {"id": "int", name: "int"}, table_id=number) for number, name in enumerate("ab")]
+    path = write_log(tmp_path / "log", [inserted(tables[0], [1, 2])])
+    with ibbmaster.open(path) as log:
+        schema = LoggedSchema(log.engine, cache=HistoryCache(path, is_written=True))
+        schema.history(lambda found: False)
+        assert columns(schema) is None
+        assert len(count_folds) == 1
+        schema.history(lambda found: "t" not in found.names())
+        assert len(count_folds) == 2
+        schema.history(lambda found: pytest.fail("they define tables already"))
+        write_log(path, "ALTER TABLE t RENAME COLUMN a TO b", [inserted(tables[1], [3, 4])], first=2)
+        assert columns(schema) == ["id", "b"]
+        assert len(count_folds) == 4
+        others = LoggedSchema(log.engine, cache=HistoryCache(path, is_written=True))
+        assert not isinstance(others.history().table_at("d", "t"), TableVersion)  # what rows say is not kept for them
 
 
 def test_a_log_that_began_anew_is_folded_anew(log):

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 import ibbmaster
+from ibbmaster.arrow import plan
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.log.group_folding import GroupFolding
+from ibbmaster.log.undefined_tables import defined_history
+from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit.primary import FixturePrimary
 from tests.machinery.streamed import StreamReading
@@ -146,6 +150,26 @@ def test_a_stream_that_began_before_a_statement_follows_it_without_the_beginning
             stream.close()
             found.append(told(stream.rows, cut + 1))
         assert found[0] == found[1], there
+
+
+@pytest.mark.parametrize("needs_rows", [False, True])
+def test_a_history_is_made_with_rows_only_where_the_one_by_statements_needs_them(needs_rows) -> None:
+    made: dict[bool, SchemaHistory] = {}
+
+    def fold(takes_rows: bool) -> SchemaHistory:
+        return made.setdefault(takes_rows, SchemaHistory())
+
+    found = defined_history(fold, lambda history: needs_rows and history is made[False])
+    assert made == {False: made[False], **({True: found} if needs_rows else {})}
+    assert found is made[needs_rows]
+
+
+def test_a_second_query_of_a_table_that_rows_define_folds_nothing(tmp_path, monkeypatch) -> None:
+    path = str(write_log(tmp_path / "log", *ITEMS[2:], first=3))
+    first = batch(path=path)
+    monkeypatch.setattr(GroupFolding, "fold", lambda *given: pytest.fail("a group is folded once more"))
+    monkeypatch.setattr(plan, "scan_ddl", lambda *given: pytest.fail("the log is scanned once more"))
+    assert batch(path=path) == first
 
 
 def test_an_update_is_completed_by_its_key_alone_where_nothing_says_what_a_server_computes(tmp_path) -> None:

@@ -225,25 +225,23 @@ class Log:
     def _table_at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
         """The version of a table; the statements of the log are folded as far as they are asked for."""
         with self._history_lock:
-            if self._logged_schema is None:
-                self._logged_schema = self._new_schema()
             if self._history is None or place.position >= self._history.end:
-                self._history = self._logged_schema.history()
+                self._history = self._schema_of_log().history()
             return self._history.table_at(database, table, place)
 
     def _define_by_rows(self) -> None:
         """Where statements do not define all tables let rows define the others, from now on."""
         with self._history_lock:
-            schema = self._logged_schema or self._new_schema()
-            self._history = schema.history()
-            if not schema.takes_rows and not versions_of(self._history, lambda _: True).are_defined():
-                schema, self._history = self._new_schema(takes_rows=True), None
-            self._logged_schema = schema
+            self._history = self._schema_of_log().history(
+                lambda found: not versions_of(found, lambda _: True).are_defined()
+            )
 
-    def _new_schema(self, *, takes_rows: bool = False) -> LoggedSchema:
-        return schema_of_log(
-            self._engine.with_past, self._schema, self.history_cache, case=self.name_case, takes_rows=takes_rows
-        )
+    def _schema_of_log(self) -> LoggedSchema:
+        if self._logged_schema is None:
+            self._logged_schema = schema_of_log(
+                self._engine.with_past, self._schema, self.history_cache, case=self.name_case
+            )
+        return self._logged_schema
 
     def forget_history(self) -> None:
         """The log begins anew: what its tables were is nothing to go on from."""

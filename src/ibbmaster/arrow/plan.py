@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, TypeVar, cast
 
 from ibbmaster.arrow.collecting import event_batches
@@ -28,6 +29,7 @@ from ibbmaster.log.locating import ReadStart, locate, resume
 from ibbmaster.log.log_range import WHOLE_FILE, GroupSelection, LogRange
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.strictness import damage_handler, open_directory
+from ibbmaster.log.undefined_tables import defined_history
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.rows.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.history import SchemaHistory
@@ -194,10 +196,10 @@ def readable_history_of(
     options: ReadOptions, log: LogEngine, on_fault: OnFault, *, goes_on: bool = False
 ) -> SchemaHistory:
     """The same of a log that may be damaged; `goes_on` as in `needs_rows`."""
-    found = readable_history(log, options.declarations, on_fault, options.name_case)
-    if not needs_rows(options, found, goes_on=goes_on):
-        return found
-    return readable_history(log, options.declarations, on_fault, options.name_case, takes_rows=True)
+    return defined_history(
+        partial(readable_history, log, options.declarations, on_fault, options.name_case),
+        partial(needs_rows, options, goes_on=goes_on),
+    )
 
 
 def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
@@ -210,18 +212,17 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     told = repr((options.declarations, options.name_case, options.stages))
     begin = str(log.start_of_file().state)
     key = (options.path, options.uses_kernels, files, begin, str(log.end()), str(log.state()), told)
-    is_once = bool(options.stages)
-    found = _HISTORIES.get(key)
-    if found is None:
-        found = logged_schema(options, log, is_once=is_once).history()
-        _HISTORIES.clear()
-        _HISTORIES[key] = found
-    if not needs_rows(options, found):
+
+    def folded(takes_rows: bool) -> SchemaHistory:
+        found = _HISTORIES.get((*key, takes_rows))
+        if found is None:
+            found = logged_schema(options, log, is_once=bool(options.stages), takes_rows=takes_rows).history()
+            if not takes_rows:
+                _HISTORIES.clear()
+            _HISTORIES[(*key, takes_rows)] = found
         return found
-    of_rows = (*key, "and rows")
-    if of_rows not in _HISTORIES:
-        _HISTORIES[of_rows] = logged_schema(options, log, is_once=is_once, takes_rows=True).history()
-    return _HISTORIES[of_rows]
+
+    return defined_history(folded, partial(needs_rows, options))
 
 
 def logged_schema(

@@ -55,7 +55,6 @@ def readable_history(
     declarations: Mapping[str, Declaration],
     on_fault: OnFault,
     case: NameCase | None = None,
-    *,
     takes_rows: bool = False,
 ) -> SchemaHistory:
     """The history of what can be read of a log that is damaged; `takes_rows` is as that of `LoggedSchema`."""

@@ -26,6 +26,7 @@ from ibbmaster.log.group_content import group_events
 from ibbmaster.log.group_folding import GroupFolding, TakeMap
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups, ReadPlan
+from ibbmaster.log.undefined_tables import NeedsRows, defined_history
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.clause import FullName
@@ -103,7 +104,7 @@ class LoggedSchema:
         takes_rows: bool = False,
     ) -> None:
         self._is_once = is_once
-        self.takes_rows = takes_rows
+        self._takes_rows = takes_rows
         self._case = self._given_case = case
         self._log = log
         self._cache = None if takes_rows else cache
@@ -119,8 +120,8 @@ class LoggedSchema:
         self._looked = NamesInRows()
         self._versions: dict[int, int | None] = {}  # of servers, by file
 
-    def history(self) -> SchemaHistory:
-        """All that is durable now, folded.
+    def history(self, needs_rows: NeedsRows = lambda _: False) -> SchemaHistory:
+        """All that is durable now, folded; where that `needs_rows` these define tables, also in what follows.
 
         Raises:
             BrokenOffError: it is not wanted any more; the next caller continues after what was folded.
@@ -128,20 +129,26 @@ class LoggedSchema:
             FormatError, ClassicFormatError: a file is damaged.
         """
         with self._lock:
-            try:
-                is_followed = self._folding is not None and self._continue(self._folding)
-                if not is_followed and not any(map(self._continue, self._kept())):
-                    self._case = self._given_case
-                    self._looked = NamesInRows()
-                    self._begin_anew()
-                self._find_case()
-            except BrokenOffError:
-                raise  # between two statements: what was folded is good
-            except BaseException:
-                self._folding = self._last = None  # a part may be folded
-                raise
-            assert self._folding is not None
-            return self._folding.history
+            return defined_history(self._folded_to_end, lambda found: not self._takes_rows and needs_rows(found))
+
+    def _folded_to_end(self, takes_rows: bool) -> SchemaHistory:
+        if takes_rows and not self._takes_rows:
+            self._takes_rows, self._cache = True, None
+            self._folding = self._last = None
+        try:
+            is_followed = self._folding is not None and self._continue(self._folding)
+            if not is_followed and not any(map(self._continue, self._kept())):
+                self._case = self._given_case
+                self._looked = NamesInRows()
+                self._begin_anew()
+            self._find_case()
+        except BrokenOffError:
+            raise  # between two statements: what was folded is good
+        except BaseException:
+            self._folding = self._last = None  # a part may be folded
+            raise
+        assert self._folding is not None
+        return self._folding.history
 
     def _find_case(self) -> None:
         """Find out how names are compared, and fold once more if that is not as they are written."""
@@ -161,7 +168,7 @@ class LoggedSchema:
     def _new_folding(self) -> GroupFolding:
         is_whole = self._base is not None or not list(self._log.start_of_file().state)
         history = SchemaHistory(self._base, self._case, is_whole=is_whole)
-        return GroupFolding(history, takes_rows=self.takes_rows)
+        return GroupFolding(history, takes_rows=self._takes_rows)
 
     def _begin_anew(self) -> None:
         if self._scan is not None and self._scanned(self._scan):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup
@@ -17,6 +18,18 @@ from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.work import check_wanted
 
 SEEN_MAX = 1 << 12  # TABLE_MAP events that are known again
+
+NeedsRows = Callable[[SchemaHistory], bool]
+"""Whether a history by statements alone does not define all tables that are asked for."""
+
+
+def defined_history(fold: Callable[[bool], SchemaHistory], needs_rows: NeedsRows) -> SchemaHistory:
+    """The schema history of a log, in which rows define tables if it needs them: to read all rows takes long.
+
+    `fold` gives it without rows, which is asked first, and with them.
+    """
+    history = fold(False)
+    return fold(True) if needs_rows(history) else history
 
 
 class UndefinedTables:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ibbmaster.arrow.plan import (
     OF_ROWS,
@@ -235,10 +236,7 @@ class OffsetTracker:
         if self._on_fault is not None:
             history = readable_history_of(self._options, self._log.with_past, self._on_fault, goes_on=True)
         else:
-            history = self._schema.history()
-            if not self._schema.takes_rows and needs_rows(self._options, history, goes_on=True):
-                self._schema = logged_schema(self._options, self._log.with_past, takes_rows=True)
-                history = self._schema.history()
+            history = self._schema.history(partial(needs_rows, self._options, goes_on=True))
         return selected_versions(self._options, history, self._began, goes_on=True)
 
     def _is_enough(self, begin: LogPosition, place: LogPosition, count: int, limits: Limits) -> bool:
