@@ -14,7 +14,7 @@ from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.classic.groups import ENDING_TYPES, LARGE_EVENT_SIZE
 from ibbmaster.classic.head import read_head
 from ibbmaster.classic.roles import kernel_roles
-from ibbmaster.classic.window import EventWindow, Truncated
+from ibbmaster.classic.window import BlockWindow, Truncated
 from ibbmaster.disk.page_memory import page_memory
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError, StoreError
 from ibbmaster.event.group import EventGroup
@@ -240,7 +240,7 @@ class ClassicBatches(GroupBatches):
         state[Field.GROUPS], state[Field.OUT] = begin
         return False
 
-    def _take(self, log_range: LogRange, window: EventWindow) -> bool:
+    def _take(self, log_range: LogRange, window: BlockWindow) -> bool:
         """Collect the groups at the beginning of a window; False if the next one must come by itself."""
         if window.is_known_before_other_than(EventType.GTID):
             return False

@@ -20,7 +20,7 @@ from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile, read_whole
 from ibbmaster.classic.stored_file import StoredFileState, file_state
 from ibbmaster.classic.stored_groups import StoredGroups
-from ibbmaster.classic.window import EventWindow, FileWindow
+from ibbmaster.classic.window import BlockWindow, EventWindow
 from ibbmaster.disk.place import place
 from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import GapError, IbbMasterError, MissingFileError, PositionPurgedError
@@ -290,7 +290,7 @@ class ClassicBinlog(FileEngine):
             if reader is not None:
                 reader.close()
 
-    def whole_window(self, log_range: LogRange, memory: memoryview) -> FileWindow | None:
+    def whole_window(self, log_range: LogRange, memory: memoryview) -> BlockWindow | None:
         """A window on the file of a range, read into memory; None if the range is not all of it, or it is not small.
 
         Raises:
@@ -302,7 +302,7 @@ class ClassicBinlog(FileEngine):
         if log_range.start_offset > FIRST_EVENT_OFFSET or log_range.end_offset < file.size_bytes:
             return None
         size = read_whole(file, memory)
-        return None if size is None else FileWindow(file, memory[:size])
+        return None if size is None else BlockWindow(file, memory[:size])
 
     def paths(self) -> list[Path]:
         """Where the files are."""

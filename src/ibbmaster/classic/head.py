@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ibbmaster.classic.packing import PACKINGS
 from ibbmaster.classic.series import MAGIC, ClassicFile, ClassicSource
-from ibbmaster.classic.window import EventWindow, Truncated
+from ibbmaster.classic.window import BlockWindow, EventWindow, Truncated
 from ibbmaster.errors import EventError
 from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import ChecksumAlgorithm, FormatDescription, decode_format_description
@@ -50,7 +50,7 @@ def head_of(file: ClassicFile) -> FileHead:
         return read_head(window)
 
 
-def read_head(window: EventWindow) -> FileHead:
+def read_head(window: BlockWindow) -> FileHead:
     """Read magic, FORMAT_DESCRIPTION and GTID_LIST; stops before anything else.
 
     Raises:
@@ -62,7 +62,7 @@ def read_head(window: EventWindow) -> FileHead:
         raise window.error(0, "the file ends inside its head; leave it out if it is the last one") from None
 
 
-def _read_head(window: EventWindow) -> FileHead:
+def _read_head(window: BlockWindow) -> FileHead:
     window.require(len(MAGIC))
     magic = bytes(window.block[: len(MAGIC)])
     if magic != MAGIC:
@@ -89,7 +89,7 @@ def _read_head(window: EventWindow) -> FileHead:
         raise window.error(offset, str(error)) from None
 
 
-def _read_format_description(window: EventWindow) -> tuple[bytes, FormatDescription]:
+def _read_format_description(window: BlockWindow) -> tuple[bytes, FormatDescription]:
     """Read the event, as if the file were closed; set in the window whether it is in use and has checksums."""
     offset = window.offset
     size = window.peek_size()

@@ -28,54 +28,27 @@ class Truncated(Exception):  # noqa: N818  # the reader of the file decides whet
     """The file ends inside what was to be read."""
 
 
-class EventWindow:
-    """The part of a file around the next event: `view` of `block`, and `position` in it.
+class BlockWindow:
+    """What is around the next event of a file: `view` of `block`, and `position` in it.
 
-    A block is not changed while there are views of it, so these stay good. `block_offset` is where it begins in
-    the file. `checksum_size` and `is_in_use` are set when the head of the file is read.
+    By itself it is of all of a small file, which was read before: a log may have ten thousand of them. `block_offset`
+    is where the block begins in the file. `checksum_size` and `is_in_use` are set when the head of the file is read.
     """
 
-    def __init__(
-        self, file: ClassicFile, *, block_size: int = BLOCK_SIZE, reads_on: bool = False, only_cached: bool = False
-    ) -> None:
-        """With `reads_on` all of the file is wanted: what is read at first is not only its head."""
-        self.block: Buffer = b""
-        self.view = memoryview(b"")
-        self._buffer, self._spare = page_map(PAGESIZE), page_map(PAGESIZE)  # what `block` is of, and what it was before
+    def __init__(self, file: ClassicFile, data: Buffer) -> None:
+        """`data` is what is in the file; it is not changed while the window is used."""
+        self.block = data
+        self.view = memoryview(data)
         self.position = 0
         self.block_offset = 0
         self.checksum_size = 0
         self.is_in_use = False
-        self.source = ClassicSource(file, only_cached=only_cached)
         self._file_name = file.name
-        self._block_size = block_size
-        # A packed file is unpacked in order anyway, and where it is damaged shall not depend on where one began.
-        first_size = max(FIRST_BLOCK_SIZE, file.size_bytes) if reads_on else FIRST_BLOCK_SIZE
-        self._first_size = block_size if file.packing else min(first_size, block_size)
-        self._next_size = self._first_size
 
     @property
     def offset(self) -> int:
         """Where the next event begins in the file."""
         return self.block_offset + self.position
-
-    @property
-    def bytes_read(self) -> int:
-        """How much of the file on disk was read so far."""
-        return self.source.bytes_read
-
-    def close(self) -> None:
-        """Close the file; a second call does nothing."""
-        self.source.close()
-
-    def go_to(self, offset: int) -> None:
-        """Continue at another place of the file."""
-        if self.block_offset <= offset <= self.block_offset + len(self.block):
-            self.position = offset - self.block_offset
-        else:
-            self.block, self.view, self.position = b"", memoryview(b""), 0
-            self.block_offset = offset
-            self._next_size = self._first_size
 
     def has_more(self) -> bool:
         """Whether anything follows."""
@@ -83,30 +56,7 @@ class EventWindow:
 
     def extend(self) -> bool:
         """Read one more block after what is left of this one; False at the end of the file."""
-        left, size = len(self.block) - self.position, self._next_size
-        begin = self.offset % PAGESIZE  # each byte where it is in a page of the file: see there
-        buffer = self._spare
-        if len(buffer) < begin + left + size or not is_free(buffer):
-            buffer = page_map(begin + (left + size) * 5 // 4 + PAGESIZE)  # perhaps enough for what is left another time
-        target = memoryview(buffer)[begin:]
-        found = self._read(self.block_offset + len(self.block), target[left : left + size])
-        if not found:
-            return False
-        target[:left] = self.view[self.position :]
-        self._next_size = min(2 * size, self._block_size)
-        self.block_offset += self.position
-        self.block = self.view = target[: left + found]
-        self._buffer, self._spare = buffer, self._buffer
-        self.position = 0
-        return True
-
-    def _read(self, offset: int, target: memoryview) -> int:
-        """Read some bytes, none at the end of the file."""
-        if self.source.descriptor is not None:
-            return self.source.read_into(offset, target)
-        data = self.source.read(offset, len(target))
-        target[: len(data)] = data
-        return len(data)
+        return False
 
     def require(self, size: int) -> None:
         """Have at least `size` bytes from the next event on in the block.
@@ -210,16 +160,65 @@ class EventWindow:
         return False
 
 
-class FileWindow(EventWindow):
-    """A window on all of a small file, which was read before: a log may have ten thousand of them."""
+class EventWindow(BlockWindow):
+    """The same, of a file that is read block by block.
 
-    def __init__(self, file: ClassicFile, data: memoryview) -> None:
-        """`data` is what is in the file; it is not changed while the window is used."""
-        self.block = self.view = data
-        self.position = self.block_offset = 0
-        self.checksum_size = 0
-        self.is_in_use = False
-        self._file_name = file.name
+    A block is not changed while there are views of it, so these stay good.
+    """
+
+    def __init__(
+        self, file: ClassicFile, *, block_size: int = BLOCK_SIZE, reads_on: bool = False, only_cached: bool = False
+    ) -> None:
+        """With `reads_on` all of the file is wanted: what is read at first is not only its head."""
+        super().__init__(file, b"")
+        self._buffer, self._spare = page_map(PAGESIZE), page_map(PAGESIZE)  # what `block` is of, and what it was before
+        self.source = ClassicSource(file, only_cached=only_cached)
+        self._block_size = block_size
+        # A packed file is unpacked in order anyway, and where it is damaged shall not depend on where one began.
+        first_size = max(FIRST_BLOCK_SIZE, file.size_bytes) if reads_on else FIRST_BLOCK_SIZE
+        self._first_size = block_size if file.packing else min(first_size, block_size)
+        self._next_size = self._first_size
+
+    @property
+    def bytes_read(self) -> int:
+        """How much of the file on disk was read so far."""
+        return self.source.bytes_read
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self.source.close()
+
+    def go_to(self, offset: int) -> None:
+        """Continue at another place of the file."""
+        if self.block_offset <= offset <= self.block_offset + len(self.block):
+            self.position = offset - self.block_offset
+        else:
+            self.block, self.view, self.position = b"", memoryview(b""), 0
+            self.block_offset = offset
+            self._next_size = self._first_size
 
     def extend(self) -> bool:
-        return False
+        left, size = len(self.block) - self.position, self._next_size
+        begin = self.offset % PAGESIZE  # each byte where it is in a page of the file: see there
+        buffer = self._spare
+        if len(buffer) < begin + left + size or not is_free(buffer):
+            buffer = page_map(begin + (left + size) * 5 // 4 + PAGESIZE)  # perhaps enough for what is left another time
+        target = memoryview(buffer)[begin:]
+        found = self._read(self.block_offset + len(self.block), target[left : left + size])
+        if not found:
+            return False
+        target[:left] = self.view[self.position :]
+        self._next_size = min(2 * size, self._block_size)
+        self.block_offset += self.position
+        self.block = self.view = target[: left + found]
+        self._buffer, self._spare = buffer, self._buffer
+        self.position = 0
+        return True
+
+    def _read(self, offset: int, target: memoryview) -> int:
+        """Read some bytes, none at the end of the file."""
+        if self.source.descriptor is not None:
+            return self.source.read_into(offset, target)
+        data = self.source.read(offset, len(target))
+        target[: len(data)] = data
+        return len(data)
