@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,16 +19,38 @@ def has_rows_define(node: ast.AST) -> bool:
     return False
 
 
-def test_whether_rows_must_define_tables_is_decided_in_one_place() -> None:
+def keeps_history_twice(node: ast.AST) -> bool:
+    """Whether somebody keeps a history beside the folding that has it."""
+    match node:
+        case ast.Call(func=ast.Name(id="GroupFolding"), args=[ast.Attribute(), *_]):
+            return True
+    return False
+
+
+Finds = Callable[[ast.AST], bool]
+HOMES: dict[str, tuple[Finds, list[str]]] = {  # each with what it has to find
+    "whether rows must define tables": (
+        has_rows_define,
+        ["logged_schema(options, log, takes_rows=True)", "new(takes_rows=True).history()"],
+    ),
+    "what a log was folded to": (
+        keeps_history_twice,
+        ["self._folding = GroupFolding(self._history, takes_rows=options.table is not None)"],
+    ),
+}
+
+
+@pytest.mark.parametrize("finds", [finds for finds, _ in HOMES.values()], ids=HOMES)
+def test_nobody_answers_it_once_more(finds: Finds) -> None:
     found = [
         f"{path.relative_to(PACKAGE)}: {ast.unparse(node)}"
         for path in sorted(PACKAGE.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
-        if has_rows_define(node)
+        if finds(node)
     ]
     assert found == []
 
 
-@pytest.mark.parametrize("text", ["logged_schema(options, log, takes_rows=True)", "new(takes_rows=True).history()"])
-def test_a_place_that_decides_it_once_more_is_found(text) -> None:
-    assert any(map(has_rows_define, ast.walk(ast.parse(text))))
+@pytest.mark.parametrize(("finds", "text"), [(finds, text) for finds, texts in HOMES.values() for text in texts])
+def test_who_does_is_found(finds: Finds, text: str) -> None:
+    assert any(map(finds, ast.walk(ast.parse(text))))

@@ -53,8 +53,8 @@ class LiveSchema:
         self.options = replace(options, declarations=kept)
         told = {name: text for name, text in texts.items() if text is not None}
         self._named = {*texts, *map(parse_table_name, kept)}
-        self._history = SchemaHistory(schema_of_texts({**declared_texts(kept), **told}))
-        self._folding = GroupFolding(self._history, takes_rows=options.table is not None)
+        history = SchemaHistory(schema_of_texts({**declared_texts(kept), **told}))
+        self._folding = GroupFolding(history, takes_rows=options.table is not None)
         self._position, self._count = start, 0
         self._passed = {str(start): 0}
         self.fold_to(began)
@@ -84,13 +84,13 @@ class LiveSchema:
 
     def versions(self) -> TableVersions:
         """The versions of the tables that options ask for."""
-        return selected_versions(self.options, self._history, self._began, goes_on=True)
+        return selected_versions(self.options, self._folding.history, self._began, goes_on=True)
 
     def texts(self, position: GtidPosition, after: GtidPosition) -> TableTexts:
         """What the tables are after a position, as far as statements have changed them since the stream began."""
         place = self._place(self.passed(position, after))
-        found = _texts(self.options, self._history, place)
-        known = self._history.at(place).tables
+        found = _texts(self.options, self._folding.history, place)
+        known = self._folding.history.at(place).tables
         gone = (name for name in self._named if name not in found and not _is_known(known.get(name)))
         return {**found, **dict.fromkeys(gone)}
 
@@ -105,7 +105,7 @@ class LiveSchema:
         versions = self.versions()
         newest = versions.newest(self._began)
         if not isinstance(newest, TableVersion) and newest is versions.newest():
-            self._history.take_rows(self._began, "", fields.shape.schema)  # by rows from before the stream
+            self._folding.history.take_rows(self._began, "", fields.shape.schema)  # by rows from before the stream
             newest = self.versions().newest(self._began)
         return of_version(fields, newest)
 
