@@ -23,9 +23,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import numpy as np
+
+from benchmarks.consumer import Records
 from benchmarks.figures import Bench, Figure, Target, percentile, rows
 from benchmarks.replica import Account, first_event_s, log_in, packet, reconnect_s, waiting
-from benchmarks.servers import Contender, ibbmaster, mariadb, plain_loop
+from benchmarks.servers import Contender, certificate_options, ibbmaster, mariadb, plain_loop
 from benchmarks.workloads import (
     GROUPS_IN_SMALL_FILE,
     WORKLOADS,
@@ -44,6 +47,7 @@ from ibbmaster.store.writer import BinlogWriter
 FILLED = (384 << 20, 32 << 20)
 SEEKS = (200, 40)
 REPLICAS = (1000, 200)
+SECRET_REPLICAS = (300, 60)
 GROUPS = (200, 30)
 IDLE_REPLICAS = 100
 IDLE_S = 5.0
@@ -228,9 +232,9 @@ def growing_store(directory: Path) -> Iterator[Commit]:
 
 
 @contextlib.contextmanager
-def growing_primary(version: str, directory: Path) -> Iterator[tuple[Contender, Commit]]:
+def growing_primary(version: str, directory: Path, *options: str) -> Iterator[tuple[Contender, Commit]]:
     """A MariaDB primary that syncs its log at each commit."""
-    primary = Primary(version, directory, "--sync-binlog=1")
+    primary = Primary(version, directory, "--sync-binlog=1", *options)
     primary.start()
     primary.begin("longblob")
     primary.stop()
@@ -260,15 +264,17 @@ def delay(one: socket.socket, commit: Commit) -> float:
 
 
 @contextlib.contextmanager
-def followed(bench: Bench, growing: Callable[[Path], AbstractContextManager[Commit]]) -> Iterator[Growing]:
-    """A growing log, `ibbmaster serve` beside its writer, and a growing primary."""
+def followed(
+    bench: Bench, growing: Callable[[Path], AbstractContextManager[Commit]], *options: str
+) -> Iterator[Growing]:
+    """A growing log, `ibbmaster serve` beside its writer, and a growing primary with these options."""
     with tempfile.TemporaryDirectory(dir=bench.base) as name, contextlib.ExitStack() as stack:
         directory = Path(name) / "log"
         directory.mkdir()
         commit = stack.enter_context(growing(directory))
         commit(100)
         ours = stack.enter_context(ibbmaster(directory))
-        peer, peer_commit = stack.enter_context(growing_primary(bench.peer, Path(name) / "peer"))
+        peer, peer_commit = stack.enter_context(growing_primary(bench.peer, Path(name) / "peer", *options))
         yield {"ours": (ours, commit), "peer": (peer, peer_commit)}
 
 
@@ -297,39 +303,69 @@ def to_one(
 def to_many(bench: Bench) -> Iterator[Figure]:
     """A thousand replicas wait, paced."""
     count, seconds = round(bench.pick(*REPLICAS)), bench.pick(*PACED_S)
-    found, costs = {}, {}
     with followed(bench, growing_files) as servers:
-        for name, (server, commit) in servers.items():
-            with contextlib.ExitStack() as stack:
-                sockets = [stack.enter_context(waiting(server.account)) for _ in range(count)]
-                begun = server.cpu_s()
-                found[name] = paced(sockets, commit, seconds)
-                costs[name] = (server.cpu_s() - begun) / (len(found[name]) / count)
-    found["limit"], costs["limit"] = written(bench, count, seconds)
+        found = {name: sent(*one, count, seconds) for name, one in servers.items()}
+    found["limit"] = written(bench, count, seconds)
     what = f"a durable group reaches {count:,} replicas, paced"
-    limit_name = "bare writes"
+    yield from reached(what, found, "bare writes", p99_ms=20.0, cpu=Target(value=20, is_ceiling=True))
+
+
+@rows("notify-tls")
+def to_many_over_tls(bench: Bench) -> Iterator[Figure]:
+    """Three hundred wait over TLS, paced; beside as many of ours in clear."""
+    count, seconds = round(bench.pick(*SECRET_REPLICAS)), bench.pick(*PACED_S)
+    with followed(bench, growing_files, *certificate_options(bench.base)) as servers:
+        found = {name: sent(*one, count, seconds, is_secret=True) for name, one in servers.items()}
+        found["limit"] = sent(*servers["ours"], count, seconds)
+        note = f"the peer has {servers['peer'][0].openssl}, we {servers['ours'][0].openssl}"
+    what = f"a durable group reaches {count:,} replicas over TLS, paced"
+    cpu = Target(value=1.0, of="peer", is_ceiling=True)
+    yield from reached(what, found, "in clear", p99_ms=20.0, cpu=cpu, note=note)
+
+
+def reached(
+    what: str,
+    found: dict[str, tuple[list[float], float]],
+    limit_name: str,
+    *,
+    p99_ms: float,
+    cpu: Target,
+    note: str = "",
+) -> Iterator[Figure]:
+    """The rows of delays and seconds of CPU of a group; those of the limit are there, too."""
+    delays = {name: one for name, (one, _) in found.items()}
     yield from latencies(
         what,
-        found["ours"],
-        found["peer"],
+        delays["ours"],
+        delays["peer"],
         median_ms=None,
-        p99_ms=20.0,
-        bare=found["limit"],
+        p99_ms=p99_ms,
+        bare=delays["limit"],
         limit_name=limit_name,
     )
     yield Figure(
         name=f"{what}: CPU of a group",
         unit="ms",
-        ours=costs["ours"] * 1e3,
-        peer=costs["peer"] * 1e3,
-        limit=costs["limit"] * 1e3,
+        **{name: cost * 1e3 for name, (_, cost) in found.items()},
         limit_name=limit_name,
-        target=Target(value=20, is_ceiling=True),
+        target=cpu,
+        note=note,
     )
 
 
+def sent(
+    server: Contender, commit: Commit, count: int, seconds: float, *, is_secret: bool = False
+) -> tuple[list[float], float]:
+    """As `paced`, of so many that wait; and the server's seconds of CPU of a group."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(waiting(server.account, is_secret=is_secret)) for _ in range(count)]
+        begun = server.cpu_s()
+        delays = paced(sockets, commit, seconds, is_secret=is_secret)
+        return delays, (server.cpu_s() - begun) / (len(delays) / count)
+
+
 def written(bench: Bench, count: int, seconds: float) -> tuple[list[float], float]:
-    """As `paced`, of a loop that does nothing but write to all; and its seconds of CPU of a group."""
+    """As `sent`, of a loop that does nothing but write to all."""
     with tempfile.TemporaryDirectory(dir=bench.base) as name, contextlib.ExitStack() as stack:
         commit = stack.enter_context(growing_files(Path(name)))
         server = stack.enter_context(plain_loop(count, PACED_BYTES))
@@ -346,8 +382,8 @@ def written(bench: Bench, count: int, seconds: float) -> tuple[list[float], floa
         return delays, (server.cpu_s() - begun) / (len(delays) / count)
 
 
-def paced(sockets: list[socket.socket], commit: Commit, seconds: float) -> list[float]:
-    """Seconds from each durable group to its last byte, at each replica."""
+def paced(sockets: list[socket.socket], commit: Commit, seconds: float, *, is_secret: bool = False) -> list[float]:
+    """Seconds from each durable group to its last byte, at each replica; over TLS records are skipped unread."""
     durable_at: list[float] = []
     is_over = threading.Event()
 
@@ -360,6 +396,8 @@ def paced(sockets: list[socket.socket], commit: Commit, seconds: float) -> list[
         is_over.set()
 
     buffer = bytearray(1 << 20)
+    data = np.frombuffer(buffer, dtype=np.uint8)
+    records = [Records() for _ in sockets]
     received = [0] * len(sockets)
     delays: list[float] = []
     with selectors.DefaultSelector() as selector:
@@ -373,8 +411,9 @@ def paced(sockets: list[socket.socket], commit: Commit, seconds: float) -> list[
                 size = key.fileobj.recv_into(buffer)  # type: ignore[union-attr]
                 if not size:
                     raise SystemExit("a waiting replica lost its connection")
-                received[key.data] += size
-                yield key.data, received[key.data] - size
+                before = received[key.data]
+                received[key.data] += records[key.data].skip(data, size) if is_secret else size
+                yield key.data, before
 
         def settle() -> int:
             """Wait until all is there; bytes that the first replica got."""

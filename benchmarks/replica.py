@@ -175,9 +175,9 @@ def log_in(account: Account, position: str = "", *, is_secret: bool = False) -> 
             return line
 
 
-def waiting(account: Account, position: str = "") -> socket.socket:
-    """A dump that does not end, of all that is behind a position."""
-    line = log_in(account, position)
+def waiting(account: Account, position: str = "", *, is_secret: bool = False) -> socket.socket:
+    """A dump that does not end, of all that is behind a position; over TLS records of it come."""
+    line = log_in(account, position, is_secret=is_secret)
     line.send(dump_packet(FOR_EVER))
     return line.socket
 

@@ -10,20 +10,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import ssl
 import statistics
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.figures import Bench, Figure, Target, rows, spread
-from benchmarks.servers import Contender, ibbmaster, mariadb, plain_server, staged
+from benchmarks.servers import Contender, certificate_options, ibbmaster, mariadb, plain_server, staged
 from benchmarks.staged import GROUP_STAGES, STAGES
 from benchmarks.workloads import WORKLOADS, prepare
-from ibbmaster.server.certificate import self_signed_pem
 
 CONSUMER_TIMEOUT_S = 900
 SLOW_S = (4.0, 2.0)  # a rate is known after so long, for the table and for a quick one
@@ -176,17 +173,11 @@ def through_a_group_stage(bench: Bench) -> Iterator[Figure]:
 @rows("tls-4", 4, 1.0)
 @rows("tls", 1, 0.8)
 def over_tls(bench: Bench, consumers: int, target: float) -> Iterator[Figure]:
-    """W3 over TLS, beside the same in clear and the peer's.
-
-    Which OpenSSL a server has counts: 3.5 encrypts twice as fast as 3.0 where a CPU has VAES, so both are named.
-    """
+    """W3 over TLS, beside the same in clear and the peer's."""
     workload = WORKLOADS["W3"]
-    pem = bench.base / "peer.pem"  # which a peer before 11.4 needs
-    pem.write_bytes(self_signed_pem(datetime.now(UTC)))
-    options = [f"--ssl-cert={pem}", f"--ssl-key={pem}"]
+    options = certificate_options(bench.base)
     primary, directory = prepare(workload, bench.peer, bench.base, bench.pick(*workload.scales), options)
     with mariadb(primary) as peer, ibbmaster(directory) as ours:
-        library = primary.sql("SELECT @@version_ssl_library")[0][0]
         size = {one.name: one_run(one, 1).bytes for one in (ours, peer)}
         found = bench.rounds(
             {
@@ -216,5 +207,5 @@ def over_tls(bench: Bench, consumers: int, target: float) -> Iterator[Figure]:
         limit=median["plain"],
         limit_name="in clear",
         target=Target(value=target, of="peer"),
-        note=f"the peer in clear {median['peer, plain']:,.0f}; it has {library}, we {ssl.OPENSSL_VERSION}",
+        note=f"the peer in clear {median['peer, plain']:,.0f}; it has {peer.openssl}, we {ours.openssl}",
     )

@@ -8,9 +8,11 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from lanes.primary import IbbPrimary
 
+from benchmarks.consumer import RECORD_REST, Records
 from benchmarks.figures import FURTHER, ROWS, Figure, Target
 from benchmarks.latency import PACED_PERIOD_S, paced
 from benchmarks.replica import Account, first_event_s, reconnect_s, waiting
@@ -67,18 +69,32 @@ def test_replicas_that_log_in_all_at_once_get_their_first_event(server: Contende
     assert reconnect_s(server.account, f"0-1-{GROUPS - 1}", 20) > 0
 
 
-def test_waiting_replicas_get_each_group_once(server: Contender, writer: BinlogWriter) -> None:
+@pytest.mark.parametrize("is_secret", [False, True], ids=["in clear", "over TLS"])
+def test_waiting_replicas_get_each_group_once(server: Contender, writer: BinlogWriter, is_secret: bool) -> None:
     numbers = itertools.count(GROUPS + 1)
 
     def commit(size: int) -> None:
         writer.write_group(*small_group(next(numbers), size))
         writer.flush()
 
-    sockets = [waiting(server.account, f"0-1-{GROUPS}") for _ in range(3)]
-    delays = paced(sockets, commit, 4 * PACED_PERIOD_S)
+    sockets = [waiting(server.account, f"0-1-{GROUPS}", is_secret=is_secret) for _ in range(3)]
+    delays = paced(sockets, commit, 4 * PACED_PERIOD_S, is_secret=is_secret)
     for one in sockets:
         one.close()
     assert len(delays) == 3 * 4
+
+
+@pytest.mark.parametrize("cut", [1, 2, 4, 5, 6, 21, 22, 23, 400])
+def test_what_comes_in_records_is_counted_once_wherever_they_are_cut(cut: int) -> None:
+    sizes = [300, 0, 1, 700]
+    stream = b"".join(
+        b"\x17\x03\x03" + (size + RECORD_REST).to_bytes(2, "big") + bytes(size + RECORD_REST) for size in sizes
+    )
+    records = Records()
+    pieces = [np.frombuffer(stream[at : at + cut], dtype=np.uint8) for at in range(0, len(stream), cut)]
+    found = [records.skip(piece, len(piece)) for piece in pieces]
+    assert min(found) >= 0
+    assert sum(found) == sum(sizes)
 
 
 def test_every_position_of_a_log_of_large_files_begins_with_the_next_group(tmp_path: Path) -> None:
