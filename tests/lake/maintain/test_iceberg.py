@@ -17,6 +17,7 @@ from ibbmaster.disk.place import place
 from ibbmaster.errors import BusyError, ConfigurationError, StoreError
 from ibbmaster.event.rows.encoding import WrittenTable
 from ibbmaster.lake.maintain import iceberg
+from ibbmaster.lake.maintain.iceberg import IcebergLake
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.placing import only_writer
 from tests.kept_tables import KeptTables
@@ -90,8 +91,12 @@ def test_a_catalog_whose_warehouse_is_in_an_object_store_has_the_tables_there(
         assert len(table.snapshots()) == 2
     names = [one.name for one in client_of(url).walk()]
     assert {name.split("/")[0] for name in names} == {"list", "warehouse"}
+    closed = []
+    close = IcebergLake.close
+    monkeypatch.setattr(IcebergLake, "close", lambda lake: closed.append(close(lake)))
     with only_writer(place(f"{url}/list")), pytest.raises(BusyError, match="another job writes here"):
         maintain(str(tmp_path / "log"), target, catalog="ours")
+    assert closed
     with pytest.raises(ConfigurationError, match=rf"^--to: {url}/list: a catalog of its own is a database"):
         maintain(str(tmp_path / "log"), target)
 

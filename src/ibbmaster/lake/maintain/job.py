@@ -131,7 +131,7 @@ def maintain(
     given = {"path": path, "zeroDates": zero_dates, **schema_options(schema, name_case)}
     lake, called = _lake_of(target, place, catalog)
     settings = {"--as": kind, "--to": called, "--zero-dates": zero_dates}
-    with only_writer(place), closing(lake):
+    with closing(lake), only_writer(place):
         table_list = TableList.read(place, settings)
         with LogSource(given, table_list.position, table_list.history) as source:
             if table_list.position:
