@@ -28,6 +28,7 @@ from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.logins import LoginGuard
+from ibbmaster.server.look_ahead import LookAhead
 from ibbmaster.server.memory import SessionMemory, SharedMemory
 from ibbmaster.server.observing import ConnectionStep, Observer
 from ibbmaster.server.options import PrimaryOptions
@@ -67,6 +68,7 @@ IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
 IDLE_PARTS = 1000  # a client has so small a part of that more: the end is not moved for each command, which costs 10 us
 READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command of which a part is here
 ANSWERED_IN_A_ROW = 8  # commands of a client that does not wait for answers, before others have their turn
+UNKNOWN_DUMP = commands.BinlogDump(position=0, flags=0, server_id=0, file_name="")  # before one is asked for
 NONCE_SIZE = 32  # of the ed25519 plugin
 TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connections")
 
@@ -84,6 +86,7 @@ class PrimaryParts:
     follower: Follower
     facts: PrimaryFacts
     shared_blocks: SharedBlocks
+    look_ahead: LookAhead
     pumps: trio.CapacityLimiter
     workers: Workers
     memory: SharedMemory
@@ -147,6 +150,8 @@ class _Connection:
         self._unread_size = 0  # bytes of it, also while it is answered
         self._unanswered: Event | None = None  # what was read, and is not answered at once
         self._rest: Buffer | None = None  # of an answer that the socket did not take
+        self._may_look_ahead = True
+        self._expects_dump = False  # the client has just said where one is to begin
         self._dialog = Dialog(
             primary.facts,
             connection_id=session.connection_id,
@@ -373,10 +378,17 @@ class _Connection:
                 if taken != len(answer) or not sink.is_flushed:
                     self._rest = answer[taken:]
                     return True
+                if self._expects_dump:
+                    self._look_ahead()
             self._note_unread()
             if not self._holds_more:
                 return False  # what comes later is told
         return True
+
+    def _look_ahead(self) -> None:
+        """Find the way to where a dump would begin, while the client reads its answer; once in a connection."""
+        self._expects_dump, self._may_look_ahead = False, False
+        self._primary.look_ahead.find_way(functools.partial(self._open_dump, UNKNOWN_DUMP, only_cached=True))
 
     @property
     def _holds_more(self) -> bool:
@@ -439,6 +451,7 @@ class _Connection:
                 answers = dialog.query_at_once(sql)
                 if answers is None:
                     return None
+                self._expects_dump = self._may_look_ahead and self._primary.look_ahead.is_new(sql)
                 responses = tuple(answers)  # type: ignore[arg-type]  # none is a KILL
             case commands.InitDb() | commands.StatementPrepare() | commands.StatementExecute() | commands.BinlogDump():
                 return None
@@ -569,6 +582,11 @@ class _Connection:
 
     def _prepare_dump(self, command: commands.BinlogDump, *, only_cached: bool = False) -> DumpStart:
         """As `DumpOpening.open`; notes where the dump begins."""
+        opened = self._open_dump(command, only_cached=only_cached)
+        self._session.dump_start = opened.start
+        return opened
+
+    def _open_dump(self, command: commands.BinlogDump, *, only_cached: bool) -> DumpStart:
         primary = self._primary
         request = dump_request(
             command,
@@ -577,9 +595,7 @@ class _Connection:
             skip_replication=self._dialog.skip_replication,
             is_registered=self._session.replica_server_id is not None,
         )
-        opened = DumpOpening(primary.engine, primary.options, primary.facts).open(request, only_cached=only_cached)
-        self._session.dump_start = opened.start
-        return opened
+        return DumpOpening(primary.engine, primary.options, primary.facts).open(request, only_cached=only_cached)
 
     def _notice_leaving(self) -> bool:
         """Notice when the client of a dump goes; what else it says means nothing now."""

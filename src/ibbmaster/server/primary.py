@@ -23,6 +23,7 @@ from ibbmaster.server.dumping import PUMPS_MAX
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.logins import LoginGuard
+from ibbmaster.server.look_ahead import LookAhead
 from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.preparation import Preparation
@@ -64,6 +65,7 @@ class Primary:
         self.guard = LoginGuard(time.monotonic)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
+        shared_blocks = SharedBlocks()
         self._parts = PrimaryParts(
             engine=engine,
             options=options,
@@ -71,7 +73,8 @@ class Primary:
             reactor=Reactor(),
             follower=self.follower,
             facts=PrimaryFacts(engine, options, self.registry, self.guard, cache),
-            shared_blocks=SharedBlocks(),
+            shared_blocks=shared_blocks,
+            look_ahead=LookAhead(shared_blocks),
             pumps=trio.CapacityLimiter(PUMPS_MAX),
             workers=Workers(),
             memory=SharedMemory(),

@@ -233,14 +233,28 @@ class BlockSource:
         maker = self._ready_maker()
         if maker is not None and self._session.limits:
             with self._failures_reported():
-                for _ in range(OPENING_STEPS):
-                    begun = self._begun_block(maker)
-                    data += b"" if begun is None else begun.data()
-                    if begun is None or not self._session.limits:
-                        break
+                data += self._opened(maker)
                 framed = self._framed_block(maker, only_cached=True)
                 data += b"" if framed is None else framed.data()
         return self._queued(data)
+
+    def look_ahead(self) -> None:
+        """Go the way to the first group that goes out, where it is in memory, only that a later dump knows it then."""
+        maker = self._ready_maker()
+        if maker is not None and self._session.limits:
+            self._session.data_to_send()
+            with self._failures_reported():
+                self._opened(maker)
+
+    def _opened(self, maker: BlockMaker) -> bytes:
+        """What goes out on the way to what the maker can frame."""
+        data = b""
+        for _ in range(OPENING_STEPS):
+            begun = self._begun_block(maker)
+            data += b"" if begun is None else begun.data()
+            if begun is None or not self._session.limits:
+                break
+        return data
 
     def _begun_block(self, maker: BlockMaker) -> Block | None:
         """Where a dump or a file begins: the way to what the maker can frame, if all of it is in memory."""

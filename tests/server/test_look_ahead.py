@@ -1,0 +1,143 @@
+"""The way to a dump is found while its replica talks: it has the same events as any other, and the same errors."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+
+import pymysql
+import pytest
+import trio
+
+import ibbmaster
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import FormatError, StoreError
+from ibbmaster.gtid import Gtid
+from ibbmaster.kernel import loading
+from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.server import look_ahead
+from ibbmaster.server.look_ahead import LookAhead
+from ibbmaster.store.followed import FollowedDirectory
+from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.streaming.page_blocks import PageBlocks
+from ibbmaster.streaming.shared import SharedBlocks
+from tests.machinery.events import make_event, make_gtid_event
+
+GROUPS = 600
+DUMP = bytes.fromhex("0b0000001204000000010063000000")  # to the end, and no further
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels():
+    assert loading.load(KernelSet.SERVE) is not None
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    """Three domains in files of a few states, with a group that is longer than a page now and then."""
+    directory = tmp_path_factory.mktemp("log")
+    with BinlogWriter(RealDisk(directory), max_file_bytes=1 << 20, state_interval_bytes=1 << 17) as writer:
+        for number in range(GROUPS):
+            gtid = Gtid(domain_id=number % 3, server_id=1 + number % 2, seq_no=number + 1)
+            writer.write_group(
+                gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(40_000 if number % 50 == 7 else 1000))]
+            )
+    return directory
+
+
+def positions() -> list[str]:
+    """Of replicas everywhere in the log, that have all before a group in each domain; and some that cannot be."""
+    found = [
+        ",".join(f"{one % 3}-{1 + one % 2}-{one + 1}" for one in range(number, number + 3))
+        for number in range(0, GROUPS - 3, 23)
+    ]
+    return [*found, "", "0-1-1", "7-7-7", f"0-1-{GROUPS * 2}"]
+
+
+def dumped(port: int, position: str) -> bytes:
+    """All that a dump sends, up to its end or error."""
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="replpw", ssl_disabled=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SET @mariadb_slave_capability=4")
+        cursor.execute("SET @master_binlog_checksum= @@global.binlog_checksum")
+        cursor.execute(f"SET @slave_connect_state='{position}'")
+        cursor.execute("SET @slave_gtid_strict_mode=0")
+    one: socket.socket = connection._sock
+    one.sendall(DUMP)
+    data = b""
+    while not data.endswith(bytes.fromhex("fe00000200")) and (more := one.recv(1 << 18)):
+        data += more
+    connection._force_close()
+    return data
+
+
+async def dumps_of(serving, directory) -> list[bytes]:
+    async with serving(FollowedDirectory(RealDisk(directory))) as (_, port):
+        return [await trio.to_thread.run_sync(dumped, port, position) for position in positions()]
+
+
+async def test_each_dump_is_the_same_as_without(serving, directory, monkeypatch):
+    ahead = await dumps_of(serving, directory)
+    monkeypatch.setattr(LookAhead, "is_new", lambda *_: False)
+    assert ahead == await dumps_of(serving, directory)
+    assert len({len(data) for data in ahead}) > 20
+
+
+@pytest.mark.parametrize("at", [0.2, 0.5, 0.9])
+async def test_a_damaged_log_gives_the_same_errors_as_without(serving, directory, tmp_path, monkeypatch, at):
+    damaged = tmp_path / "log"
+    shutil.copytree(directory, damaged)
+    file = sorted(damaged.glob("*.ibb"))[0]
+    data = bytearray(file.read_bytes())
+    data[round(len(data) * at)] ^= 1
+    file.write_bytes(data)
+    with ibbmaster.open(damaged) as log, pytest.raises(FormatError):
+        list(log.groups())
+    ahead = await dumps_of(serving, damaged)
+    monkeypatch.setattr(LookAhead, "is_new", lambda *_: False)
+    assert ahead == await dumps_of(serving, damaged)
+
+
+async def test_the_dump_goes_the_way_in_one_step(serving, directory, monkeypatch):
+    steps = []
+    skip = PageBlocks.skip
+
+    def note(self, at, limits, *, only_cached):
+        steps.append(at)
+        return skip(self, at, limits, only_cached=only_cached)
+
+    monkeypatch.setattr(PageBlocks, "skip", note)
+    found = []
+    find_way = LookAhead.find_way
+
+    def look(self, open_dump):
+        find_way(self, open_dump)
+        found.append(len(steps))
+
+    monkeypatch.setattr(LookAhead, "find_way", look)
+    for path in directory.iterdir():
+        path.read_bytes()  # the system may have dropped it from memory
+    async with serving(FollowedDirectory(RealDisk(directory))) as (_, port):
+        await trio.to_thread.run_sync(dumped, port, positions()[5])
+        assert found[0] >= 1
+        assert len(steps) == found[0]
+        await trio.to_thread.run_sync(dumped, port, positions()[5])
+        assert len(found) == 1
+
+
+def test_only_statements_that_say_a_position_are_worth_it_and_each_once():
+    ahead = LookAhead(SharedBlocks())
+    assert not ahead.is_new(b"SET @slave_gtid_strict_mode=0")
+    said = [b"SET @slave_connect_state='0-1-%d'" % number for number in range(look_ahead.REMEMBERED_MAX + 1)]
+    assert all(map(ahead.is_new, said))
+    assert not any(map(ahead.is_new, said[1:]))
+    assert ahead.is_new(said[0])  # too many came since
+    assert len(ahead._said) == look_ahead.REMEMBERED_MAX
+
+
+@pytest.mark.parametrize("error", [StoreError, BlockingIOError])
+def test_what_goes_wrong_is_left_to_the_dump(error):
+    def fail():
+        raise error("as the test says")
+
+    LookAhead(SharedBlocks()).find_way(fail)
