@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import signal
 import subprocess
@@ -131,6 +132,34 @@ def test_an_interpreter_that_cannot_be_run_is_named(empty, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(CompilationError, match="cannot run /nowhere/python"):
         compile_elsewhere(empty, [KernelSet.VERIFY])
+
+
+class WriteCount(io.RawIOBase):
+    """Keeps what each call writes."""
+
+    def __init__(self):
+        super().__init__()
+        self.writes = []
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.writes.append(bytes(data))
+        return len(data)
+
+
+def test_a_line_is_written_at_once_also_where_nothing_is_buffered(empty, monkeypatch):
+    """Two processes write to one pipe: what comes between a line and its end spoils both."""
+    raw = WriteCount()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, write_through=True))  # as with PYTHONUNBUFFERED
+    monkeypatch.setattr(compiling, "compile_here", lambda cache, wanted, say, wait_s: say("one line"))
+    before = os.umask(0o077)
+    try:
+        assert compiling.main([str(empty.path), KernelSet.VERIFY]) == 0
+    finally:
+        os.umask(before)
+    assert raw.writes == [b"one line\n"]
 
 
 EXIT = """

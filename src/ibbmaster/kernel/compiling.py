@@ -255,7 +255,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def say(line: str) -> None:
         with contextlib.suppress(BrokenPipeError):  # who waited has gone; the next one will find what is done here
-            print(line, flush=True)
+            sys.stdout.write(f"{line}\n")  # in one piece, as another process writes there, too
+            sys.stdout.flush()
 
     try:
         compile_here(KernelCache(args.directory), args.wanted, say, wait_s=args.wait)
