@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import socket
+from pathlib import Path
 
 import pymysql
 import pytest
@@ -19,6 +21,7 @@ from ibbmaster.server import look_ahead
 from ibbmaster.server.look_ahead import LookAhead
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.writer import BinlogWriter
+from ibbmaster.streaming.known_skips import KnownSkips
 from ibbmaster.streaming.page_blocks import PageBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from tests.machinery.events import make_event, make_gtid_event
@@ -141,3 +144,39 @@ def test_what_goes_wrong_is_left_to_the_dump(error):
         raise error("as the test says")
 
     LookAhead(SharedBlocks()).find_way(fail)
+
+
+CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "domains"
+
+
+@pytest.mark.parametrize("state", ["whole", "cut", "damaged", "packed"])
+async def test_a_traditional_file_is_walked_before_and_dumps_are_the_same_as_without(
+    serving, tmp_path, monkeypatch, state
+):
+    """Each dump that begins in it then goes known ways, as far as there are any."""
+    directory = tmp_path / "log"
+    directory.mkdir()
+    data = bytearray(max(CLASSIC.glob("binlog.0*"), key=lambda path: path.stat().st_size).read_bytes())
+    (tmp_path / "binlog.000001").write_bytes(data)
+    with ibbmaster.open(tmp_path / "binlog.000001") as sound:
+        logged = sound.engine.state()
+    asked = ["", *(str(logged.latest(domain_id)) for domain_id in logged.domain_ids)]
+    if state == "damaged":
+        data[len(data) // 2] ^= 0xFF
+    name = "binlog.000001.gz" if state == "packed" else "binlog.000001"
+    (directory / name).write_bytes(
+        gzip.compress(data) if state == "packed" else data[: -30 if state == "cut" else None]
+    )
+    with ibbmaster.open(directory) as log:
+        dumps, notes = [], []
+        note = KnownSkips.note
+        monkeypatch.setattr(KnownSkips, "note", lambda *args: notes.append(note(*args)))
+        async with serving(log.engine, profile="classic-10.11") as (primary, port):
+            steps = await trio.to_thread.run_sync(lambda: list(primary._parts.preparation._walk()))
+            assert bool(steps) == bool(notes) == (state in ("whole", "cut"))
+            dumps.append([await trio.to_thread.run_sync(dumped, port, position) for position in asked])
+        monkeypatch.setattr(LookAhead, "is_new", lambda *_: False)
+        monkeypatch.setattr(LookAhead, "walk_last_file", lambda *_: (step for step in ()))
+        async with serving(log.engine, profile="classic-10.11") as (_, port):
+            dumps.append([await trio.to_thread.run_sync(dumped, port, position) for position in asked])
+    assert dumps[0] == dumps[1]

@@ -68,3 +68,25 @@ async def test_a_dump_waits_a_little_and_not_longer(autojump_clock):
 async def test_dumps_that_are_not_held_begin_at_once():
     with trio.fail_after(0):
         await Preparation(Engine(), has_kernels=True, holds_dumps=False).wait()  # which nobody runs
+
+
+async def test_what_is_walked_while_dumps_begin_ends_between_two_steps():
+    assert loading.load() is not None
+    steps, ended = [], trio.Event()
+
+    def walk():
+        try:
+            while True:
+                steps.append(len(steps))
+                yield
+        finally:
+            trio.from_thread.run_sync(ended.set)
+
+    prepared = Preparation(Engine(), has_kernels=True, holds_dumps=True, walk=walk)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(prepared.run)
+        await prepared.wait()
+        while not steps:
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert ended.is_set()

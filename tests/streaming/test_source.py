@@ -29,6 +29,7 @@ from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.block_cache import BlockCache
 from ibbmaster.streaming.buffers import OUT_BYTES, SHARED_BYTES, SHARED_OUT_BYTES
 from ibbmaster.streaming.framing_state import FramingState
+from ibbmaster.streaming.known_skips import KnownSkips
 from ibbmaster.streaming.page_blocks import SHORT_PAGES, PageBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
@@ -540,6 +541,38 @@ def test_the_way_over_the_parts_of_a_large_group_is_one_step_for_many_who_come_l
         passed.append(steps.count(0))
     assert {bytes(dump.data) for dump in dumps} == {bytes(dump_of(store, is_fast=False).data)}
     assert passed[-1] <= 2 < 8 <= max(passed)
+
+
+def test_many_known_ways_that_follow_each_other_are_one_for_those_who_come_later(dump_of, tmp_path, monkeypatch):
+    with BinlogWriter(RealDisk(tmp_path)) as writer:
+        gtids = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 60)]
+        for gtid in gtids:
+            writer.write_group(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(3000))])
+    log, shared = BinlogDirectory(RealDisk(tmp_path)), SharedBlocks()
+    whole = dump_of(log, is_fast=True, position="0-1-50").data
+    found: list[Block | None] = []
+    find, note = KnownSkips.find, KnownSkips.note
+
+    def note_each(self, key, blocks, limits=()):
+        for block in blocks:
+            note(self, (key[0], block.before), [block])
+
+    def found_by(self, key, limits):
+        found.append(find(self, key, limits))
+        return found[-1]
+
+    monkeypatch.setattr(KnownSkips, "find", found_by)
+    with monkeypatch.context() as patch:
+        patch.setattr(KnownSkips, "note", note_each)
+        for gtid in gtids[9:50:4]:
+            dump_of(log, is_fast=True, shared=shared, position=str(gtid))
+    steps = []
+    for _ in range(3):
+        found.clear()
+        assert dump_of(log, is_fast=True, shared=shared, position="0-1-50").data == whole
+        steps.append(sum(block is not None for block in found))
+    assert steps[0] >= 10
+    assert max(steps[1:]) <= 2
 
 
 def test_what_a_slow_socket_does_not_take_never_outgrows_its_buffer(dump_of, tmp_path):

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 
+from ibbmaster.dump.request import DumpRequest
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.dump_opening import DumpStart
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
@@ -39,8 +41,26 @@ class LookAhead:
 
     def find_way(self, open_dump: Callable[[], DumpStart]) -> None:
         """Find it as far as it is in memory; what is wrong is left to be said to who asks for the dump."""
-        with contextlib.suppress(IbbMasterError, BlockingIOError):
-            opened = open_dump()
-            with contextlib.closing(BlockSource(opened.groups, opened.dump, self._shared_blocks)) as source:
-                opened.dump.start()
-                source.look_ahead()
+        with contextlib.suppress(IbbMasterError, BlockingIOError), self._begun(open_dump) as source:
+            source.look_ahead()
+
+    def walk_last_file(
+        self, engine: LogEngine, open_dump: Callable[[DumpRequest], DumpStart]
+    ) -> Generator[None, None, None]:
+        """Find the ways to places all over a traditional file, of which nothing else is known, in steps.
+
+        Not of one that is packed, which takes long. Reads the file: for a worker thread.
+        """
+        with contextlib.suppress(IbbMasterError):
+            if engine.files()[-1].is_packed:
+                return
+            request = DumpRequest(replica_server_id=0, position=engine.state().position(), knows_checksums=True)
+            with self._begun(lambda: open_dump(request)) as source:
+                yield from source.walk()
+
+    @contextlib.contextmanager
+    def _begun(self, open_dump: Callable[[], DumpStart]) -> Iterator[BlockSource]:
+        opened = open_dump()
+        with contextlib.closing(BlockSource(opened.groups, opened.dump, self._shared_blocks)) as source:
+            opened.dump.start()
+            yield source

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Generator
 
 import trio
 
@@ -22,8 +23,17 @@ class Preparation:
     short.
     """
 
-    def __init__(self, engine: LogEngine, *, has_kernels: bool, holds_dumps: bool) -> None:
+    def __init__(
+        self,
+        engine: LogEngine,
+        *,
+        has_kernels: bool,
+        holds_dumps: bool,
+        walk: Callable[[], Generator[None, None, None]] | None = None,
+    ) -> None:
+        """`walk` is done in a worker thread while dumps begin, in steps, after any of which it may end."""
         self._engine = engine
+        self._walk = walk
         self._has_kernels = has_kernels
         self._is_done = trio.Event()
         if not holds_dumps:
@@ -37,6 +47,8 @@ class Preparation:
                 self._is_done.set()
             await trio.to_thread.run_sync(self._prepare, abandon_on_cancel=True)
         self._is_done.set()
+        if self._has_kernels and self._walk is not None:
+            await trio.to_thread.run_sync(_go_in_steps, self._walk)
 
     async def wait(self) -> None:
         """Until a dump may begin."""
@@ -49,3 +61,9 @@ class Preparation:
             import_makers()
             with contextlib.suppress(IbbMasterError):  # a dump meets it again, and says so
                 self._engine.state()
+
+
+def _go_in_steps(walk: Callable[[], Generator[None, None, None]]) -> None:
+    with contextlib.closing(walk()) as steps:
+        for _ in steps:
+            trio.from_thread.check_cancelled()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import functools
 import logging
 import math
 import signal
@@ -19,6 +20,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import FileEngine, LogEngine
 from ibbmaster.server.connection import PrimaryParts, refuse_connection, serve_connection
+from ibbmaster.server.dump_opening import DumpOpening
 from ibbmaster.server.dumping import PUMPS_MAX
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
@@ -65,23 +67,31 @@ class Primary:
         self.guard = LoginGuard(time.monotonic)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
+        facts = PrimaryFacts(engine, options, self.registry, self.guard, cache)
         shared_blocks = SharedBlocks()
+        look_ahead, opening = LookAhead(shared_blocks), DumpOpening(engine, options, facts)
+        has_traditional_files = isinstance(engine, FileEngine)
         self._parts = PrimaryParts(
             engine=engine,
             options=options,
             registry=self.registry,
             reactor=Reactor(),
             follower=self.follower,
-            facts=PrimaryFacts(engine, options, self.registry, self.guard, cache),
+            facts=facts,
             shared_blocks=shared_blocks,
-            look_ahead=LookAhead(shared_blocks),
+            look_ahead=look_ahead,
             pumps=trio.CapacityLimiter(PUMPS_MAX),
             workers=Workers(),
             memory=SharedMemory(),
             known_answers=KnownAnswers(),
             guard=self.guard,
             preparation=Preparation(
-                engine, has_kernels=options.has_kernels, holds_dumps=isinstance(engine, FileEngine)
+                engine,
+                has_kernels=options.has_kernels,
+                holds_dumps=has_traditional_files,
+                walk=functools.partial(look_ahead.walk_last_file, engine, opening.open)
+                if has_traditional_files
+                else None,
             ),
         )
 

@@ -35,6 +35,7 @@ FIRST_BYTES = 16 * 1024  # in the first of them, which shall be there soon
 FAR_BEHIND_BYTES = 128 * 1024  # a block of this size is not the last one
 EMPTY_BLOCKS_MAX = 8  # without a packet, skipped in one call
 SKIPPED_BLOCKS_MAX = 32  # in one call: about 10 ms
+KNOWN_WAYS_MAX = 64  # in one call: each takes some 20 us
 SKIP_TRIES = 3  # in a row may be in vain: where a file begins, or a group has a part out of band
 GROUPS_OF_SKIP = 50  # groups take about as long as to skip many
 GROUPS_MAX = 5000  # read in one hop: a long way to the first group that is wanted keeps no other dump waiting
@@ -245,6 +246,21 @@ class BlockSource:
             self._session.data_to_send()
             with self._failures_reported():
                 self._opened(maker)
+
+    def walk(self) -> Iterator[None]:
+        """As `look_ahead`, on to the end and step by step; for a worker thread."""
+        maker = self._ready_maker()
+        with self._failures_reported():
+            while maker is not None and not self._session.is_finished:
+                self._session.data_to_send()
+                if not self._skip(maker, SKIPPED_BLOCKS_MAX):
+                    group = self._next_group()
+                    if group is None:
+                        return
+                    for _ in self._session.receive_group(group):
+                        pass
+                    self._follow_reader()
+                yield
 
     def _opened(self, maker: BlockMaker) -> bytes:
         """What goes out on the way to what the maker can frame."""
@@ -514,13 +530,14 @@ class BlockSource:
         """Go after groups that the replica has; returns whether there were any."""
         limits = self._session.limits
         skipped: list[Block] = []
-        has_news = False
-        for _ in range(blocks_max if limits else 0):
+        has_news, blocks_left = False, blocks_max if limits else 0
+        while blocks_left and len(skipped) < KNOWN_WAYS_MAX:
             self._check_position()
             block, is_known = self._skipped_block(maker, limits, only_cached=only_cached)
             if block is None:
                 break
-            has_news |= not is_known
+            has_news |= not is_known or len(skipped) > 1  # many ways are one from now on
+            blocks_left -= not is_known
             skipped.append(block)
             self._go_behind(block)
             self._session.receive_skipped(block.gtids, block.end)
