@@ -261,8 +261,9 @@ def noted_gtids(pairs: Iterable[Sequence[int]]) -> tuple[Gtid, ...]:
     logged like this, they leave the same state as all groups one by one.
     """
     rows = [row for row in pairs if row[3]]
-    first = {row[0]: index for index, row in reversed(list(enumerate(rows)))}
-    rows.sort(key=lambda row: (first[row[0]], row[3]))
+    if len(rows) > 1:
+        first = {row[0]: index for index, row in reversed(list(enumerate(rows)))}
+        rows.sort(key=lambda row: (first[row[0]], row[3]))
     return tuple(Gtid(domain_id=row[0], server_id=row[1], seq_no=row[2] % 2**64) for row in rows)
 
 

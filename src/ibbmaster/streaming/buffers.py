@@ -87,7 +87,8 @@ class Workspace:
             LEAVES_OUT_MARKED if selection.leaves_out_marked else 0
         )
         state[Field.PREFIX_SIZE] = size = len(selection.prefix)
-        self.prefix[:size] = memoryview(selection.prefix)
+        if size:
+            self.prefix[:size] = memoryview(selection.prefix)
         state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
 
     def go_to(self, at: FramingState) -> None:
