@@ -90,3 +90,16 @@ async def test_what_is_walked_while_dumps_begin_ends_between_two_steps():
             await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()
     assert ended.is_set()
+
+
+async def test_a_walk_that_fails_is_logged_and_harms_nobody(caplog):
+    assert loading.load() is not None
+
+    def walk():
+        yield
+        raise RuntimeError("as the test says")
+
+    prepared = Preparation(Engine(), has_kernels=True, holds_dumps=True, walk=walk)
+    await prepared.run()
+    await prepared.wait()
+    assert "as the test says" in caplog.text

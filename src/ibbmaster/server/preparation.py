@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Generator
 
 import trio
@@ -12,6 +13,8 @@ from ibbmaster.kernel.loading import is_cached, load_in_background, wait_for_ker
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.streaming.shared import import_makers
+
+log = logging.getLogger(__name__)
 
 WAIT_S = 2.0  # of a dump, at most: to load kernels takes some 0.3 s, and to begin without them three times that
 
@@ -48,7 +51,10 @@ class Preparation:
             await trio.to_thread.run_sync(self._prepare, abandon_on_cancel=True)
         self._is_done.set()
         if self._has_kernels and self._walk is not None:
-            await trio.to_thread.run_sync(_go_in_steps, self._walk)
+            try:
+                await trio.to_thread.run_sync(_go_in_steps, self._walk)
+            except Exception:  # dumps do without
+                log.exception("what is known of the last file is not all that could be")
 
     async def wait(self) -> None:
         """Until a dump may begin."""
