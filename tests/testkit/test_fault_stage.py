@@ -800,7 +800,7 @@ def test_what_is_planned_before_a_group_is_written_is_about_it_though_the_dump_h
     written = growth.written
     monkeypatch.setattr(growth, "written", send_and_plan)
     with growing(faults) as (port, write), contextlib.closing(Dumped(port)) as dump:
-        for _ in range(1000):
+        for _ in range(50_000):  # of a thousand the dump waits for few
             with one_by_one:
                 write()
             if not dump.read_until(EventType.XID):
