@@ -6,6 +6,7 @@ import lzma
 import random
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.streaming import block_cache
-from ibbmaster.streaming.classic_blocks import SHORT_BYTES
+from ibbmaster.streaming.classic_blocks import SHORT_BYTES, ClassicBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 
@@ -190,6 +191,35 @@ def test_from_each_gtid_of_a_log_with_gtid_indexes(dump_of, tmp_path, monkeypatc
         assert fast.error == careful.error
     assert len(positions) > 150
     assert any(found)  # that of the other file is always there
+
+
+def test_what_stops_the_way_to_a_position_is_not_looked_at_by_those_who_go_there_later(dump_of, tmp_path, monkeypatch):
+    shutil.copytree(FIXTURES / "gtid-index", tmp_path, dirs_exist_ok=True)
+    engine, shared = ClassicBinlog([tmp_path]), SharedBlocks()
+    begin = engine.start_of_file()
+    groups, state, positions = engine.groups(begin), begin.state.copy(), []
+    while (group := groups.next_group()) is not None:
+        state.log(group.gtid)
+        positions.append(str(state.position()))
+    tries = []
+    skip = ClassicBlocks.skip
+
+    def note(self, at, limits, *, only_cached):
+        block = skip(self, at, limits, only_cached=only_cached)
+        if not self._groups.is_before_other:
+            tries.append(block)
+        return block
+
+    monkeypatch.setattr(ClassicBlocks, "skip", note)
+    counts = Counter()
+    for position in positions[10:-10:7]:
+        dumps = []
+        for reader in ("first", "later"):
+            tries.clear()
+            dumps.append(dump_of(engine, is_fast=True, shared=shared, position=position, profile="engine").data)
+            counts[reader] += len(tries)
+        assert dumps[0] == dumps[1]
+    assert counts["later"] < counts["first"] / 2
 
 
 @pytest.mark.parametrize("profile", ["classic-10.11", "classic-11.8"])

@@ -90,6 +90,11 @@ class FileFraming:
         """Whether the last call went as far as there was something for it."""
         return self._status == Status.NEED_MORE
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the last call ended before what is not as it should be, or has to be decided."""
+        return self._status == Status.FALLBACK
+
     def advance(self, size: int, skips: Any = ALL) -> bool:
         """Frame from `size` bytes, or more if the group that begins here is longer; whether it is too long for that.
 

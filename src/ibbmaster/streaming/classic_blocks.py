@@ -172,7 +172,9 @@ class ClassicBlocks:
                 return None
             if indexed is not None or not framing.has_advanced:
                 return indexed
-            return Block(b"", None, 0, is_in_order=workspace.is_in_order, **framing.marks())
+            return Block(
+                b"", None, 0, is_in_order=workspace.is_in_order, is_stopped=framing.is_stopped, **framing.marks()
+            )
 
     def _indexed_block(self, at: Mark, limits: tuple[Gtid, ...]) -> Block | None:
         """All that is skipped, as far as the index beside a file knows, which is asked once."""
