@@ -382,7 +382,7 @@ class _Connection:
                     self._look_ahead()
             self._note_unread()
             if not self._holds_more:
-                return False  # what comes later is told
+                return False  # epoll tells of what comes later
         return True
 
     def _look_ahead(self) -> None:

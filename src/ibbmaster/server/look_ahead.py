@@ -40,7 +40,7 @@ class LookAhead:
         return is_new
 
     def find_way(self, open_dump: Callable[[], DumpStart]) -> None:
-        """Find it as far as it is in memory; what is wrong is left to be said to who asks for the dump."""
+        """Find it as far as it is in memory; a dump meets the same errors, and reports them."""
         with contextlib.suppress(IbbMasterError, BlockingIOError), self._begun(open_dump) as source:
             source.look_ahead()
 
