@@ -22,7 +22,6 @@ from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.request import dump_request
 from ibbmaster.errors import IbbMasterError, RemoteProtocolError
-from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.dump_opening import DumpOpening, DumpStart
 from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.facts import PrimaryFacts
@@ -79,12 +78,12 @@ Stream = trio.SocketStream | TlsStream
 class PrimaryParts:
     """The parts of a primary that all its connections share."""
 
-    engine: LogEngine
     options: PrimaryOptions
     registry: Registry
     reactor: Reactor
     follower: Follower
     facts: PrimaryFacts
+    opening: DumpOpening
     shared_blocks: SharedBlocks
     look_ahead: LookAhead
     pumps: trio.CapacityLimiter
@@ -587,15 +586,14 @@ class _Connection:
         return opened
 
     def _open_dump(self, command: commands.BinlogDump, *, only_cached: bool) -> DumpStart:
-        primary = self._primary
         request = dump_request(
             command,
             self._dialog.variables,
-            primary.options.profile,
+            self._primary.options.profile,
             skip_replication=self._dialog.skip_replication,
             is_registered=self._session.replica_server_id is not None,
         )
-        return DumpOpening(primary.engine, primary.options, primary.facts).open(request, only_cached=only_cached)
+        return self._primary.opening.open(request, only_cached=only_cached)
 
     def _notice_leaving(self) -> bool:
         """Notice when the client of a dump goes; what else it says means nothing now."""

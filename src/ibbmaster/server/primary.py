@@ -72,12 +72,12 @@ class Primary:
         look_ahead, opening = LookAhead(shared_blocks), DumpOpening(engine, options, facts)
         has_traditional_files = isinstance(engine, FileEngine)
         self._parts = PrimaryParts(
-            engine=engine,
             options=options,
             registry=self.registry,
             reactor=Reactor(),
             follower=self.follower,
             facts=facts,
+            opening=opening,
             shared_blocks=shared_blocks,
             look_ahead=look_ahead,
             pumps=trio.CapacityLimiter(PUMPS_MAX),
