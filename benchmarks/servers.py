@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import ssl
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lanes.primary import IbbPrimary
+from OpenSSL import SSL
 
 from benchmarks.replica import Account
 from benchmarks.workloads import Primary
@@ -58,7 +58,7 @@ def ibbmaster(directory: Path, *options: str) -> Iterator[Contender]:
         ours.start()
         ours.wait_for_log(READY)
         account = Account(ours.port, ours.user, ours.password)
-        yield Contender("ibbmaster", ours.pid, account, openssl=ssl.OPENSSL_VERSION)
+        yield Contender("ibbmaster", ours.pid, account, openssl=SSL.SSLeay_version(SSL.SSLEAY_VERSION).decode())
     finally:
         ours.kill()
 

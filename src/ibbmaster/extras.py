@@ -26,6 +26,7 @@ EXTRAS = {  # a module that is imported here -> the extra that brings it, and wh
     "tqdm": "cli",
     "trio": "server",
     "cryptography": "server",
+    "OpenSSL": "server",
     "nacl": "server",
     "sniffio": "server",
     "pymysql": "demo",

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-HEAVY = {"trio", "pyspark", "numpy", "pymysql", "cryptography", "nacl", "tqdm"}
+HEAVY = {"trio", "pyspark", "numpy", "pymysql", "cryptography", "OpenSSL", "nacl", "tqdm"}
 
 SCRIPT = """
 import importlib, json, sys

@@ -54,22 +54,32 @@ class Client:
         """Go without a word."""
         socket.socket.shutdown(self._secure, socket.SHUT_RDWR)
 
+    def forge(self, data: bytes) -> None:
+        """Send what is not encrypted."""
+        socket.socket.sendall(self._secure, data)
+
     async def join(self) -> None:
         await trio.to_thread.run_sync(self._thread.join)
 
 
-def pair() -> tuple[trio.SocketStream, socket.socket]:
-    ours, theirs = socket.socketpair()
+def pair(*, is_tcp: bool = False) -> tuple[trio.SocketStream, socket.socket]:
+    if is_tcp:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            theirs = socket.create_connection(listener.getsockname())
+            ours, _ = listener.accept()
+    else:
+        ours, theirs = socket.socketpair()
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 50_000)
     return trio.SocketStream(trio.socket.from_stdlib_socket(ours)), theirs
 
 
+@pytest.mark.parametrize("is_tcp", [False, True], ids=["local", "TCP"])
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
-async def test_all_arrives_while_the_client_sends_too(certificate, version):
+async def test_all_arrives_while_the_client_sends_too(certificate, version, is_tcp):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     blocks = [random.Random(seed).randbytes(size) for size in SIZES]
-    stream, theirs = pair()
+    stream, theirs = pair(is_tcp=is_tcp)
     client = Client(theirs, version)
     got = bytearray()
     with trio.fail_after(60):
@@ -94,6 +104,8 @@ async def test_all_arrives_while_the_client_sends_too(certificate, version):
             while len(got) < len(b"ack") * (size // 300_000):
                 await trio.lowlevel.checkpoint()
             nursery.cancel_scope.cancel()
+            if is_tcp:  # nothing is held back
+                assert not stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_CORK)
     await client.join()
     assert client.received == b"".join(blocks)
     assert bytes(got) == b"ack" * (size // 300_000)
@@ -159,7 +171,7 @@ async def test_what_is_altered_on_its_way_ends_the_connection(certificate):
         secure = TlsStream(stream, certificate.context, trio.CapacityLimiter(1))
         await secure.do_handshake()
         assert await secure.receive_some(100) == b"login"
-        secure._arriving.write(b"\x17\x03\x03\x00\x20" + bytes(32))
+        client.forge(b"\x17\x03\x03\x00\x20" + bytes(32))
         with pytest.raises(trio.BrokenResourceError):
             await secure.receive_some(100)
     await client.join()

@@ -8,13 +8,15 @@ the login). So a certificate that need not be installed is enough.
 from __future__ import annotations
 
 import ipaddress
-import ssl
-import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ibbmaster.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from OpenSSL.SSL import Context
 
 VALID_FOR = timedelta(days=3650)
 COMMON_NAME = "ibbmaster self-signed"
@@ -22,9 +24,9 @@ COMMON_NAME = "ibbmaster self-signed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Certificate:
-    """What the server needs of its certificate: the context to wrap sockets with, and its DER bytes."""
+    """What the server needs of its certificate: the context of connections, and its DER bytes."""
 
-    context: ssl.SSLContext
+    context: Context
     der: bytes
     is_automatic: bool
 
@@ -35,27 +37,18 @@ def load_certificate(certificate_file: Path, key_file: Path) -> Certificate:
     Raises:
         ConfigurationError: a file cannot be read, or the two do not belong together.
     """
-    context = _new_context()
     try:
-        context.load_cert_chain(certificate_file, key_file)
-        der = ssl.PEM_cert_to_DER_cert(_first_certificate(certificate_file.read_text()))
-    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        return parse_certificate(certificate_file.read_bytes(), key_file.read_bytes(), is_automatic=False)
+    except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"cannot use {certificate_file} with {key_file} as TLS certificate and key: {error}"
         ) from error
-    return Certificate(context=context, der=der, is_automatic=False)
 
 
 def make_certificate(*, now: datetime | None = None) -> Certificate:
-    """Make a self-signed certificate for this run; its key leaves no trace on disk."""
+    """Make a self-signed certificate for this run; its key is never on disk."""
     pem = self_signed_pem(now or datetime.now(UTC))
-    context = _new_context()
-    with tempfile.NamedTemporaryFile(prefix="ibbmaster-", suffix=".pem") as file:  # ssl reads keys from files only
-        file.write(pem)
-        file.flush()
-        context.load_cert_chain(file.name)
-    der = ssl.PEM_cert_to_DER_cert(_first_certificate(pem.decode()))
-    return Certificate(context=context, der=der, is_automatic=True)
+    return parse_certificate(pem, pem, is_automatic=True)
 
 
 def self_signed_pem(now: datetime) -> bytes:
@@ -88,12 +81,30 @@ def self_signed_pem(now: datetime) -> bytes:
     )
 
 
-def _new_context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
+def parse_certificate(certificates: bytes, key: bytes, *, is_automatic: bool) -> Certificate:
+    """Of PEM: the server's own certificate, those of who signed it, and its private key.
 
+    Raises:
+        ValueError: a part cannot be read, the key is locked by a password, or the two do not belong together.
+    """
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.x509 import load_pem_x509_certificates
+    from OpenSSL.SSL import Error
 
-def _first_certificate(pem: str) -> str:
-    end = pem.find(ssl.PEM_FOOTER)
-    return pem[pem.index(ssl.PEM_HEADER) : end + len(ssl.PEM_FOOTER)]
+    from ibbmaster.server.tls_stream import new_context, reason_of
+
+    context = new_context()
+    try:
+        own, *others = load_pem_x509_certificates(certificates)
+        context.use_certificate(own)
+        for other in others:
+            context.add_extra_chain_cert(other)
+        private_key = serialization.load_pem_private_key(key, None)
+        context.use_privatekey(private_key)  # type: ignore[arg-type]  # of a kind that TLS has no use for: TypeError
+        context.check_privatekey()
+    except Error as error:
+        raise ValueError(reason_of(error)) from error
+    except (TypeError, UnsupportedAlgorithm) as error:
+        raise ValueError(str(error)) from error
+    return Certificate(context=context, der=own.public_bytes(serialization.Encoding.DER), is_automatic=is_automatic)

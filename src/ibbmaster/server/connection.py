@@ -7,10 +7,10 @@ import functools
 import logging
 import math
 import secrets
-import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -36,7 +36,6 @@ from ibbmaster.server.reactor import Reactor
 from ibbmaster.server.registry import Registry, Session
 from ibbmaster.server.sending import Sender
 from ibbmaster.server.socket_reading import read_now
-from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.server.working import Workers, watching
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
@@ -58,6 +57,9 @@ from ibbmaster.wire.packet import PACKET_HEADER_SIZE, frame_packets, frame_paylo
 from ibbmaster.wire.response import Eof, Err, Ok, Response, Text, encode_err
 from ibbmaster.work import BreakReason, Work
 
+if TYPE_CHECKING:
+    from ibbmaster.server.tls_stream import TlsStream
+
 log = logging.getLogger(__name__)
 
 RECEIVE_SIZE = 16 * 1024
@@ -70,8 +72,6 @@ ANSWERED_IN_A_ROW = 8  # commands of a client that does not wait for answers, be
 UNKNOWN_DUMP = commands.BinlogDump(position=0, flags=0, server_id=0, file_name="")  # before one is asked for
 NONCE_SIZE = 32  # of the ed25519 plugin
 TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connections")
-
-Stream = trio.SocketStream | TlsStream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
         session.reason = f"it broke the protocol: {error}"
         log.info("%s broke the protocol: %s", connection, error)
         await connection.flush()
-    except (trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError) as error:
+    except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
         session.reason = str(error.__cause__ or error or "connection lost")
         log.info("%s disconnected: %s", connection, session.reason)
     except trio.TooSlowError:
@@ -127,7 +127,7 @@ class _Connection:
     """Moves bytes between a socket and the state machines that know what they mean."""
 
     def __init__(self, stream: trio.SocketStream, session: Session, primary: PrimaryParts) -> None:
-        self.stream: Stream = stream
+        self.stream: trio.SocketStream | TlsStream = stream
         self._descriptor = stream.socket.fileno()
         self._sender = Sender(stream)
         self._session = session
@@ -264,7 +264,7 @@ class _Connection:
     def _begin(self, login: LoggedIn) -> None:
         self._memory.user = login.user
         version = cipher = ""
-        if isinstance(self.stream, TlsStream):
+        if not isinstance(self.stream, trio.SocketStream):
             version, cipher = self.stream.version(), self.stream.cipher()
         self._dialog.begin(
             user=login.user,
@@ -275,6 +275,8 @@ class _Connection:
         )
 
     async def _start_tls(self) -> None:
+        from ibbmaster.server.tls_stream import TlsStream
+
         certificate = self._primary.options.certificate
         assert certificate is not None
         assert isinstance(self.stream, trio.SocketStream)
@@ -392,7 +394,9 @@ class _Connection:
     @property
     def _holds_more(self) -> bool:
         """Whether more of what the client has said is here, and not in the socket."""
-        return bool(self._wire.unread_size) or (isinstance(self.stream, TlsStream) and self.stream.holds_more)
+        return bool(self._wire.unread_size) or (
+            not isinstance(self.stream, trio.SocketStream) and self.stream.holds_more
+        )
 
     def _note_unread(self) -> None:
         """A command of which a part is here takes memory until it is answered, and has to come as a whole.
@@ -419,7 +423,7 @@ class _Connection:
         Raises:
             trio.BrokenResourceError: the connection is lost.
         """
-        if isinstance(self.stream, TlsStream):
+        if not isinstance(self.stream, trio.SocketStream):
             return await self.stream.receive_some(size)
         while True:
             await trio.lowlevel.wait_readable(self._descriptor)  # who waits for an answer has sent nothing yet
@@ -428,7 +432,7 @@ class _Connection:
 
     def _receive_now(self, size: int) -> bytes | None:
         """As `read_now`; in clear from the socket itself, as `Sender` writes there."""
-        if isinstance(self.stream, TlsStream):
+        if not isinstance(self.stream, trio.SocketStream):
             return self.stream.receive_now(size)
         return read_now(self._descriptor, size)
 
@@ -604,6 +608,6 @@ class _Connection:
             if data == b"" or isinstance(self._wire.next_event(), Closed):
                 log.info("%s disconnected", self)
                 return True
-        except (trio.BrokenResourceError, ssl.SSLError):
+        except trio.BrokenResourceError:
             return True
         return False

@@ -8,10 +8,10 @@ import trio
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.server.socket_writing import write_all
-from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.streaming.sink import Sink, SocketSink
 
 if TYPE_CHECKING:
+    from ibbmaster.server.tls_stream import TlsStream
     from ibbmaster.streaming.block import Block
 
 WRITE_TIMEOUT_S = 60.0  # MariaDB's net_write_timeout: a client that takes nothing for so long is dropped
@@ -42,7 +42,7 @@ class Sender:
         if self.sink.descriptor is not None:
             await write_all(self.sink.descriptor, buffer, self._wait_writable)
         else:
-            assert isinstance(self._stream, TlsStream)
+            assert not isinstance(self._stream, trio.SocketStream)
             await self._stream.send_all(buffer, wait=self._wait_writable)
         self._unyielded += len(data)
         if self._unyielded >= UNYIELDED_MAX:  # others have their turn

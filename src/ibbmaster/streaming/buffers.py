@@ -33,6 +33,7 @@ PAGES_MAX = 64  # of a record that is framed as one piece
 OUT_BYTES = 576 * 1024  # packets of one block: events of 19 bytes, the smallest, grow by up to 7
 SHARED_BYTES = 1 << 20  # blocks for many readers end at multiples of it in a file
 SHARED_OUT_BYTES = SHARED_BYTES + 128 * 1024  # packets of one of them
+FREE_SHARED_MAX = 4  # of them that are kept for later
 PAIRS_MAX = 64
 CHUNKS_MAX = 8192  # that a block is divided into at most: here it ends where there are more
 SEGMENTS_MAX = 64
@@ -109,21 +110,23 @@ class Buffers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._free: list[Any] = []
+        self._free_shared: list[Any] = []
         self._workspaces: list[Workspace] = []
 
     def take(self, *, is_shared: bool = False) -> Any:
         """A buffer of `OUT_BYTES` for packets, of `SHARED_OUT_BYTES` for those of many readers."""
-        if is_shared:
-            return np.empty(SHARED_OUT_BYTES, dtype=np.uint8)
+        free = self._free_shared if is_shared else self._free
         with self._lock:
-            if self._free:
-                return self._free.pop()
-        return np.empty(OUT_BYTES, dtype=np.uint8)
+            if free:
+                return free.pop()
+        return np.empty(SHARED_OUT_BYTES if is_shared else OUT_BYTES, dtype=np.uint8)
 
     def release(self, buffer: Any) -> None:
         """Let a buffer be used again."""
         if len(buffer) == OUT_BYTES:
             self._free.append(buffer)  # atomic; may be called by the garbage collector while the lock is held
+        elif len(buffer) == SHARED_OUT_BYTES and len(self._free_shared) < FREE_SHARED_MAX:
+            self._free_shared.append(buffer)
 
     @contextlib.contextmanager
     def workspace(self) -> Iterator[Workspace]:

@@ -55,14 +55,15 @@ def write_now(descriptor: int, data: Buffer, patience_ms: int) -> int:
         try:
             left = left[os.write(descriptor, left) :]
         except BlockingIOError:
-            if not patience_ms or not _is_writable(descriptor, patience_ms):
+            if not patience_ms or not is_writable(descriptor, patience_ms):
                 break
         except OSError:
             break
     return len(data) - len(left)
 
 
-def _is_writable(descriptor: int, patience_ms: int) -> bool:
+def is_writable(descriptor: int, patience_ms: int) -> bool:
+    """Whether a socket takes more within a time."""
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     return bool(poll.poll(patience_ms))

@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 import inspect
 import ipaddress
-import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ibbmaster.server.certificate import Certificate, load_certificate
+from ibbmaster.server.certificate import Certificate, parse_certificate
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
@@ -53,13 +51,11 @@ def made_certificate(name: str) -> Certificate:
 
     says = CERTIFICATES[name]
     key, signed = _signed("primary of tests", says, by=_authority(is_known=says.is_of_authority))
-    pem = signed.public_bytes(serialization.Encoding.PEM) + key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return parse_certificate(
+        signed.public_bytes(serialization.Encoding.PEM),
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
+        is_automatic=False,
     )
-    with tempfile.NamedTemporaryFile(prefix="ibbmaster-", suffix=".pem") as file:  # ssl reads keys from files only
-        file.write(pem)
-        file.flush()
-        return load_certificate(Path(file.name), Path(file.name))
 
 
 def authority_pem() -> bytes:
