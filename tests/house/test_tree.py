@@ -98,6 +98,8 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "stages/test_renaming.py": ("stages/name_map.py",),
     "api/test_serving_options.py": ("option.py",),
     # A session is one state: where it is, and what it can name there.
+    "server/test_connection.py": ("server/answering.py", "server/client.py", "server/client_dump.py"),
+    "server/test_sending.py": ("server/client_stream.py",),
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),

@@ -26,6 +26,7 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.certificate import make_certificate
+from ibbmaster.server.client_stream import PlainStream
 from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
@@ -152,7 +153,7 @@ class WaitingDump:
         async with ours, theirs, trio.open_nursery() as nursery:
             nursery.start_soon(self._receive, theirs)
             with contextlib.closing(self._source):
-                sender = Sender(ours)
+                sender = Sender(PlainStream(ours))
                 await begin_dump(self._source, self.session, self.follower, self.connection, sender)
                 await run_dump(
                     self._source, self.session, self.follower, self.connection, sender, trio.CapacityLimiter(1)

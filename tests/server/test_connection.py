@@ -14,7 +14,7 @@ import ibbmaster
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.pages import PageReader
-from ibbmaster.server import connection as server_connection
+from ibbmaster.server import client as server_client
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event, make_gtid_event
@@ -100,7 +100,7 @@ async def test_a_connection_that_is_reset_goes_on_and_has_forgotten_what_was_set
 
 @pytest.mark.parametrize("asked_before", [0, 1, 3])
 async def test_a_command_whose_rest_does_not_come_ends_the_connection(serving, directory, monkeypatch, asked_before):
-    monkeypatch.setattr(server_connection, "READ_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(server_client, "READ_TIMEOUT_S", 0.05)
 
     def converse(port):
         settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
@@ -115,7 +115,7 @@ async def test_a_command_whose_rest_does_not_come_ends_the_connection(serving, d
 
 
 async def test_who_asks_nothing_for_long_is_left_and_who_asks_now_and_then_is_not(serving, directory, monkeypatch):
-    monkeypatch.setattr(server_connection, "IDLE_TIMEOUT_S", 1.0)
+    monkeypatch.setattr(server_client, "IDLE_TIMEOUT_S", 1.0)
 
     def converse(port):
         settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}
@@ -159,7 +159,7 @@ async def test_a_dump_is_prepared_without_a_visit_where_the_disk_is_not_waited_f
     async with serving(engine) as (_, port):
         assert await trio.to_thread.run_sync(dump, port) == 6
     prepared = [name for name in visits if "prepare" in name]
-    assert prepared == (["_Connection._prepare_dump"] if is_cold else [])
+    assert prepared == (["_prepare_dump"] if is_cold else [])
 
 
 def dump_of(port, position):

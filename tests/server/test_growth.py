@@ -18,6 +18,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
 from ibbmaster.server import crowd
 from ibbmaster.server.certificate import make_certificate
+from ibbmaster.server.client_stream import PlainStream
 from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.sending import Sender
@@ -98,7 +99,7 @@ class Waiting:
 
     async def _secured(self, number: int, stream: trio.SocketStream, limiter: trio.CapacityLimiter):
         if number % TLS_EACH:
-            return stream
+            return PlainStream(stream)
         secured = TlsStream(stream, make_certificate().context, limiter)
         await secured.do_handshake()
         return secured

@@ -13,7 +13,7 @@ import pytest
 import trio
 import trio.testing
 
-from ibbmaster.server import connection as server_connection
+from ibbmaster.server.answering import Answers
 from ibbmaster.server.reactor import Reactor
 from ibbmaster.wire.command import Ping
 
@@ -117,15 +117,15 @@ async def test_a_client_gets_the_answers_that_a_task_of_its_own_would_give(servi
 async def test_who_asks_much_at_once_lets_others_have_their_turn(serving, archive, monkeypatch):
     """A client that waits for no answer is not answered to its end before another one gets an answer."""
     answered, are_sent = [], threading.Event()
-    answer_at_once = server_connection._Connection._answer_at_once
+    answer_at_once = Answers.at_once
 
     def note(self, command):
-        answered.append(self._session.connection_id)
+        answered.append(self._client.session.connection_id)
         if command == Ping():
             assert are_sent.wait(60)
         return answer_at_once(self, command)
 
-    monkeypatch.setattr(server_connection._Connection, "_answer_at_once", note)
+    monkeypatch.setattr(Answers, "at_once", note)
 
     def ask(port):
         settings = {"host": "127.0.0.1", "port": port, "user": "repl", "password": "replpw", "ssl_disabled": True}

@@ -10,6 +10,7 @@ import pytest
 import trio
 
 from ibbmaster.position import LogPosition
+from ibbmaster.server.client_stream import PlainStream
 from ibbmaster.server.sending import Sender
 from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.framing_state import FramingState
@@ -53,7 +54,7 @@ async def test_all_arrives_at_a_client_that_reads_little_at_a_time(name):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(read)
             async with trio.SocketStream(trio.socket.from_stdlib_socket(ours)) as stream:
-                await Sender(stream).send(data)
+                await Sender(PlainStream(stream)).send(data)
     assert received == (b"" if name == "nothing" else DATA)
 
 
@@ -64,7 +65,7 @@ async def test_a_client_that_is_gone_is_told_apart():
         for source in SOURCES.values():
             if len(data := source()):
                 with pytest.raises(trio.BrokenResourceError):
-                    await Sender(stream).send(data)
+                    await Sender(PlainStream(stream)).send(data)
 
 
 async def test_a_client_that_takes_nothing_is_dropped_in_time(autojump_clock):
@@ -72,4 +73,4 @@ async def test_a_client_that_takes_nothing_is_dropped_in_time(autojump_clock):
     with theirs:
         async with trio.SocketStream(trio.socket.from_stdlib_socket(ours)) as stream:
             with pytest.raises(trio.TooSlowError):
-                await Sender(stream).send(DATA)
+                await Sender(PlainStream(stream)).send(DATA)

@@ -33,6 +33,7 @@ from ibbmaster.kernel import loading
 from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.server.certificate import make_certificate
+from ibbmaster.server.client_stream import PlainStream
 from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Registry, Session
@@ -511,7 +512,7 @@ class World:
         one.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, size)
         connection, client = trio.SocketStream(one), trio.SocketStream(other)
         if kind == "socket":
-            return connection, connection, client
+            return connection, PlainStream(connection), client
         secure = TlsStream(connection, self.tls[0], self.pumps)
         reading = trio.SSLStream(client, self.tls[1], server_hostname="here", https_compatible=True)
         try:

@@ -12,7 +12,7 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile
 from ibbmaster.server.listing import listing_of
-from ibbmaster.server.logins import LoginGuard
+from ibbmaster.server.login_guard import LoginGuard
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
 from ibbmaster.server.tables import PrimaryTables

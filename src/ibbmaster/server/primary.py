@@ -19,16 +19,18 @@ from ibbmaster.dialogue.known_answers import KnownAnswers
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import FileEngine, LogEngine
-from ibbmaster.server.connection import PrimaryParts, refuse_connection, serve_connection
+from ibbmaster.server.connection import serve_connection
 from ibbmaster.server.dump_opening import DumpOpening
 from ibbmaster.server.dumping import PUMPS_MAX
 from ibbmaster.server.facts import PrimaryFacts
 from ibbmaster.server.follower import Follower
-from ibbmaster.server.logins import LoginGuard
+from ibbmaster.server.login import refuse_connection
+from ibbmaster.server.login_guard import LoginGuard
 from ibbmaster.server.look_ahead import LookAhead
 from ibbmaster.server.memory import SharedMemory
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.preparation import Preparation
+from ibbmaster.server.primary_parts import PrimaryParts
 from ibbmaster.server.reactor import Reactor
 from ibbmaster.server.registry import EndReason, Registry
 from ibbmaster.server.working import Workers

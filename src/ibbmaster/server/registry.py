@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import trio
 
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.server.logins import address_key
+from ibbmaster.server.login_guard import address_key
 from ibbmaster.work import BreakReason, Work
 
 GRACE_S = 1.0  # how long a replica that does not read may hold up the last packet

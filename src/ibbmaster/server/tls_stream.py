@@ -18,7 +18,7 @@ from OpenSSL import SSL
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.server.socket_writing import Wait
-from ibbmaster.streaming.sink import PATIENCE_MS, is_writable
+from ibbmaster.streaming.sink import PATIENCE_MS, Sink, is_writable
 
 PIECE_BYTES = 1 << 20  # of them OpenSSL makes records, and writes them, in one call
 RECORD_BYTES = 1 << 14
@@ -37,7 +37,7 @@ def new_context() -> SSL.Context:
 
 
 class TlsStream:
-    """The server's side of TLS on a connection. One task may send while another receives."""
+    """As `ClientStream`: the server's side of TLS; it is a `Sink` itself."""
 
     def __init__(self, stream: trio.SocketStream, context: SSL.Context, threads: trio.CapacityLimiter) -> None:
         self._threads = threads
@@ -50,12 +50,16 @@ class TlsStream:
         self._begun: Buffer = b""  # a piece of which some records may be out: its rest goes first
         self.descriptor: int | None = None  # what is written there has to be encrypted first
 
+    @property
+    def sink(self) -> Sink:
+        return self
+
+    @property
     def version(self) -> str:
-        """Of the protocol, as TLSv1.3."""
         return self._connection.get_protocol_version_name()
 
+    @property
     def cipher(self) -> str:
-        """The name of what encrypts."""
         return self._connection.get_cipher_name() or ""
 
     async def do_handshake(self) -> None:
@@ -77,22 +81,15 @@ class TlsStream:
                 return
 
     async def receive_some(self, size: int) -> bytes:
-        """As `receive_now`, once something has come."""
         while (data := self.receive_now(size)) is None:
             await trio.lowlevel.wait_readable(self._descriptor)
         return data
 
     @property
     def holds_more(self) -> bool:
-        """Whether something has come that was not received yet, and which the socket does not tell of any more."""
         return bool(self._connection.pending())
 
     def receive_now(self, size: int) -> bytes | None:
-        """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet.
-
-        Raises:
-            trio.BrokenResourceError: the connection is lost, or what came is no TLS.
-        """
         try:
             with self._lock:
                 return self._connection.recv(size)
@@ -106,11 +103,6 @@ class TlsStream:
             raise trio.BrokenResourceError(reason_of(error)) from error
 
     async def send_all(self, data: Buffer, *, wait: Wait) -> None:
-        """Send all; `wait` is awaited where the socket takes nothing.
-
-        Raises:
-            trio.BrokenResourceError: the client is gone.
-        """
         left = memoryview(data)
         while True:
             if len(left) < THREAD_MIN:
@@ -124,11 +116,9 @@ class TlsStream:
 
     @property
     def is_flushed(self) -> bool:
-        """As of a `Sink`."""
         return not len(self._begun)
 
     def write(self, data: Buffer, patience_ms: int = 0) -> int:
-        """As that of a `Sink`."""
         try:
             return self._sent(memoryview(data), patience_ms)
         except trio.BrokenResourceError:

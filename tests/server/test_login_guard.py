@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 
-import pymysql
 import pytest
 import trio
 import trio.testing
 
-from ibbmaster.dialogue.privileges import READING
-from ibbmaster.server import logins
-from ibbmaster.server.logins import DELAY_MAX_S, EARLY_MAX, FREE_TRIES, JUDGED_MAX, WAITING_MAX, LoginGuard, address_key
-from ibbmaster.wire.auth import make_account
+from ibbmaster.server import login_guard
+from ibbmaster.server.login_guard import (
+    DELAY_MAX_S,
+    EARLY_MAX,
+    FREE_TRIES,
+    JUDGED_MAX,
+    WAITING_MAX,
+    LoginGuard,
+    address_key,
+)
 
 
 @pytest.fixture
@@ -47,7 +51,7 @@ async def flooded(guard, host="10.0.0.1", user="repl", *, guessers=50):
             if await guard.answer_delay(host, user, is_right=False) is None:
                 await trio.sleep(0.5)
 
-    for _ in range(logins.COUNT_MAX):
+    for _ in range(login_guard.COUNT_MAX):
         guard.note_wrong(host, user)
     async with trio.open_nursery() as nursery:
         for _ in range(guessers):
@@ -67,9 +71,9 @@ async def test_the_delay_grows_from_the_free_tries_on(guard, autojump_clock):
 async def test_what_was_wrong_is_forgotten_with_time(guard, autojump_clock):
     for _ in range(1000):
         guard.note_wrong("10.0.0.1", "repl")
-    await trio.sleep(logins.DECAY_S * (logins.COUNT_MAX - FREE_TRIES) + 1)
+    await trio.sleep(login_guard.DECAY_S * (login_guard.COUNT_MAX - FREE_TRIES) + 1)
     assert guard.slowed_addresses() == 0
-    await trio.sleep(logins.DECAY_S * FREE_TRIES)
+    await trio.sleep(login_guard.DECAY_S * FREE_TRIES)
     assert guard.note_wrong("10.0.0.1", "repl") == 0.0
 
 
@@ -101,7 +105,7 @@ async def test_who_waits_gets_a_turn_in_order_and_soon_enough(guard, autojump_cl
     assert max(took[3:]) <= DELAY_MAX_S
 
 
-@pytest.mark.parametrize("wrong_before", [1, FREE_TRIES + 1, logins.COUNT_MAX])
+@pytest.mark.parametrize("wrong_before", [1, FREE_TRIES + 1, login_guard.COUNT_MAX])
 async def test_a_crowd_that_logs_in_at_once_has_no_turns_to_wait_for_where_nobody_guesses_now(
     guard, autojump_clock, wrong_before
 ):
@@ -190,7 +194,7 @@ async def test_an_account_that_is_guessed_from_many_addresses_slows_wrong_answer
 
 
 async def test_what_is_remembered_is_bounded(guard, autojump_clock, monkeypatch):
-    monkeypatch.setattr(logins, "REMEMBERED_MAX", 10)
+    monkeypatch.setattr(login_guard, "REMEMBERED_MAX", 10)
     for number in range(100):
         guard.note_wrong(f"10.0.0.{number}", f"user {number}")
         await log_in(guard, f"10.0.0.{number}")
@@ -209,83 +213,3 @@ async def test_what_is_remembered_is_bounded(guard, autojump_clock, monkeypatch)
 )
 def test_an_address_of_ipv6_counts_as_its_network(one, other, is_same):
     assert (address_key(one) == address_key(other)) is is_same
-
-
-def connect(port, password="replpw", user="repl"):
-    return pymysql.connect(host="127.0.0.1", port=port, user=user, password=password, ssl_disabled=True)
-
-
-async def test_wrong_logins_are_counted_and_the_right_one_gets_in(serving, archive, monkeypatch):
-    monkeypatch.setattr(logins, "DELAY_MAX_S", 0.01)
-
-    def guess_and_log_in(port):
-        for _ in range(FREE_TRIES + 3):
-            with pytest.raises(pymysql.MySQLError) as caught:
-                connect(port, "wrong")
-            assert caught.value.args[0] == 1045
-        with connect(port) as connection, connection.cursor() as cursor:
-            cursor.execute("SHOW GLOBAL STATUS")
-            return dict(cursor.fetchall())
-
-    async with serving(archive) as (_, port):
-        status = await trio.to_thread.run_sync(guess_and_log_in, port)
-    counted = {name: status[name] for name in ("Access_denied_errors", "Ibb_logins_delayed", "Connections")}
-    assert counted == {"Access_denied_errors": "8", "Ibb_logins_delayed": "3", "Connections": "9"}
-    assert status["Ibb_login_addresses_slowed"] == "1"
-
-
-async def test_who_is_turned_away_is_told_so_and_who_has_logged_in_before_is_not(serving, archive, monkeypatch):
-    monkeypatch.setattr(logins, "DELAY_MAX_S", 0.01)
-
-    def come(port):
-        connect(port).close()
-        for _ in range(FREE_TRIES + 3):
-            with pytest.raises(pymysql.MySQLError):
-                connect(port, "wrong", "nobody")
-        monkeypatch.setattr(logins, "WAITING_MAX", 0)
-        monkeypatch.setattr(logins._Wrong, "busy_until", lambda _, now: now + 60.0)  # those answers are still due
-        connect(port).close()
-        codes = []
-        for password in ("pw", "wrong"):
-            with pytest.raises(pymysql.MySQLError) as caught:
-                connect(port, password, "cdc")
-            codes.append(caught.value.args[0])
-        return codes
-
-    other = (make_account("cdc", "pw"), READING)
-    async with serving(archive, other_accounts=(other,)) as (_, port):
-        assert await trio.to_thread.run_sync(come, port) == [1040, 1040]
-
-
-async def test_silent_connections_give_their_places_to_those_who_log_in(serving, archive):
-    def come(port):
-        silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
-        for one in silent[-5:]:
-            assert one.recv(1)
-        for _ in range(10):
-            connect(port).close()
-        kept = [connect(port) for _ in range(5)]
-        with pytest.raises(pymysql.MySQLError) as caught:
-            connect(port)
-        for one in (*silent, *kept):
-            one.close()
-        return caught.value.args[0]
-
-    async with serving(archive, connections_max=5) as (primary, port):
-        assert await trio.to_thread.run_sync(come, port) == 1040
-        assert primary.registry.dropped > 0
-
-
-async def test_an_account_leaves_places_to_others(serving, archive):
-    def come(port):
-        kept = [connect(port, "pw", "cdc") for _ in range(9)]
-        with pytest.raises(pymysql.MySQLError) as caught:
-            connect(port, "pw", "cdc")
-        kept.append(connect(port))
-        for one in kept:
-            one.close()
-        return caught.value.args[0]
-
-    other = (make_account("cdc", "pw"), READING)
-    async with serving(archive, connections_max=10, other_accounts=(other,)) as (_, port):
-        assert await trio.to_thread.run_sync(come, port) == 1226

@@ -1,0 +1,123 @@
+"""Answers to the commands of a client: on the event loop, or by work in a thread."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+
+import trio
+
+from ibbmaster.dialogue.kill import Kill
+from ibbmaster.server.client import ConnectedClient
+from ibbmaster.server.working import watching
+from ibbmaster.wire import command as commands
+from ibbmaster.wire.response import Eof, Ok, Response, Text
+from ibbmaster.work import BreakReason, Work
+
+log = logging.getLogger(__name__)
+
+
+class Answers:
+    """What one client gets for its commands, but for dumps."""
+
+    def __init__(self, client: ConnectedClient) -> None:
+        self._client = client
+
+    async def send(self, command: commands.AnyCommand) -> None:
+        """Answer a command; in a worker thread if that may read the disk, or take long."""
+        answer = self.at_once(command)
+        if answer is not None:
+            await self._client.sender.send(answer)
+        else:
+            await self.by_work(command)
+
+    def at_once(self, command: commands.AnyCommand) -> bytes | None:
+        """The answer to a command, if that takes neither the disk nor long; else None, and nothing was done."""
+        dialog = self._client.dialog
+        responses: tuple[Response, ...]
+        match command:
+            case commands.QueryCommand(sql=sql):
+                log.debug("%s: %r", self, sql[:200])
+                answers = dialog.query_at_once(sql)
+                if answers is None:
+                    return None
+                responses = tuple(answers)  # type: ignore[arg-type]  # none is a KILL
+            case commands.InitDb() | commands.StatementPrepare() | commands.StatementExecute() | commands.BinlogDump():
+                return None
+            case commands.StatementLongData():
+                dialog.prepared.add_piece(command.statement_id, command.parameter_no, command.data)
+                responses = ()
+            case commands.StatementClose(statement_id=statement_id):
+                dialog.prepared.close(statement_id)
+                responses = ()
+            case commands.StatementReset(statement_id=statement_id):
+                responses = tuple(self._carried_out(functools.partial(dialog.prepared.reset, statement_id)))
+            case commands.StatementFetch(statement_id=statement_id):
+                responses = tuple(self._carried_out(functools.partial(dialog.prepared.fetch, statement_id)))
+            case commands.Ping():
+                responses = (Ok(),)
+            case commands.ResetConnection():
+                dialog.reset()
+                responses = (Ok(),)
+            case commands.SetOption():
+                responses = (Eof(),)
+            case commands.Statistics():
+                responses = (Text(text=self._client.primary.facts.statistics()),)
+            case commands.ProcessKill(connection_id=connection_id):
+                killing = dialog.kill(connection_id, query_only=False)
+                if isinstance(killing, Kill):
+                    self._client.primary.registry.kill(connection_id, query_only=False)
+                responses = (Ok() if isinstance(killing, Kill) else killing,)
+            case commands.RegisterReplica():
+                self._client.session.replica_server_id = command.server_id
+                self._client.session.replica_host, self._client.session.replica_port = command.host, command.port
+                responses = (Ok(),)
+            case commands.UnsupportedCommand(answer=answer) | commands.MalformedCommand(answer=answer):
+                responses = (answer,)
+            case _:
+                responses = ()
+        return self._client.wire.answer_at_once(*responses)
+
+    async def by_work(self, command: commands.AnyCommand) -> None:
+        """Answer a command that is not answered at once."""
+        dialog = self._client.dialog
+        match command:
+            case commands.QueryCommand(sql=sql):
+                self._client.session.note("Query", "", time.monotonic())
+                await self._work(functools.partial(dialog.answers, sql))
+            case commands.InitDb(database=database):
+                await self._work(functools.partial(dialog.use, database))
+            case commands.StatementPrepare(sql=sql):
+                await self._work(functools.partial(dialog.prepared.prepare, sql))
+            case commands.StatementExecute(statement_id=statement_id, parameters=parameters):
+                self._client.session.note("Execute", "", time.monotonic())
+                await self._work(functools.partial(dialog.prepared.execute, statement_id, parameters))
+
+    async def _work(self, ask: Callable[[], Iterable[Response | Kill]]) -> None:
+        """Answer in worker threads, a piece at a time; what is asked can be broken off."""
+        client, workers = self._client, self._client.primary.workers
+        work = client.session.work = Work(time.monotonic)
+        pieces = client.wire.answer_each(self._carried_out(ask))
+        try:
+            async with watching(functools.partial(work.break_off, BreakReason.LEFT), client.session.socket):
+                while True:
+                    piece = await workers.run(work, client.session.user, next, pieces, None)
+                    if piece is None:
+                        return
+                    await client.sender.send(piece)
+        finally:
+            client.session.work = None
+
+    def _carried_out(self, ask: Callable[[], Iterable[Response | Kill]]) -> Iterator[Response]:
+        """What the client gets, once connections that shall end are ended; asked for in a worker thread."""
+        for answer in ask():
+            if isinstance(answer, Kill):
+                kill = functools.partial(
+                    self._client.primary.registry.kill, answer.connection_id, query_only=answer.query_only
+                )
+                trio.from_thread.run_sync(kill)
+                yield answer.answer
+            else:
+                yield answer
