@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import socket
 import ssl
+import struct
 import threading
 
 import pytest
@@ -27,12 +28,15 @@ def certificate():
 class Client:
     """A client of the standard library, in a thread of its own."""
 
-    def __init__(self, one: socket.socket, version: ssl.TLSVersion) -> None:
+    def __init__(
+        self, one: socket.socket, version: ssl.TLSVersion, *, resetting: threading.Event | None = None
+    ) -> None:
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         context.maximum_version = context.minimum_version = version
         self.received = bytearray()
         self.error: Exception | None = None
+        self.resetting = resetting  # when it shall end the connection by a reset; None: it reads
         self._socket, self._context = one, context
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -43,6 +47,10 @@ class Client:
                 secure = self._secure
                 secure.settimeout(60)
                 secure.sendall(b"login")
+                if self.resetting is not None:
+                    self.resetting.wait(60)
+                    secure.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    return
                 while data := secure.recv(20_000):
                     if len(self.received) // 300_000 < (len(self.received) + len(data)) // 300_000:
                         secure.sendall(b"ack")
@@ -151,6 +159,35 @@ async def test_a_client_that_leaves_is_told_apart(certificate):
                 with pytest.raises(trio.BrokenResourceError):
                     await Sender(secure).send(bytes(size))
         await client.join()
+
+
+async def test_what_ends_one_connection_is_no_error_of_another(certificate):
+    """OpenSSL keeps errors in a list of the thread, where the next call would find them."""
+    clients, sockets, streams = [], [], []
+    for resetting in (None, threading.Event(), None):
+        stream, theirs = pair(is_tcp=True)
+        clients.append(Client(theirs, VERSIONS[1], resetting=resetting))
+        sockets.append(stream)
+        streams.append(TlsStream(stream, certificate.context, trio.CapacityLimiter(1)))
+        await streams[-1].do_handshake()
+        assert await streams[-1].receive_some(100) == b"login"
+    sound, *broken = streams
+    clients[1].resetting.set()
+    await clients[1].join()
+    clients[2].forge(b"\x17\x03\x03\x00\x20" + bytes(32))
+    for secure, words in zip(broken, ["Connection reset by peer", "bad record mac"], strict=True):
+        with pytest.raises(trio.BrokenResourceError, match=words):
+            await secure.receive_some(100)
+        for _ in range(2):
+            assert sound.receive_now(100) is None
+            assert secure.write(bytes(1 << 20)) == 0
+            assert sound.receive_now(100) is None
+            assert sound.write(b"event") == 5
+    for stream in sockets:
+        await stream.aclose()
+    for client in clients:
+        await client.join()
+    assert clients[0].received == b"event" * 4
 
 
 @pytest.mark.parametrize("data", [b"", b"GET / HTTP/1.0\r\n\r\n", bytes(100)], ids=["nothing", "words", "zeros"])
