@@ -9,6 +9,7 @@ primary: OpenSSL 3.0, of Debian 12, takes nearly twice the time for a record.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import threading
@@ -73,14 +74,15 @@ class TlsStream:
         while True:
             try:
                 self._connection.do_handshake()
-            except SSL.WantReadError:
-                await trio.lowlevel.wait_readable(self._descriptor)
-            except SSL.WantWriteError:
-                await trio.lowlevel.wait_writable(self._descriptor)
             except SSL.Error as error:
-                raise trio.BrokenResourceError(reason_of(error)) from None
+                if not _is_to_be_called_again(error):
+                    raise trio.BrokenResourceError(reason_of(error)) from None
             else:
                 return
+            if self._connection.want_write():
+                await trio.lowlevel.wait_writable(self._descriptor)
+            else:
+                await trio.lowlevel.wait_readable(self._descriptor)
 
     async def receive_some(self, size: int) -> bytes:
         while (data := self.receive_now(size)) is None:
@@ -95,15 +97,10 @@ class TlsStream:
         try:
             with self._lock:
                 return self._connection.recv(size)
-        except (
-            SSL.WantReadError,
-            SSL.WantWriteError,
-        ):  # the latter to answer what OpenSSL was told: the next call does
-            return None
-        except SSL.ZeroReturnError:
-            return b""
         except SSL.Error as error:
-            if error.args == UNEXPECTED_END:
+            if _is_to_be_called_again(error):
+                return None
+            if isinstance(error, SSL.ZeroReturnError) or error.args == UNEXPECTED_END:
                 return b""
             raise trio.BrokenResourceError(reason_of(error)) from None
 
@@ -173,13 +170,24 @@ class TlsStream:
             try:
                 with self._lock:
                     self._connection.send(piece)
-            except SSL.WantWriteError:
+            except SSL.Error as error:
+                if not _is_to_be_called_again(error):
+                    raise trio.BrokenResourceError(reason_of(error)) from None
                 if not patience_ms or not is_writable(self._descriptor, patience_ms):
                     return False
-            except SSL.Error as error:
-                raise trio.BrokenResourceError(reason_of(error)) from None
             else:
                 return True
+
+
+def _is_to_be_called_again(error: SSL.Error) -> bool:
+    """Whether nothing is wrong: the socket has nothing, or takes nothing.
+
+    That is told by errno where the thread's list of errors has one of another connection, which OpenSSL 3.5 takes for
+    one of this.
+    """
+    if isinstance(error, SSL.SysCallError):
+        return bool(error.args[0] == errno.EAGAIN)
+    return isinstance(error, (SSL.WantReadError, SSL.WantWriteError))
 
 
 def reason_of(error: SSL.Error) -> str:
