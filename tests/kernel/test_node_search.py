@@ -10,20 +10,20 @@ from ibbmaster.codec import compressed_int
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid
-from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE
+from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, LAST, RecordType
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.ibb.page import PAGE_SIZE, seal_page
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import StoredGroup
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.streaming.large_group import NODES_AHEAD, LargeGroup, quick_nodes
+from ibbmaster.streaming.large_group import NODES_AHEAD, NODES_AT_FIRST, LargeGroup, quick_nodes
 from tests.machinery.crash import make_event, make_gtid_event
 from tests.machinery.disk import MemoryDisk
 
 NODE_BYTES = 3000
-NODES_MAX = 2 * NODES_AHEAD + 5  # more than one call finds
+NODES_MAX = NODES_AT_FIRST + NODES_AHEAD + 5  # more than two calls find
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +35,11 @@ def kernels():
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory):
-    """Groups of 1 node and more; some reach over the ends of files."""
+    """Groups of 1 node and more; one reaches over the end of a file."""
     disk = RealDisk(tmp_path_factory.mktemp("nodes"))
     sizes = {"spill_bytes": NODE_BYTES, "oob_piece_bytes": NODE_BYTES}
-    with BinlogWriter(disk, max_file_bytes=1 << 20, state_interval_bytes=1 << 18, **sizes) as writer:
-        for seq_no, count in enumerate((1, 2, 3, 7, 8, 9, 31, 33, NODES_AHEAD, NODES_MAX, 50, 200), 1):
+    with BinlogWriter(disk, max_file_bytes=4 << 20, state_interval_bytes=1 << 18, **sizes) as writer:
+        for seq_no, count in enumerate((1, 2, 3, 7, 8, 9, 31, 33, NODES_AT_FIRST, NODES_MAX, 50, 200), 1):
             gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
             body = [make_event(23, 1, bytes(NODE_BYTES - 19))] * count
             writer.write_group(gtid, make_gtid_event(gtid), [*body, make_event(16, 1, bytes(8))])
@@ -52,6 +52,11 @@ def groups_of(disk):
     while (group := groups.next_group()) is not None:
         if isinstance(group, StoredGroup):
             yield group
+
+
+def file_page(node):
+    """Where the page begins that a node begins on."""
+    return node[1] // PAGE_SIZE * PAGE_SIZE
 
 
 def by_reference(disk, group):
@@ -70,8 +75,26 @@ def test_the_nodes_are_those_of_the_reference_in_the_same_order(kernels, log):
         found_all += is_in_one_file
         found_some += not is_in_one_file
         assert [tuple(row) for row in all_nodes(log, group, kernels)] == expected
-    assert found_all > 5
+    assert found_all > 10
     assert found_some
+
+
+@pytest.mark.parametrize("state_interval_bytes", [PAGE_SIZE, 1 << 20], ids=["behind a state", "where a page begins"])
+def test_a_header_may_go_on_in_the_next_page(kernels, tmp_path, state_interval_bytes):
+    disk, node_bytes = RealDisk(tmp_path), 101
+    sizes = {"spill_bytes": node_bytes, "oob_piece_bytes": node_bytes, "state_interval_bytes": state_interval_bytes}
+    with BinlogWriter(disk, max_file_bytes=4 << 20, **sizes) as writer:
+        gtid = Gtid(domain_id=0, server_id=1, seq_no=1)
+        body = [make_event(23, 1, bytes(node_bytes - 19))] * 20_000
+        writer.write_group(gtid, make_gtid_event(gtid), [*body, make_event(16, 1, bytes(8))])
+    (group,) = groups_of(disk)
+    expected = by_reference(disk, group)
+    ends = [offset % PAGE_SIZE + CHUNK_HEADER_SIZE + size for _, offset, size in expected]
+    cut = [file_page(node) + PAGE_SIZE for node, end in zip(expected, ends, strict=True) if end > DATA_SIZE]
+    states = [disk.read("binlog-000000.ibb", page, 1)[0] & ~LAST == RecordType.GTID_STATE for page in cut]
+    assert len(cut) > 5
+    assert all(states) if state_interval_bytes == PAGE_SIZE else not any(states)
+    assert [tuple(row) for stream in group.streams for row in quick_nodes(disk, stream, kernels)] == expected
 
 
 def test_a_disk_without_descriptors_is_left_to_the_reference(kernels, log):

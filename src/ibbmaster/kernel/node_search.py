@@ -8,8 +8,19 @@ from __future__ import annotations
 from numba import int64, uint64
 
 from ibbmaster.kernel.crc32c import DATA, PAGE, is_page_good
-from ibbmaster.kernel.fields import CHUNK_HEADER, LAST, OOB_DATA, NodeColumn, NodeScan, Status, UnreadNodeColumn
-from ibbmaster.kernel.memory import inlined, jit, load32, load64
+from ibbmaster.kernel.fields import (
+    CHUNK_HEADER,
+    CONT,
+    GTID_STATE,
+    LAST,
+    NODE_HEAD_MIN,
+    OOB_DATA,
+    NodeColumn,
+    NodeScan,
+    Status,
+    UnreadNodeColumn,
+)
+from ibbmaster.kernel.memory import copy, inlined, jit, load32, load64
 from ibbmaster.kernel.pump import _pread
 
 TAG_BITS, TAG_MASK, LONG_TAG = 3, 7, 7  # of a compressed integer; the long form is for the reference
@@ -26,10 +37,27 @@ def decode_int(source, offset, end):
 
 
 @jit
+def read_page(file, first, page):
+    """Read the page at an offset of the file; False where there is none that is good."""
+    return first >= PAGE and _pread(file, page.ctypes.data, PAGE, first) == PAGE and is_page_good(page, 0)
+
+
+@jit
+def keep_head(page, start, size, held):
+    """Keep bytes of the head of a node behind the page, after `held` of them; returns how many there are then."""
+    taken = min(size, NODE_HEAD_MIN - held)
+    copy(page, PAGE + held, page, start, taken)
+    return held + taken
+
+
+@jit
 def read_header(file, place, page, header):
-    """Read the header of the node at a place of the file; False where there is none."""
+    """Read the header of the node at a place of the file; False where there is none.
+
+    It may go on at the begin of the next page, after the state that may stand there.
+    """
     first = place // PAGE * PAGE
-    if first < PAGE or _pread(file, page.ctypes.data, PAGE, first) != PAGE or not is_page_good(page, 0):
+    if not read_page(file, first, page):
         return False
     offset = place - first
     if offset > DATA - CHUNK_HEADER - 1:
@@ -38,14 +66,28 @@ def read_header(file, place, page, header):
     start, size = offset + CHUNK_HEADER, chunk >> 8 & 0xFFFF
     if chunk & 0xFF & ~LAST != OOB_DATA or size == 0 or start + size > DATA:
         return False
-    offset = start
-    for index in range(5):
-        if offset >= start + size:
+    held = keep_head(page, start, size, 0)
+    if held < NODE_HEAD_MIN and not chunk & LAST:
+        if not read_page(file, first + PAGE, page):
             return False
-        header[index], offset = decode_int(page, offset, start + size)
+        chunk, start = load32(page, 0), int64(CHUNK_HEADER)
+        if chunk & 0xFF == GTID_STATE | LAST:
+            start += (chunk >> 8 & 0xFFFF) + CHUNK_HEADER
+            if start > DATA - 1:
+                return False
+            chunk = load32(page, start - CHUNK_HEADER)
+        size = chunk >> 8 & 0xFFFF
+        if chunk & 0xFF & ~LAST != OOB_DATA | CONT or size == 0 or start + size > DATA:
+            return False
+        held = keep_head(page, start, size, held)
+    offset, end = int64(PAGE), PAGE + held
+    for index in range(5):
+        if offset >= end:
+            return False
+        header[index], offset = decode_int(page, offset, end)
         if offset < 0:
             return False
-    header[5] = offset - start
+    header[5] = offset - PAGE
     return True
 
 

@@ -20,7 +20,15 @@ from ibbmaster.ibb.commit import OobStream
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import NODE_HEADER_NUMBERS, Field, NodeColumn, NodeScan, Status, UnreadNodeColumn
+from ibbmaster.kernel.fields import (
+    NODE_HEAD_MIN,
+    NODE_HEADER_NUMBERS,
+    Field,
+    NodeColumn,
+    NodeScan,
+    Status,
+    UnreadNodeColumn,
+)
 from ibbmaster.log.event_groups import StoredGroup
 from ibbmaster.log.out_of_band import FoundNode, OutOfBandReader, check_stream
 from ibbmaster.log.pages import PageReader
@@ -32,7 +40,8 @@ from ibbmaster.streaming.framing_state import FramingState
 
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
 NUMBER_MAX = 2**62  # of what is looked for by a kernel
-NODES_AHEAD = 64  # found in one go: that looks at the disk
+NODES_AT_FIRST = 64  # found in one go, which looks at the disk: the first events shall not wait for many
+NODES_AHEAD = 1024  # later: a pump sends so much without coming back for more
 FIRST_FIELD = Field.EVENT_LEFT  # from here on the state is that of a place inside a group
 NodeRow = Sequence[int]  # see NodeColumn
 REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle of it
@@ -200,7 +209,7 @@ class LargeGroup:
     def _find_more(self, number: int) -> None:
         while len(self._nodes) < number:
             try:
-                found = list(islice(self._ahead, NODES_AHEAD))
+                found = list(islice(self._ahead, NODES_AHEAD if self._nodes else NODES_AT_FIRST))
                 assert found, "a stream has all nodes that its commit record counts"
             except BaseException:
                 self._ahead = self._search()  # the next caller shall meet the same
@@ -265,8 +274,8 @@ def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator
     bits = stream.node_count.bit_length()
     search, header = np.zeros(NodeScan.SIZE, dtype=np.int64), np.zeros(NODE_HEADER_NUMBERS, dtype=np.int64)
     path = np.zeros(((bits + 1) * (bits + 2), UnreadNodeColumn.COLUMNS), dtype=np.int64)
-    nodes = np.zeros((NODES_AHEAD, NodeColumn.COLUMNS), dtype=np.int64)
-    page = np.zeros(PAGE_SIZE + 8, dtype=np.uint8)  # numbers are loaded as eight bytes
+    nodes = np.zeros((NODES_AT_FIRST, NodeColumn.COLUMNS), dtype=np.int64)
+    page = np.zeros(PAGE_SIZE + NODE_HEAD_MIN + 8, dtype=np.uint8)  # numbers are loaded as eight bytes
     search[NodeScan.FILE_NO], search[NodeScan.FIRST] = stream.first
     search[NodeScan.NODES], search[NodeScan.PATH] = stream.node_count, 1
     path[0] = stream.last.offset, stream.node_count - 1, 1, 0
@@ -280,6 +289,8 @@ def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator
         finally:
             os.close(descriptor)
         yield from nodes[:count].tolist()
+        if len(nodes) < NODES_AHEAD:
+            nodes = np.zeros((NODES_AHEAD, NodeColumn.COLUMNS), dtype=np.int64)
 
 
 class _WouldWaitError(Exception):
