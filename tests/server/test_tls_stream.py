@@ -128,10 +128,16 @@ async def test_what_a_thread_has_sent_in_part_goes_on_where_it_ended(certificate
     client = Client(theirs, version)
     sent = bytearray()
     with trio.fail_after(60):
-        async with stream:
+        async with stream, trio.open_nursery() as nursery:
             secure = TlsStream(stream, certificate.context, trio.CapacityLimiter(1))
             await secure.do_handshake()
             assert await secure.receive_some(100) == b"login"
+
+            async def receive() -> None:
+                while await secure.receive_some(100):
+                    pass
+
+            nursery.start_soon(receive)
             for _ in range(20):
                 data = rng.randbytes(rng.choice([0, 1, PIECE_BYTES, 3 * PIECE_BYTES + 1]))
                 taken = await trio.to_thread.run_sync(secure.write, data)
@@ -141,6 +147,7 @@ async def test_what_a_thread_has_sent_in_part_goes_on_where_it_ended(certificate
                     taken = len(data)
                 sent += data[:taken]
             await Sender(secure).send(b"")
+            nursery.cancel_scope.cancel()
     await client.join()
     assert client.received == sent
 
