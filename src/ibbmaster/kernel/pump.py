@@ -22,8 +22,7 @@ from ibbmaster.kernel.groups import frame_node, frame_table, frame_way
 from ibbmaster.kernel.memory import jit
 from ibbmaster.kernel.scan import stop_at
 
-PAGES_PER_READ = 16  # 256 KiB and what is made of it stay in the second cache of a core
-PAGES_PER_LONG_READ = 32  # of long groups, of which the last is seldom whole
+PAGES_PER_READ = 32  # 512 KiB: a sixth to a quarter more goes through than with half or twice as much
 SEND_MIN = 1 << 17  # bytes of output that are worth a call by themselves
 READ_MAX = 1 << 28  # bytes of a file in one call: where nothing is framed, it may have to end
 WAIT_MS = 10  # for a socket that takes nothing, before the caller shall wait in a better way
@@ -160,11 +159,10 @@ def _pump(file, socket, pages, framing, sending):
     state, progress = framing.state, sending.progress
     progress[Progress.COMMIT] = 0
     may_walk = True
-    wanted_pages = PAGES_PER_READ
     last = progress[Progress.FILE_OFFSET] + READ_MAX
     progress[Progress.VERIFIED_FROM] = progress[Progress.VERIFIED_TO] = progress[Progress.FILE_OFFSET]
     while progress[Progress.FRAMED] < progress[Progress.BUDGET] and progress[Progress.FILE_OFFSET] < last:
-        count = _pread(file, pages.ctypes.data, wanted_pages * PAGE, progress[Progress.FILE_OFFSET]) // PAGE
+        count = _pread(file, pages.ctypes.data, PAGES_PER_READ * PAGE, progress[Progress.FILE_OFFSET]) // PAGE
         if count <= 0:
             return Status.NO_DATA
         offset = state[Field.OFFSET]
@@ -186,8 +184,6 @@ def _pump(file, socket, pages, framing, sending):
                 stop_at(state[Field.RUN], state)
                 status = Status.DONE
         has_advanced = state[Field.PAGE] > 0 or state[Field.OFFSET] != offset
-        is_long = count - state[Field.PAGE] > 2
-        wanted_pages = PAGES_PER_LONG_READ if is_long else PAGES_PER_READ
         progress[Progress.FILE_OFFSET] += state[Field.PAGE] * PAGE
         progress[Progress.VERIFIED_TO] = progress[Progress.FILE_OFFSET]
         if not send_framed(socket, pages, framing, sending):
@@ -226,7 +222,7 @@ def _pump_nodes(file, socket, nodes, pages, framing, sending):
                 ):
                     return Status.FULL
             begin = progress[Progress.FILE_OFFSET]
-            count = _pread(file, pages.ctypes.data, PAGES_PER_LONG_READ * PAGE, begin) // PAGE
+            count = _pread(file, pages.ctypes.data, PAGES_PER_READ * PAGE, begin) // PAGE
             if count <= 0:
                 send_framed(socket, pages, framing, sending)
                 return Status.NEED_MORE
