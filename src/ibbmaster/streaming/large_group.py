@@ -41,7 +41,7 @@ from ibbmaster.streaming.framing_state import FramingState
 BLOCK_BYTES = 192 * 1024  # of packets end a block: with what one more call adds it still fits its buffer
 NUMBER_MAX = 2**62  # of what is looked for by a kernel
 NODES_AT_FIRST = 64  # found in one go, which looks at the disk: the first events shall not wait for many
-NODES_AHEAD = 1024  # later: a pump sends so much without coming back for more
+NODES_AHEAD = 1024  # later: about what a pump sends in one call
 FIRST_FIELD = Field.EVENT_LEFT  # from here on the state is that of a place inside a group
 NodeRow = Sequence[int]  # see NodeColumn
 REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle of it
