@@ -85,7 +85,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--soak-seconds",
         type=float,
-        default=45.0,
+        default=30.0,
         help="how long tests/interop/test_soak.py writes and reads (default: %(default)g)",
     )
     group.addoption(
@@ -101,18 +101,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: of --seed)")
     group.addoption(
-        "--kills", type=int, default=48, help="kills of a primary that a replica follows (default: %(default)s)"
+        "--kills", type=int, default=32, help="kills of a primary that a replica follows (default: %(default)s)"
     )
     group.addoption(
         "--crash-states",
         type=int,
-        default=25_000,
+        default=15_000,
         help="distinct states after a crash that are recovered (default: %(default)s)",
     )
     group.addoption(
         "--flipped-bits",
         type=int,
-        default=40_000,
+        default=25_000,
         help="bits of a small file that are flipped, one at a time; 0: every one (default: %(default)s)",
     )
     group.addoption(

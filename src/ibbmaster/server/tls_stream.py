@@ -91,7 +91,8 @@ class TlsStream:
 
     @property
     def holds_more(self) -> bool:
-        return bool(self._connection.pending())
+        with self._lock:
+            return bool(self._connection.pending())
 
     def receive_now(self, size: int) -> bytes | None:
         try:
