@@ -183,8 +183,8 @@ class TlsStream:
 def _is_to_be_called_again(error: SSL.Error) -> bool:
     """Whether nothing is wrong: the socket has nothing, or takes nothing.
 
-    That is told by errno where the thread's list of errors has one of another connection, which OpenSSL 3.5 takes for
-    one of this.
+    A lost connection may leave an error in the list of its thread, and OpenSSL 3.5 reports that for the next one, too:
+    there only errno is right.
     """
     if isinstance(error, SSL.SysCallError):
         return bool(error.args[0] == errno.EAGAIN)
