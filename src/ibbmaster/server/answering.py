@@ -39,7 +39,7 @@ class Answers:
         responses: tuple[Response, ...]
         match command:
             case commands.QueryCommand(sql=sql):
-                log.debug("%s: %r", self, sql[:200])
+                log.debug("%s: %r", self._client, sql[:200])
                 answers = dialog.query_at_once(sql)
                 if answers is None:
                     return None
