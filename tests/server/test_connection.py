@@ -215,3 +215,10 @@ async def test_a_directory_that_is_gone_is_said_without_its_path_and_served_agai
     assert not any(part in text for _, text in errors for part in ("/log", "tmp", "blanks"))
     assert not any(record.exc_info for record in caplog.records)
     assert sum("cannot look at the end" in record.message for record in caplog.records) <= 1
+
+
+async def test_each_statement_is_logged_with_the_connection_it_came_over(serving, ask, directory, caplog):
+    caplog.set_level("DEBUG", "ibbmaster.server")
+    async with serving(directory) as (_, port):
+        await ask(port, "SELECT 1")
+    assert any(line.startswith("connection ") and line.endswith(": b'SELECT 1'") for line in caplog.messages)
