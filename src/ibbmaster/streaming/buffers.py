@@ -105,7 +105,7 @@ class Workspace:
 
 
 class Buffers:
-    """A pool; thread-safe. What is released is kept, so the most that was ever in use at once, but no long buffer."""
+    """A pool; thread-safe. What is released is kept, so the most that was ever in use at once, but few long buffers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
