@@ -27,6 +27,7 @@ pytest_plugins = [
 
 DATA_MAX = 12 << 30  # bytes of private memory, mapped or not, in each process of tests
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+SPARK_CONF = Path(__file__).with_name("spark_conf")
 
 # `lanes` (real servers and clients) is no test and no part of the package; pytest imports each test file by itself.
 sys.path.insert(0, str(Path(__file__).parent / "interop"))
@@ -156,8 +157,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: four tests in ten wait for disks, Java or other servers."""
-    return len(os.sched_getaffinity(0)) + 1
+    """Two more than there are cores: four tests in ten wait for disks, Java or other servers."""
+    return len(os.sched_getaffinity(0)) + 2
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -166,6 +167,7 @@ def pytest_configure(config: pytest.Config) -> None:
     resource.setrlimit(
         resource.RLIMIT_DATA, (DATA_MAX if hard == resource.RLIM_INFINITY else min(DATA_MAX, hard), hard)
     )
+    os.environ["SPARK_CONF_DIR"] = str(SPARK_CONF)
     if options.seed == "new":  # before processes are started: all have the same
         options.seed = str(random.SystemRandom().randrange(2**32))
     if options.interop_seed is None:

@@ -34,6 +34,7 @@ class SparkServer:
                     "SPARK_HOME": str(HOME),
                     "SPARK_LOCAL_IP": "127.0.0.1",
                     "SPARK_DAEMON_MEMORY": "256m",
+                    "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
                     **(environment or {}),
                 },
                 cwd=log.parent,

@@ -345,12 +345,15 @@ REFUSED = {  # tables whose rows the log does not tell, and why
 }
 HIDDEN = ("row_start", "row_end")  # of a table with system versioning, which SELECT * leaves out
 WITHOUT_KEY = ("types.no_pk", "gc.my")
+OTHER_IMAGES = ("11.8/types-full_nodup", "11.8/types-minimal-none", "11.8/types-noblob-compressed")
+"""Of the same tables, whose rows are logged in other ways: each table is read in one of them."""
 
 
 @pytest.mark.parametrize("capture", [name for name in readable_captures() if "/statement" not in name])
 def test_snapshots_are_the_tables_that_the_server_had(spark, imported, capture, tmp_path, request):
     has_twin = capture.startswith("10.11") or capture == "11.8/big"  # big-none has the same rows
-    if has_twin and not request.config.getoption("--interop-all"):
+    takes_all = request.config.getoption("--interop-all")
+    if has_twin and not takes_all:
         pytest.skip("as another capture; --interop-all has no such exceptions")
     directory = imported(capture)
     declared = declarations_of(capture)
@@ -359,9 +362,11 @@ def test_snapshots_are_the_tables_that_the_server_had(spark, imported, capture, 
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps(declared))
     checked = 0
-    for name, expected in expected_tables(capture).items():
+    for number, (name, expected) in enumerate(sorted(expected_tables(capture).items())):
         if name in WITHOUT_KEY or name not in declared:
             continue  # or it was created as a copy, by another name, or is a sequence
+        if not takes_all and capture in OTHER_IMAGES and OTHER_IMAGES[number % len(OTHER_IMAGES)] != capture:
+            continue
         options = parse_options({"path": str(directory), "table": name, "schema": str(schema)})
         found = find_shape(options, name).schema
         columns = [column.name for column in found.columns]

@@ -21,7 +21,8 @@ COMPARISONS = (  # of kernels and references; without those that need what only 
     "tests/kernel/test_groups.py",
     "tests/kernel/test_node_search.py",
     "tests/kernel/test_classic_framing.py",
-    *("-k", "not any_size and not damaged_file"),  # which draw long at random
+    # without what draws long at random, and with one of two long logs of headers: QEMU takes its time
+    *("-k", "not any_size and not damaged_file and not (next_page and state)"),
 )
 
 
