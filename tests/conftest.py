@@ -139,6 +139,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--schedules", type=int, default=70, help="orders of threads that the store is run in (default: %(default)s)"
     )
     group.addoption(
+        "--first-schedule", type=int, default=1, help="the seed of the first of them (default: %(default)s)"
+    )
+    group.addoption(
         "--fixture-starts",
         type=int,
         default=100,

@@ -13,17 +13,16 @@ from ibbmaster.kernel import loading
 from tests.machinery.scheduler import Scheduler
 from tests.machinery.schedules import Schedule, import_under_threads, run_failing_seed, run_seed
 
-FIRST_SEED = 1
 SEEDS_PER_BACKUP = 6
 SEEDS_PER_FAILURE = 2
 
 
 def test_no_order_of_threads_loses_a_group_or_shows_one_too_early(pytestconfig):
     """Prints the seed if one does; `python -m tests.machinery.schedules --seed SEED` shows it again."""
-    count = pytestconfig.getoption("--schedules")
+    first, count = (pytestconfig.getoption(f"--{name}") for name in ("first-schedule", "schedules"))
     checked = 0
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        runs = [pool.submit(run_seed, seed) for seed in range(FIRST_SEED, FIRST_SEED + count)]
+        runs = [pool.submit(run_seed, seed) for seed in range(first, first + count)]
         try:
             for run in as_completed(runs):
                 checked += run.result()
@@ -34,7 +33,8 @@ def test_no_order_of_threads_loses_a_group_or_shows_one_too_early(pytestconfig):
 
 def test_whichever_call_of_the_disk_fails_nobody_is_told_what_is_not_so(pytestconfig):
     """Prints the seed if someone is; `python -m tests.machinery.schedules --failing --seed SEED` shows it again."""
-    seeds = range(FIRST_SEED, FIRST_SEED + pytestconfig.getoption("--schedules") // SEEDS_PER_FAILURE)
+    first, count = (pytestconfig.getoption(f"--{name}") for name in ("first-schedule", "schedules"))
+    seeds = range(first, first + count // SEEDS_PER_FAILURE)
     checked, failed = 0, set()
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         try:
