@@ -280,7 +280,9 @@ class FollowedDirectory(LogEngine):
             reset_count = 0 if tail is None else tail.reset_count
             if tail is None or not tail.follow(durable_lsn):
                 scan = scan_redo(self._disk, end_lsn=durable_lsn)
-                self._show(None if scan is None else RedoTail(self._disk, scan))
+                if scan is None or scan.end_lsn < durable_lsn:
+                    return False  # segments were begun anew while they were read: as below
+                self._show(RedoTail(self._disk, scan))
             elif tail.reset_count != reset_count:
                 self._begin_anew()
         except (DamageError, MissingFileError):
