@@ -370,7 +370,7 @@ def test_a_killed_writer_takes_back_nothing_that_was_seen_and_what_is_recovered_
         while seen < acknowledged and durability is not Durability.LATER:  # a kill loses nothing that was written
             engine.wait_for_growth(GROWTH_S)
             seen += len(rest_of(reader))
-        engine.look()  # it may have been killed between a write and its acknowledgement
+        engine.look(is_urgent=True)  # it may have been killed between a write and its acknowledgement
         seen += len(rest_of(reader))
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         assert rest_of(store.groups(store.seek(GtidPosition()))) == list(range(1, seen + 1))
