@@ -281,7 +281,7 @@ class FollowedDirectory(LogEngine):
             if tail is None or not tail.follow(durable_lsn):
                 scan = scan_redo(self._disk, end_lsn=durable_lsn)
                 if scan is None or scan.end_lsn < durable_lsn:
-                    return False  # segments were begun anew while they were read: as below
+                    return False  # segments were begun anew while they were read: the next look reads them again
                 self._show(RedoTail(self._disk, scan))
             elif tail.reset_count != reset_count:
                 self._begin_anew()
