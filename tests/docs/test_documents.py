@@ -5,7 +5,8 @@ each prints. A line `...` stands for any lines, `...` inside a line for anything
 commands of a document run in one scratch directory in which the files of the checkout can
 be seen. A `python` block that begins with a comment with a file's name is that file for the
 commands after it, and port 3307 stands for one that is free. What a command leaves running
-ends with its document. `pytest tests/docs --rewrite` pastes in what came out, wherever it differs.
+ends with its document. A command that fails is wrong, whatever it prints, unless the page shows it: by what it prints,
+or by `$?`. `pytest tests/docs --rewrite` pastes in what came out, wherever it differs.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import signal
 import socket
 import subprocess
 import sysconfig
-from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ MODULES = ("duckdb", "polars", "pyiceberg")  # of Python
 WITHOUT_JAVA = re.compile(r"\blake maintain\b|--engine arrow\b|\blake count\b")
 COMMAND_TIMEOUT_S = 900  # on a busy machine, with nothing in any cache: it only ends what hangs
 COLUMNS = "100"  # how wide --help is
+FAILURE = re.compile(r"\b(?:error|Error|failed|refused|are not)\b")  # said in what a page shows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +75,12 @@ def parse_block(block: str) -> list[Example]:
             assert examples, f"a console block begins with a command, not with {line!r}"
             examples[-1].output.append(line)
     return examples
+
+
+def shows_failure(example: Example, following: Example | None) -> bool:
+    """Whether a reader sees that a command fails."""
+    commands = example.command + (following.command if following is not None else "")
+    return "$?" in commands or FAILURE.search("\n".join(example.output)) is not None
 
 
 def marked(path: Path) -> Any:
@@ -118,7 +126,7 @@ class Runner:
         show_checkout(directory)
         programs = sysconfig.get_path("scripts")
         self._directory = directory
-        self._last_exit_code = 0
+        self.last_exit_code = 0
         self._port = str(free_port())
         self._sessions: list[int] = []
         self.left_out: list[str] = []
@@ -146,7 +154,7 @@ class Runner:
     def run(self, command: str) -> list[str]:
         """The lines a command prints, errors among them."""
         shell = subprocess.Popen(
-            ["sh", "-c", f"(exit {self._last_exit_code})\n{command.replace(PORT, self._port)}"],
+            ["bash", "-o", "pipefail", "-c", f"(exit {self.last_exit_code})\n{command.replace(PORT, self._port)}"],
             cwd=self._directory,
             env=self._environment,
             stdin=subprocess.DEVNULL,
@@ -157,7 +165,7 @@ class Runner:
         )
         self._sessions.append(shell.pid)
         printed, _ = shell.communicate(timeout=COMMAND_TIMEOUT_S)
-        self._last_exit_code = shell.returncode
+        self.last_exit_code = shell.returncode
         return [line.rstrip().replace(self._port, PORT) for line in printed.splitlines()]
 
     def close(self) -> None:
@@ -175,16 +183,10 @@ def free_port() -> int:
     return port
 
 
-def write_nothing(name: str, text: str) -> None:
-    """For documents without files."""
+def run_document(text: str, runner: Runner) -> tuple[str, list[str]]:
+    """A document with real output in place of what does not match, and the commands that are wrong.
 
-
-def run_document(
-    text: str, run: Callable[[str], list[str] | None], write: Callable[[str, str], None] = write_nothing
-) -> tuple[str, list[str]]:
-    """A document with real output in place of what does not match, and the commands for which it did not.
-
-    A command for which `run` gives None keeps what the document says.
+    A command whose programs are not there keeps what the document says.
     """
     wrong: list[str] = []
 
@@ -193,11 +195,17 @@ def run_document(
         if kind == "python":
             named = FILE.match(block)
             if named is not None:
-                write(named[1], block)
+                runner.write(named[1], block)
             return match[0]
         lines: list[str] = []
-        for example in parse_block(block):
-            printed = run(example.command)
+        examples = parse_block(block)
+        for example, following in zip_longest(examples, examples[1:]):
+            printed = runner.run_if_possible(example.command)
+            if printed is not None and runner.last_exit_code and not shows_failure(example, following):
+                failed = (
+                    f"$ {example.command}\nfails with exit code {runner.last_exit_code}, which the page does not show"
+                )
+                wrong.append("\n".join([failed, *printed]))
             if printed is None or matches(example.output, printed):
                 printed = example.output
             else:
@@ -217,7 +225,7 @@ def test_the_commands_of_a_document_print_what_it_says(
     runner = Runner(tmp_path)
     request.addfinalizer(runner.close)
     doctest.testfile(str(path), module_relative=False, encoding="utf-8", report=False)  # commands may use what it made
-    rewritten, wrong = run_document(text, runner.run_if_possible, runner.write)
+    rewritten, wrong = run_document(text, runner)
 
     if request.config.getoption("--rewrite") and rewritten != text:
         path.write_text(rewritten)
@@ -268,17 +276,37 @@ c
 
 
 def test_a_right_document_is_left_alone(tmp_path: Path) -> None:
-    assert run_document(DOCUMENT, Runner(tmp_path).run) == (DOCUMENT, [])
+    assert run_document(DOCUMENT, Runner(tmp_path)) == (DOCUMENT, [])
 
 
 def test_a_wrong_document_is_found_and_mended(tmp_path: Path) -> None:
     wrong = DOCUMENT.replace("\none\n", "\nun\n").replace("\nc\n", "\nd\n")
 
-    mended, complaints = run_document(wrong, Runner(tmp_path).run)
+    mended, complaints = run_document(wrong, Runner(tmp_path))
 
     assert mended == DOCUMENT.replace("\n...\n", "\nb\na\n")
     assert len(complaints) == 2
     assert complaints[0] == "$ echo one; echo two\none\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("document", "is_right"),
+    [
+        ("$ false\n", False),
+        ("$ python program.py 2>/dev/null\n", False),
+        ("$ echo one | false | cat\n", False),
+        ("$ false\n$ echo $?\n1\n", True),
+        ("$ false; echo $?\n1\n", True),
+        ("$ echo Error: full; false\nError: full\n", True),
+    ],
+)
+def test_a_command_that_fails_is_wrong_unless_the_page_shows_it(document: str, is_right: bool, tmp_path: Path) -> None:
+    program = "```python\n# program.py\nraise ValueError\n```\n"
+    text = f"{program}\n```console\n{document}```\n"
+    rewritten, wrong = run_document(text, Runner(tmp_path))
+
+    assert rewritten == text
+    assert bool(wrong) != is_right
 
 
 @pytest.mark.parametrize(
@@ -304,9 +332,9 @@ def test_commands_that_need_java_are_left_out_where_there_is_none(
     monkeypatch.setattr(shutil, "which", lambda program: None)
     runner = Runner(tmp_path)
 
-    assert run_document(document, runner.run_if_possible) == (document, [])
+    assert run_document(document, runner) == (document, [])
     assert runner.left_out == ["ibbmaster lake find a b.c d=1"]
-    assert run_document(document.replace("\none", "\ntwo"), runner.run_if_possible)[1] == ["$ echo one\none"]
+    assert run_document(document.replace("\none", "\ntwo"), runner)[1] == ["$ echo one\none"]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
