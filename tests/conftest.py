@@ -20,6 +20,7 @@ from ibbmaster.classic.convert import import_classic
 from ibbmaster.disk.local import RealDisk
 
 pytest_plugins = [
+    "tests.alone",
     "tests.built_logs",
     "tests.commands",
     "tests.object_stores",

@@ -107,3 +107,29 @@ def test_who_does_not_use_it_pays_nothing_for_it():
     program = "import sys, ibbmaster.pytest_plugin; print({'trio', 'numba', 'pymysql'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout == "set()\n"
+
+
+REWRITTEN = """
+import sys
+
+def test_of_this_package_only_the_plugin_is_rewritten(ibb_primary):
+    modules = {name: module for name, module in sys.modules.items() if name.startswith("ibbmaster")}
+    assert "ibbmaster.testkit.primary" in modules
+    rewritten = {name for name, module in modules.items() if type(module.__loader__).__module__.startswith("_pytest")}
+    assert rewritten == {"ibbmaster", "ibbmaster.pytest_plugin"}
+"""
+
+
+def test_the_first_run_does_not_wait_until_the_package_is_rewritten(installed, tmp_path):
+    (tmp_path / "test_rewritten.py").write_text(REWRITTEN)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
+    done = subprocess.run(
+        [installed("server", "pytest") / "pytest", "-q", "-p", "no:cacheprovider", "test_rewritten.py"],
+        cwd=tmp_path,
+        env={**environment, "PYTEST_ADDOPTS": ""},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "1 passed" in done.stdout, done.stdout

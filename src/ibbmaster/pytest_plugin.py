@@ -1,11 +1,16 @@
 """Fixtures for the tests of whatever reads binlogs: `ibb_primary`, and the log that it writes.
 
 The plugin works by being installed. A fixture of the same name in a `conftest.py` takes its place.
+
+pytest rewrites the assertions of every module that comes with a plugin: here hundreds, which have none for tests.
+So this module puts the finder of Python itself before that of pytest for the modules of this package.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +19,19 @@ import pytest
 if TYPE_CHECKING:
     from ibbmaster.api.writing import WritableLog
     from ibbmaster.testkit.primary import FixturePrimary
+
+
+class AsTheyAre:
+    """Finds the modules of this package as Python does."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
+        """The module of that name; None leaves it to the finders after this one."""
+        return PathFinder.find_spec(name, path) if name.startswith("ibbmaster.") else None
+
+
+if AsTheyAre not in sys.meta_path:
+    sys.meta_path.insert(0, AsTheyAre)
 
 
 @pytest.fixture

@@ -67,13 +67,6 @@ def python_without_us(tmp_path: Path) -> Path:
     return place / "bin" / "python"
 
 
-@pytest.fixture
-def wheel(tmp_path: Path, pytestconfig: pytest.Config) -> Path:
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path / "wheel"]
-    subprocess.run(command, cwd=pytestconfig.rootpath, check=True, capture_output=True)
-    return next((tmp_path / "wheel").glob("*.whl"))
-
-
 COMES_AND_GOES = {  # workers, as they are needed
     "spark.dynamicAllocation.enabled": "true",
     "spark.dynamicAllocation.shuffleTracking.enabled": "true",
