@@ -27,6 +27,7 @@ from ibbmaster.schema.definition import parse_column, parse_definition
 from ibbmaster.schema.options import parse_options, takes_partitioning
 from ibbmaster.schema.reading import (
     expect_brackets,
+    expect_column,
     expect_name,
     expect_option,
     expect_table,
@@ -118,14 +119,14 @@ def _clause(cursor: Cursor, table: FullName, sql_mode: int, database: str) -> li
     if cursor.takes_words("MODIFY"):
         cursor.takes_words("COLUMN")
         is_conditional = cursor.pass_condition()
-        name = expect_name(cursor)
+        name = expect_column(cursor)
         definition = parse_column(name, cursor, table.database, sql_mode)
         return [RedefineColumn(name=name, definition=definition, after=_place(cursor), is_conditional=is_conditional)]
     if cursor.takes_words("CHANGE"):
         cursor.takes_words("COLUMN")
         is_conditional = cursor.pass_condition()
-        name = expect_name(cursor)
-        definition = parse_column(expect_name(cursor), cursor, table.database, sql_mode)
+        name = expect_column(cursor)
+        definition = parse_column(expect_column(cursor), cursor, table.database, sql_mode)
         return [RedefineColumn(name=name, definition=definition, after=_place(cursor), is_conditional=is_conditional)]
     if cursor.takes_words("ALTER"):
         return [_alter(cursor, database)]
@@ -211,7 +212,7 @@ def _add(cursor: Cursor, table: FullName, sql_mode: int) -> list[AlterClause]:
             for one in map(Cursor, parts_of(expect_brackets(cursor)))
         ]
     if is_column:
-        definition = parse_column(expect_name(cursor), cursor, table.database, sql_mode)
+        definition = parse_column(expect_column(cursor), cursor, table.database, sql_mode)
         return [AddDefinition(definition=definition, after=_place(cursor), is_conditional=is_conditional)]
     part = parse_definition(cursor, table.database, sql_mode)
     is_conditional = getattr(part, "is_conditional", False)
@@ -242,7 +243,8 @@ def _drop(cursor: Cursor) -> AlterClause:
     is_conditional = cursor.pass_condition()
     if what == "index" and cursor.takes_words("PRIMARY"):
         return RemovePart(what=what, name="PRIMARY")
-    found = RemovePart(what=what, name=expect_name(cursor), is_conditional=is_conditional)
+    name = expect_column(cursor) if what == "column" else expect_name(cursor)
+    found = RemovePart(what=what, name=name, is_conditional=is_conditional)
     cursor.takes_words("RESTRICT") or cursor.takes_words("CASCADE")
     return found
 
@@ -259,7 +261,7 @@ def _alter(cursor: Cursor, database: str) -> AlterClause:
         return IgnoreIndex(name=name, is_ignored=is_ignored, is_conditional=is_conditional)
     cursor.takes_words("COLUMN")
     is_conditional = cursor.pass_condition()
-    name = expect_name(cursor)
+    name = expect_column(cursor)
     if cursor.takes_words("DROP", "DEFAULT"):
         return SetColumnDefault(name=name, default=None, is_conditional=is_conditional)
     if not cursor.takes_words("SET", "DEFAULT"):

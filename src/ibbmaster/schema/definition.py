@@ -21,6 +21,7 @@ from ibbmaster.schema.model import IndexKind, RowPeriod
 from ibbmaster.schema.reading import (
     SHOWN,
     expect_brackets,
+    expect_column,
     expect_name,
     expect_number,
     expect_option,
@@ -65,6 +66,8 @@ def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0)
 def begins_column(cursor: Cursor) -> bool:
     """Whether a column comes next, and no index, constraint or period."""
     first, second = cursor.peek(), cursor.peek(1)
+    if second.is_sign("."):
+        return True  # a table's name, whatever it is
     if first.is_word("VECTOR"):
         return not (second.is_word("INDEX", "KEY") or second.is_sign("("))
     return not (first.is_word(*_NO_COLUMNS) or (first.is_word("PERIOD") and second.is_word("FOR")))
@@ -73,7 +76,7 @@ def begins_column(cursor: Cursor) -> bool:
 def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> Definition:
     """A column, an index, a constraint or a period."""
     if begins_column(cursor):
-        return parse_column(expect_name(cursor), cursor, database, sql_mode)
+        return parse_column(expect_column(cursor), cursor, database, sql_mode)
     constraint = None
     if cursor.takes_words("CONSTRAINT"):
         is_conditional = cursor.pass_condition()

@@ -65,9 +65,18 @@ def expect_name(cursor: Cursor) -> str:
     return name
 
 
+def expect_column(cursor: Cursor) -> str:
+    """A column's name where it may stand behind those of its table and database, which the server has compared."""
+    cursor.takes_sign(".")  # .c is c
+    name = expect_name(cursor)
+    for _ in range(2):
+        if cursor.takes_sign("."):
+            name = expect_name(cursor)
+    return name
+
+
 def expect_table(cursor: Cursor, database: str) -> FullName:
-    if cursor.peek().is_sign("."):
-        cursor.take()  # .t is t
+    cursor.takes_sign(".")  # .t is t
     first = expect_name(cursor)
     if not cursor.takes_sign("."):
         return FullName(database, first)

@@ -463,3 +463,21 @@ ALTER TABLE pc ENGINE=Aria
 ;;
 ALTER TABLE pc ENGINE=InnoDB
 ;;
+CREATE TABLE qn (qn.id INT PRIMARY KEY CHECK (qn.id > 0), d.qn.c INT, .e INT, v INT AS (d.qn.id + 1), qn.`check` INT, qn.key INT)
+;;
+ALTER TABLE qn ADD qn.n INT, ADD COLUMN d.qn.m INT AFTER c, ADD (qn.o INT, d.qn.p INT DEFAULT (qn.c + 1))
+;;
+ALTER TABLE qn MODIFY COLUMN qn.c VARCHAR(9), CHANGE d.qn.n d.qn.new BIGINT, CHANGE e qn . e2 INT
+;;
+ALTER TABLE d.qn MODIFY IF EXISTS `d`.`qn`.c VARCHAR(12) AFTER id, ALTER COLUMN qn.m SET DEFAULT 5, ALTER d.qn.o DROP DEFAULT, DROP COLUMN qn.new, DROP qn.key
+;;
+ALTER TABLE qn ADD CHECK (d.qn.m > qn.o), ORDER BY qn.m, d.qn.o
+;;
+ALTER TABLE qn CHANGE .o q INT, ADD w INT AS (d.qn.id + qn.m)
+;;
+CREATE TABLE period (period.a INT, for_ INT)
+;;
+CREATE TABLE qp (id INT) PARTITION BY HASH (d.qp.id)
+;;
+CREATE TABLE qh (DB_ROW_HASH_1 BIGINT UNSIGNED, u TEXT UNIQUE, db_row_hash_3 INT, w TEXT UNIQUE, x TEXT UNIQUE)
+;;
