@@ -314,7 +314,7 @@ def shape_of(source: GroupSource, options: ReadOptions, name: str, find_maps: Fi
         assert newest is not None
         raise ConfigurationError(str(unknown_names(newest)))
     if written is not None and written.version == newest:
-        shape = TableShape(schema=written.schema, version=newest, mode=options.schema_mode)
+        shape = TableShape(schema=written.schema, version=newest.shown, mode=options.schema_mode)
     else:
         shape = version_shape(name, newest, options.schema_mode)
     if options.schema_mode is SchemaMode.AS_WRITTEN:

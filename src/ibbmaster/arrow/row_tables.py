@@ -21,7 +21,7 @@ from ibbmaster.arrow.completing import completed_columns
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.shape import ShapeField, column_type, expect_readable, field_name
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import EventError, UndecodableError
+from ibbmaster.errors import UndecodableError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.value import Reader
@@ -207,11 +207,9 @@ class RowTables:
         decoder = self.decoders[row]
         assert decoder is not None
         schema = decoder.schema
-        if header.column_count != len(schema.columns):
-            columns = len(schema.columns)
-            raise EventError(f"row event of {header.column_count} columns, {schema.name} has {columns}")
-        first = self._add_steps(row, schema, header.columns_present)
-        after = self._add_steps(row, schema, header.columns_after) if header.columns_after else (0, 0)
+        decoder.expect_columns(header)
+        first = self._add_steps(row, decoder, header.columns_present)
+        after = self._add_steps(row, decoder, header.columns_after) if header.columns_after else (0, 0)
         bits = header.columns_present + header.columns_after
         if self.variant_count == len(self.variants):
             self.variants = _longer(self.variants)
@@ -225,7 +223,10 @@ class RowTables:
             *after,
         )
         self.variant_count += 1
-        before, told = (int.from_bytes(bits, "little") for bits in (header.columns_present, header.columns_after))
+        shown = (1 << len(schema.columns)) - 1
+        before, told = (
+            int.from_bytes(bits, "little") & shown for bits in (header.columns_present, header.columns_after)
+        )
         completed = 0
         if self._completes_keys and header.columns_after:
             completed = before & ~told & completed_columns(schema, decoder.known_version)
@@ -240,25 +241,25 @@ class RowTables:
             return [column.name for number, column in enumerate(schema.columns) if not present >> number & 1]
         return [name for name, origin in self.cells_of(row).origins.items() if not origin.is_told(present)]
 
-    def _add_steps(self, row: int, schema: TableSchema, present: bytes) -> tuple[int, int]:
+    def _add_steps(self, row: int, decoder: TableDecoder, present: bytes) -> tuple[int, int]:
         """The steps of an image with these columns: the first, and how many."""
         first = self._step_count
         bits = int.from_bytes(present, "little")
         cells = self.cells_of(row).cells
-        for number, column in enumerate(schema.columns):
+        for number, column in enumerate(decoder.stored):
             if not bits >> number & 1:
                 continue
             if self._step_count == len(self.steps):
                 self.steps = _longer(self.steps)
             try:
-                if self._fields is None:
+                if self._fields is None and not column.is_internal:
                     step = _step(self._reading(column), 2 * number)
                 elif number in cells:
                     step = _step(cells[number].reading, cells[number].slot)
                 else:
                     step = _skipping(reading_of(column, column_type(column, self._zero_dates)))
             except ValueError as error:
-                raise UndecodableError(schema.name, column.name, column.type_name, str(error)) from None
+                raise UndecodableError(decoder.schema.name, column.name, column.type_name, str(error)) from None
             self.steps[self._step_count] = step
             self.slot_count = max(self.slot_count, step[3] + 2)
             self._step_count += 1

@@ -84,9 +84,9 @@ def changes_of_table(
 
 
 def _column_changes(old: TableVersion, new: TableVersion, options: ReadOptions) -> Iterator[str]:
-    before = {column.id: column for column in old.columns}
-    names = {column.name for column in old.columns}
-    for column in new.columns:
+    before = {column.id: column for column in old.shown.columns}
+    names = {column.name for column in before.values()}
+    for column in new.shown.columns:
         known = before.get(column.id)
         if known is None:
             origin = added(column, column_of(column))

@@ -45,6 +45,7 @@ def folded_batches(
 
     Raises: as `folded_table`.
     """
+    table = table.shown
     found = reader.rows_of(snapshot, table, [column.id for column in table.columns])
     return batches(tuple(fields), _rows(found, table, fields))
 

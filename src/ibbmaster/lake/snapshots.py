@@ -113,7 +113,7 @@ def is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersion
     return (
         isinstance(state, TableVersion)
         and not state.undefined_because
-        and [one.name for one in shape.columns] == [one.name for one in state.columns]
+        and [one.name for one in shape.columns] == [one.name for one in state.shown.columns]
     )
 
 

@@ -128,8 +128,8 @@ class TableDecoder(RowDecoder):
 
     @property
     def known_version(self) -> TableVersion | None:
-        """The version, if its columns are known."""
-        return self.version if isinstance(self.version, TableVersion) else None
+        """The version, if its columns are known, with those that `schema` has."""
+        return self.version.shown if isinstance(self.version, TableVersion) else None
 
     def expect_names(self) -> None:
         """See that the columns have names: else they cannot be distinguished.
@@ -237,8 +237,8 @@ class RowReader:
             schema, version = self._named(decode_table_schema(event), version)
             if len(self._decoders) >= DECODERS_MAX:
                 del self._decoders[next(iter(self._decoders))]
-            known = version if isinstance(version, TableVersion) else None
-            reader_of = value_reader if self._make_readers is None else self._make_readers(schema, known)
+            known = version.shown if isinstance(version, TableVersion) else None
+            reader_of = value_reader if self._make_readers is None else self._make_readers(schema.shown, known)
             decoder = TableDecoder(
                 schema, version, keeps_bytes=self._keeps_bytes, reader_of=reader_of, large=self.large
             )

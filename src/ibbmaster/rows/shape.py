@@ -232,6 +232,7 @@ def version_shape(name: str, version: TableVersion, mode: SchemaMode = SchemaMod
     Raises:
         EventError: it has columns of a type of which nothing is known.
     """
+    version = version.shown
     try:
         columns = tuple(column_of(column) for column in version.columns)
     except ValueError as error:

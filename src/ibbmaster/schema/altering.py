@@ -8,7 +8,6 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from ibbmaster.schema.building import (
-    HASH_COLUMN,
     SYSTEM_TIME,
     WITH_FOREIGN_KEYS,
     NewId,
@@ -191,7 +190,7 @@ class _Alteration:
             if key in dropped or (loses_period and column.period is not None):
                 continue
             if column.is_hidden:
-                hidden += [column] * (not column.name.startswith(HASH_COLUMN))
+                hidden += [column] * (not column.is_internal)
                 continue
             clause = redefined.get(key)
             if clause is not None:

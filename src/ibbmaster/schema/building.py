@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from ibbmaster.event.rows.column import HASH_COLUMN
 from ibbmaster.schema.clause import (
     NO_CHARSET,
     CheckDefinition,
@@ -39,7 +41,6 @@ from ibbmaster.schema.type_clause import INTEGERS
 
 COLUMN_COUNT_MAX, INDEX_COUNT_MAX = 4096, 256
 SYSTEM_TIME = "SYSTEM_TIME"
-HASH_COLUMN = "DB_ROW_HASH_"
 WITH_FOREIGN_KEYS = "InnoDB"
 _OPTION_ORDER = ("ENGINE", "AUTO_INCREMENT", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "ROW_FORMAT", "COMMENT")
 #: Values that say what is so without them: they are not kept.
@@ -219,10 +220,11 @@ class TableDraft:
         indexes = arranged(self.indexes, self.columns, self.engine)
         columns = tuple(_without_null(one) if one.name.lower() in keys else one for one in self.columns)
         hashes = sum(is_by_hash(index, self.engine) for index in indexes)
+        free = (name for number in itertools.count(1) if (name := f"{HASH_COLUMN}{number}").lower() not in names)
         counts = any(column.is_auto_increment for column in columns)
         return replace(
             version if counts else without_counter(version),
-            columns=(*columns, *(_hash_column(number, self.new_id) for number in range(1, hashes + 1))),
+            columns=(*columns, *(_hash_column(name, self.new_id) for name in itertools.islice(free, hashes))),
             indexes=indexes,
             foreign_keys=tuple(self.foreign_keys),
             checks=tuple(_named_checks(self.checks)),
@@ -259,10 +261,10 @@ def _named_checks(checks: Iterable[CheckConstraint]) -> list[CheckConstraint]:
     return found
 
 
-def _hash_column(number: int, new_id: NewId) -> TableColumn:
+def _hash_column(name: str, new_id: NewId) -> TableColumn:
     """What a unique index of long columns adds: it is in rows, too."""
     type_ = SqlType(word="bigint", length=20, is_unsigned=True)
-    return TableColumn(id=new_id(), name=f"{HASH_COLUMN}{number}", type=type_, is_hidden=True)
+    return TableColumn(id=new_id(), name=name, type=type_, is_hidden=True)
 
 
 def hidden_period(new_id: NewId) -> list[TableColumn]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -80,7 +80,7 @@ class TableColumn:
         on_update: what stands after ON UPDATE.
         expression: of a generated column, without the brackets around it.
         is_hidden: added by WITH SYSTEM VERSIONING alone, or by a unique index of long columns for their
-            hash: in TABLE_MAP events, shown nowhere.
+            hash: in TABLE_MAP events, and not among the columns of SELECT * or SHOW.
         check: the column's own CHECK, without the brackets around it.
     """
 
@@ -102,9 +102,14 @@ class TableColumn:
     check: str | None = None
 
     @property
+    def is_internal(self) -> bool:
+        """Whether it is the hash of a unique index of long columns, which no statement can name."""
+        return self.is_hidden and self.period is None
+
+    @property
     def is_computed(self) -> bool:
         """Whether the server computes its values from those of other columns."""
-        return self.expression is not None or (self.is_hidden and self.period is None)
+        return self.expression is not None or self.is_internal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +218,13 @@ class TableVersion:
     @property
     def full_name(self) -> str:
         return f"{self.database}.{self.name}"
+
+    @property
+    def shown(self) -> TableVersion:
+        """The same without internal columns, which are its last ones: what readers of its rows get."""
+        if not self.columns or not self.columns[-1].is_internal:
+            return self
+        return replace(self, columns=tuple(one for one in self.columns if not one.is_internal))
 
     @property
     def primary_key(self) -> TableIndex | None:

@@ -78,7 +78,7 @@ def _contradiction(table: TableVersion, problem: str) -> EventError:
 def _described(column: Column, known: TableColumn) -> Column:
     """A column with what only a definition says."""
     labels, kind = known.type.labels, BY_WORD.get(known.type.word)
-    column = dataclasses.replace(column, name=known.name, is_nullable=known.is_nullable)
+    column = dataclasses.replace(column, name=known.name, is_nullable=known.is_nullable, is_internal=known.is_internal)
     if labels:
         is_told = column.labels is not None and column.charset is not None
         return column if is_told else dataclasses.replace(column, labels=labels)

@@ -118,7 +118,13 @@ def derived_table(schema: TableSchema, place: SchemaPlace, gtid: str, new_id: Ca
     if not schema.has_names:
         return None
     columns = tuple(
-        TableColumn(id=new_id(), name=column.name, type=_type_of(column), is_nullable=column.is_nullable)
+        TableColumn(
+            id=new_id(),
+            name=column.name,
+            type=_type_of(column),
+            is_nullable=column.is_nullable,
+            is_hidden=column.is_internal,
+        )
         for column in schema.columns
     )
     parts = tuple(IndexPart(column_id=columns[number].id) for number in schema.primary_key)

@@ -153,3 +153,25 @@ def test_damage_gives_a_schema_or_an_event_error():
             except EventError:
                 refused += 1
     assert refused
+
+
+@pytest.mark.parametrize(
+    ("columns", "shown"),
+    [
+        ({"u": 252, "DB_ROW_HASH_1": 8}, ["u"]),
+        ({"u": 252, "DB_ROW_HASH_2": 8, "DB_ROW_HASH_3": 8}, ["u"]),
+        ({"DB_ROW_HASH_1": 8, "u": 252}, ["DB_ROW_HASH_1", "u"]),  # not behind the others
+        ({"u": 252, "DB_ROW_HASH_1": 3}, ["u", "DB_ROW_HASH_1"]),  # no BIGINT
+        ({"u": 252, "DB_ROW_HASH_x": 8}, ["u", "DB_ROW_HASH_x"]),
+        ({"DB_ROW_HASH_1": 8}, ["DB_ROW_HASH_1"]),  # a table has a column of its own
+    ],
+)
+def test_the_hash_of_an_index_is_not_among_the_columns_that_are_shown(columns, shown):
+    """As 11.8 logs them with binlog_row_metadata=FULL."""
+    texts = b"\2" * list(columns.values()).count(ColumnType.BLOB)
+    types = bytes([len(columns), *columns.values(), len(texts)]) + texts + b"\xff"
+
+    schema = schema_of(HEAD + types + field(MetadataField.COLUMN_NAME, names(*map(str.encode, columns))))
+
+    assert [column.name for column in schema.shown.columns] == shown
+    assert list(columns) == [column.name for column in schema.columns]

@@ -95,7 +95,12 @@ def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> t
 
 
 class RowDecoder:
-    """Reads the row events of one table; made once for each TABLE_MAP that differs."""
+    """Reads the row events of one table; made once for each TABLE_MAP that differs.
+
+    Attributes:
+        stored: the columns that row events have.
+        schema: the table with those that are shown; images have these, in this order.
+    """
 
     def __init__(
         self,
@@ -105,11 +110,13 @@ class RowDecoder:
         reader_of: Callable[[Column], Reader] = value_reader,
         large: LargeRows = ALL_ROWS,
     ) -> None:
-        self.schema = schema
+        self.stored = schema.columns
+        self.schema = schema.shown
+        self._shown_count = len(self.schema.columns)
         self._large = large
         self._reader_of = reader_of
         self._keeps_bytes = keeps_bytes  # of a value that cannot be read, instead of an error
-        self._readers: list[Reader | None] = [None] * len(schema.columns)
+        self._readers: list[Reader | None] = [None] * len(self.stored)
         self._plans: dict[bytes, list[tuple[int, Reader]]] = {}
 
     def changes(self, event: Buffer) -> Iterator[RowChange]:
@@ -122,12 +129,20 @@ class RowDecoder:
         header = decode_rows_header(event)
         if header.table_id != self.schema.table_id:
             raise EventError(f"row event of table {header.table_id}, expected {self.schema.table_id}")
-        if header.column_count != len(self.schema.columns):
-            columns = len(self.schema.columns)
-            raise EventError(f"row event of {header.column_count} columns, {self.schema.name} has {columns}")
+        self.expect_columns(header)
         kind = KINDS[EventType(event[TYPE_OFFSET])]
         data, offset = rows_of(event, header, self._large)
         return self._read(kind, header, data, offset)
+
+    def expect_columns(self, header: RowsHeader) -> None:
+        """See that a row event has the columns of the table.
+
+        Raises:
+            EventError: it has more or fewer.
+        """
+        if header.column_count != len(self.stored):
+            found, columns = header.column_count, len(self.stored)
+            raise EventError(f"row event of {found} columns, {self.schema.name} has {columns}")
 
     def _read(self, kind: ChangeKind, header: RowsHeader, data: bytes, offset: int) -> Iterator[RowChange]:
         first = self._plan(header.columns_present)
@@ -147,7 +162,7 @@ class RowDecoder:
 
     def _image(self, plan: list[tuple[int, Reader]], data: bytes, offset: int) -> tuple[Image, int]:
         """One image of a row, and the offset after it."""
-        values: list[Value] = [ABSENT] * len(self.schema.columns)
+        values: list[Value] = [ABSENT] * len(self.stored)
         start = offset
         offset += (len(plan) + 7) // 8
         if offset > len(data):
@@ -161,11 +176,12 @@ class RowDecoder:
                     values[number], offset = read(data, offset)
             except BadValueError as error:
                 if not self._keeps_bytes:
-                    raise self._undecodable(self.schema.columns[number], str(error)) from None
+                    raise self._undecodable(self.stored[number], str(error)) from None
                 values[number], offset = RawValue.of(error), error.end
             except (ValueError, OverflowError) as error:
-                raise self._undecodable(self.schema.columns[number], str(error)) from None
+                raise self._undecodable(self.stored[number], str(error)) from None
             nulls >>= 1
+        del values[self._shown_count :]
         return tuple(values), offset
 
     def _plan(self, present: bytes) -> list[tuple[int, Reader]]:
@@ -173,16 +189,17 @@ class RowDecoder:
         plan = self._plans.get(present)
         if plan is None:
             bits = int.from_bytes(present, "little")
-            numbers = [number for number in range(len(self.schema.columns)) if bits >> number & 1]
+            numbers = [number for number in range(len(self.stored)) if bits >> number & 1]
             plan = self._plans[present] = [(number, self._reader(number)) for number in numbers]
         return plan
 
     def _reader(self, number: int) -> Reader:
         reader = self._readers[number]
         if reader is None:
-            column = self.schema.columns[number]
+            column = self.stored[number]
+            reader_of = value_reader if column.is_internal else self._reader_of
             try:
-                reader = self._readers[number] = self._reader_of(column)
+                reader = self._readers[number] = reader_of(column)
             except ValueError as error:
                 raise self._undecodable(column, str(error)) from None
         return reader

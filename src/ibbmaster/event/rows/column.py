@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from dataclasses import dataclass
+
+HASH_COLUMN = "DB_ROW_HASH_"  # with a number: the name of what a unique index of long columns adds
 
 
 class ColumnType(enum.IntEnum):
@@ -83,6 +86,7 @@ class Column:
     labels: tuple[str, ...] | None = None
     geometry_type: int | None = None
     is_declared: bool = False  # by the user, beyond what the event says
+    is_internal: bool = False  # the server keeps it for an index: no statement can name it, and nothing shows it
 
     @property
     def is_fixed_length(self) -> bool:
@@ -135,3 +139,24 @@ class TableSchema:
     @property
     def name(self) -> str:
         return f"{self.database}.{self.table}"
+
+    @property
+    def shown(self) -> TableSchema:
+        """The same without internal columns, which are its last ones: what is read of its rows."""
+        if not self.columns or not self.columns[-1].is_internal:
+            return self
+        return dataclasses.replace(self, columns=tuple(one for one in self.columns if not one.is_internal))
+
+    def with_internal(self) -> TableSchema:
+        """The same with its last columns marked as internal that are called, and stored, as such are."""
+        columns = list(self.columns)
+        for number in range(len(columns) - 1, 0, -1):
+            if not _looks_internal(columns[number]):
+                break
+            columns[number] = dataclasses.replace(columns[number], is_internal=True)
+        return dataclasses.replace(self, columns=tuple(columns))
+
+
+def _looks_internal(column: Column) -> bool:
+    is_hash = column.type == ColumnType.LONGLONG and column.is_nullable
+    return is_hash and column.name.startswith(HASH_COLUMN) and column.name.removeprefix(HASH_COLUMN).isdecimal()

@@ -45,9 +45,10 @@ def declare(schema: TableSchema, declaration: Declaration) -> TableSchema:
         kind = BY_WORD.get(declared.word)
         changes = {} if kind is None else kind.declare(column, declared)
         columns[number] = dataclasses.replace(column, is_declared=True, **changes)
-    return dataclasses.replace(
+    found = dataclasses.replace(
         schema,
         columns=tuple(columns),
         primary_key=schema.primary_key or tuple(key),
         has_names=schema.has_names or gives_names,
     )
+    return found.with_internal() if gives_names else found

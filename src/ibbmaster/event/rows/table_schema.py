@@ -115,7 +115,7 @@ def _with_field(schema: TableSchema, field: int, value: _Fields) -> TableSchema:
             names = [_name(value.take(value.take_int())) for _ in columns]
             changed = _replaced(schema, {n: {"name": name} for n, name in enumerate(names)})
             value.expect_end("column names")
-            return dataclasses.replace(changed, has_names=True)
+            return dataclasses.replace(changed, has_names=True).with_internal()
         case MetadataField.SET_STR_VALUE | MetadataField.ENUM_STR_VALUE:
             wanted = ColumnType.SET if field == MetadataField.SET_STR_VALUE else ColumnType.ENUM
             return _replaced(schema, dict(_labels(columns, wanted, value)))

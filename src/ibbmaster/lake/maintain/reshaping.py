@@ -47,6 +47,7 @@ def reshape_of(
 
     `fields_of` says the columns of a version as they are written.
     """
+    then, now = then.shown, now.shown
     if then.generation != now.generation or _key_of(then) != _key_of(now):
         return None
     before, after = ({column.id: column for column in one.columns} for one in (then, now))

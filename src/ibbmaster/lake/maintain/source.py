@@ -234,7 +234,7 @@ class LogSource:
         then = self.version_at(name, place)
         if then is None:
             return None
-        columns = ({(one.id, one.name, one.type) for one in version.columns} for version in (then, now))
+        columns = ({(one.id, one.name, one.type) for one in version.shown.columns} for version in (then, now))
         if self._is_continued and name in self.written_since(gtids) and len({frozenset(one) for one in columns}) > 1:
             return None
         try:

@@ -1,0 +1,141 @@
+"""The hash of a unique index of long columns is in rows of a real server, and in nothing that is read of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ibbmaster
+from ibbmaster.arrow.plan import find_fields, plan_tasks
+from ibbmaster.arrow.reading import read_task
+from ibbmaster.arrow.shape import GROUP_FIELDS
+from ibbmaster.cli.main import main
+from ibbmaster.kernel.loading import load
+from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.lake.maintain.job import maintain
+from ibbmaster.printing.debezium_format import DebeziumFormat
+from ibbmaster.printing.debezium_lines import DebeziumLines
+from ibbmaster.printing.fast_lines import FastLines
+from ibbmaster.printing.json_format import JsonFormat
+from ibbmaster.printing.json_lines import JsonLines
+from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
+from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.kept_tables import KINDS, KeptTables
+
+STATEMENTS = (
+    "CREATE TABLE d.t (id INT PRIMARY KEY, u TEXT UNIQUE)",
+    "INSERT INTO d.t VALUES (1, 'x'), (2, 'z')",
+    "UPDATE d.t SET u = 'y' WHERE id = 1",
+    "DELETE FROM d.t WHERE id = 2",
+    "CREATE TABLE d.two (a TEXT UNIQUE, b BLOB UNIQUE, c INT INVISIBLE DEFAULT 3, v INT AS (c + 1) VIRTUAL)",
+    "INSERT INTO d.two (a, b) VALUES ('a', 'b')",
+    "CREATE TABLE d.own (DB_ROW_HASH_1 BIGINT UNSIGNED, u TEXT UNIQUE)",  # the hash is called DB_ROW_HASH_2
+    "INSERT INTO d.own VALUES (7, 'x')",
+    "CREATE TABLE d.past (id INT PRIMARY KEY, u TEXT UNIQUE) WITH SYSTEM VERSIONING",
+    "INSERT INTO d.past VALUES (1, 'x')",
+    "UPDATE d.past SET u = 'y'",
+    "CREATE TABLE d.later (id INT PRIMARY KEY, u TEXT)",
+    "INSERT INTO d.later VALUES (1, 'x')",
+    "ALTER TABLE d.later ADD UNIQUE KEY (u)",
+    "INSERT INTO d.later VALUES (2, 'y')",
+    "ALTER TABLE d.later ADD COLUMN z INT",
+    "INSERT INTO d.later VALUES (3, 'z', 5)",
+)
+TABLES = ("t", "two", "own", "past", "later")
+OF_PAST = ["row_start", "row_end"]  # no part of SELECT *, but statements can name them, and tell the past by them
+COLUMNS = (
+    "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'd' ORDER BY ordinal_position"
+)
+
+
+@pytest.fixture(scope="module", params=[(one, form) for one in MARIADB_VERSIONS for form in ("NO_LOG", "FULL")])
+def told(
+    request: pytest.FixtureRequest,
+    template_of: Callable[[str], Any],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, dict[str, list[str]], dict[str, list[dict[str, Any]]]]:
+    """A server's log, and by table what it names as its columns, and its rows."""
+    version, form = request.param
+    log = tmp_path_factory.mktemp("log")
+    directory = servers_directory / f"h{next(server_numbers)}"
+    with RealPrimary(template_of(version), directory, [], f"--binlog-row-metadata={form}") as server:
+        for statement in ("SET binlog_format = ROW", "CREATE DATABASE d", *STATEMENTS):
+            server.sql(statement)
+        columns: dict[str, list[str]] = {}
+        for table, column in server.sql(COLUMNS):
+            columns.setdefault(table, []).append(column)
+        columns["past"] += OF_PAST
+        names = {table: ", ".join(columns[table]) for table in TABLES}
+        rows = {table: server.query(f"SELECT {names[table]} FROM d.{table} ORDER BY 1") for table in TABLES}
+        for row in rows["past"]:
+            assert row.pop("row_end") > row.pop("row_start")
+        server.sql("FLUSH BINARY LOGS")
+        shutil.copy(server.data / "binlog.000001", log)
+    return log, columns, rows
+
+
+def test_lines_have_the_columns_that_the_server_names(told, capsys: pytest.CaptureFixture[str]) -> None:
+    log_path, columns, _ = told
+    kernels = load(KernelSet.PRINT)
+    assert kernels is not None
+    with ibbmaster.open(log_path) as log:
+        for form, printer in ((JsonFormat(), JsonLines()), (DebeziumFormat(), DebeziumLines(log.engine.file_name))):
+            fast = b"".join(bytes(piece) for run in FastLines(log, kernels, form).runs() for piece in run)
+            assert fast == b"".join(b"".join(printer.group(group)) for group in log.groups(asks_statements=True))
+            lines = [line for line in map(json.loads, fast.splitlines()) if line.get("kind", "") not in ("ddl",)]
+            found = {
+                line.get("table") or line["source"]["table"]: list(line["after"] or line["before"]) for line in lines
+            }
+            assert found == columns
+    assert main(["cat", str(log_path), "--format", "sql"]) == 0
+    inserts = re.findall(r"INSERT INTO `d`\.`(\w+)` \((.*?)\)", capsys.readouterr().out)
+    assert {table: names.replace("`", "").split(", ") for table, names in inserts} == columns
+    for table in TABLES:
+        assert main(["cat", str(log_path), "--format", "csv", "--table", f"d.{table}"]) == 0
+        head, *lines = capsys.readouterr().out.splitlines()
+        assert head.split(",")[5:] == columns[table]
+        assert all(line.split(",")[4] == "" for line in lines), "no image lacks anything"
+
+
+def test_arrow_has_the_columns_that_the_server_names(told) -> None:
+    log_path, columns, rows = told
+    with ibbmaster.open(log_path) as log:
+        for uses_kernels in (True, False):
+            options = log.read_options(uses_kernels=uses_kernels)
+            for table in TABLES:
+                of_table = replace(options, table=f"d.{table}", tables=(f"d.{table}",))
+                fields = find_fields(of_table)  # Spark has these, too
+                assert [field.name for field in fields[len(GROUP_FIELDS) + 2 :]] == columns[table]
+            maps: dict[str, list[str]] = {}
+            for task in plan_tasks(options, find_fields(options)):
+                for batch in read_task(task):
+                    for row in batch.to_pylist():
+                        maps[row["_table"]] = [name for name, _ in row["before"] or row["after"]]
+            assert maps == {f"d.{table}": columns[table] for table in TABLES}
+        for table in TABLES:
+            snapshot = log.snapshot(f"d.{table}", on_doubt=print)
+            assert snapshot.column_names == columns[table]
+            found = sorted(snapshot.to_pylist(), key=str)
+            if table != "past":
+                assert found == rows[table]
+
+
+@pytest.mark.parametrize("kind", ["current", "changes", "history"])
+@pytest.mark.parametrize("lake", KINDS)
+def test_kept_tables_have_the_columns_that_the_server_names(told, lake: str, kind: str, tmp_path: Path) -> None:
+    log_path, columns, _ = told
+    kept = KeptTables(lake, tmp_path)
+    maintain(str(log_path), kept.target, kind=kind)
+    have_past = {table for table in TABLES if "id" in columns[table]}  # a history needs a key
+    tables = have_past - {"past"} if kind == "history" else TABLES
+    for table in tables:
+        assert [name for name in kept.read(f"d.{table}").column_names if name[0] != "_"] == columns[table]
