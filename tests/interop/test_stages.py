@@ -27,6 +27,16 @@ PREPARED = [
     "CREATE TABLE other.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
     "ALTER TABLE items ADD w INT DEFAULT 3",
     "ALTER TABLE orders ADD INDEX (v)",
+    "ALTER TABLE items MODIFY COLUMN items.w BIGINT",
+    "ALTER TABLE items CHANGE items.w x INT",
+    *(
+        f"CREATE TRIGGER {name} BEFORE INSERT ON {table} FOR EACH ROW SET NEW.v = NEW.v"
+        for name, table in (("first", "orders"), ("second", "items"), ("third", "orders"))
+    ),
+    "RENAME TABLE items TO item",
+    "DROP TRIGGER first",
+    "DROP TRIGGER second",
+    "RENAME TABLE item TO items",
     "CREATE TABLE gone (id INT)",
     "DROP TABLE gone",
 ]
@@ -92,12 +102,15 @@ NOT_CREATED = {"some tables": ("shop", "other"), "another name": ("stage",)}
 
 
 def checksums(server: Replica) -> dict[str, object]:
-    """Of every table, also which there are."""
+    """Of every table, also which there are, and the tables of triggers."""
     names = server.sql(
         "SELECT CONCAT(table_schema, '.', table_name) FROM information_schema.tables "
         "WHERE table_schema IN ('shop', 'stage', 'other')"
     )
-    return {name: server.sql(f"CHECKSUM TABLE {name} EXTENDED")[0][1] for (name,) in names}
+    triggers = server.sql(
+        "SELECT CONCAT('trigger ', trigger_name), event_object_table FROM information_schema.triggers"
+    )
+    return {name: server.sql(f"CHECKSUM TABLE {name} EXTENDED")[0][1] for (name,) in names} | dict(triggers)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -307,7 +307,7 @@ class Log:
             GtidError: a text is no position.
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
-        log = staged(self._engine, options, self.find_name_case)
+        log = staged(self._engine, options, self.name_case, self._folded_schema)
         expect_only(log, options)
         return StagedView(self, log, options)
 
@@ -336,11 +336,10 @@ class Log:
             engine = RepeatedLog(engine, rounds)
         return PlayedView(self, PlayedLog(engine, speed, time.monotonic, starts_when_read=starts_when_read))
 
-    def find_name_case(self) -> NameCase:
-        """How its server compares names of tables, as far as that is given or the log says it."""
-        if self.name_case is not None:
-            return self.name_case
-        return schema_of_log(self._engine.with_past, self._schema, self.history_cache).history().case
+    def _folded_schema(self) -> SchemaHistory:
+        """What the statements of the log have made of its tables, up to now."""
+        with self._history_lock:
+            return self._schema_of_log().history()
 
     def seek(self, position: Position) -> Start:
         """Where a dump from a GTID position begins, and how that is found; or why it is refused.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -14,6 +15,8 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.history_cache import AbsentHistoryCache, HistoryCache
 from ibbmaster.log.interface import LogEngine, is_staged
+from ibbmaster.log.schema_history import LoggedSchema
+from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.stages.options import StageOptions, stage_options, staged, staged_with, stages_of
 from ibbmaster.stages.span import LogSpan
@@ -32,13 +35,13 @@ def staged_log(options: ReadOptions, log: LogEngine) -> LogEngine:
         PositionError, FormatError, ClassicFormatError, StoreError: as `stages.options.staged`.
     """
     for number, given in enumerate(options.stages):
-        find_case = _case_finder(options, log)
+        find_history = _history_finder(options, log)
         given = _as_read(given, options)
         try:
             log = (
-                staged_with(log, given, find_case, options.spans[number])
+                staged_with(log, given, options.name_case, find_history, options.spans[number])
                 if options.spans
-                else staged(log, given, find_case)
+                else staged(log, given, options.name_case, find_history)
             )
         except ConfigurationError as error:
             raise named_as_options(error) from None
@@ -57,7 +60,7 @@ def live_stages(options: ReadOptions) -> list[GroupTransform]:
         stage
         for given in options.stages
         for stage in stages_of(
-            GtidState(), cast(StageOptions, {**given, "drop_empty": False}) if keeps else given, lambda: case
+            GtidState(), cast(StageOptions, {**given, "drop_empty": False}) if keeps else given, case, SchemaHistory
         )
     ]
 
@@ -110,13 +113,12 @@ def _as_read(given: StageOptions, options: ReadOptions) -> StageOptions:
     return {**given, "drop_empty": True}
 
 
-def _case_finder(options: ReadOptions, log: LogEngine) -> Callable[[], NameCase]:
-    """As `Log.find_name_case`, of a log in front of a stage."""
+def _history_finder(options: ReadOptions, log: LogEngine) -> Callable[[], SchemaHistory]:
+    """What the statements of a log in front of a stage have made of its tables, up to now."""
 
-    def find() -> NameCase:
-        if options.name_case is not None:
-            return options.name_case
+    @functools.cache
+    def logged() -> LoggedSchema:
         cache = history_cache_of(options if is_staged(log) else replace(options, stages=()))
-        return schema_of_log(log.with_past, options.declarations, cache).history().case
+        return schema_of_log(log.with_past, options.declarations, cache, case=options.name_case)
 
-    return find
+    return lambda: logged().history()

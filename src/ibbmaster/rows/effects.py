@@ -216,7 +216,7 @@ def _altered(altered: AlterTable, statement: LoggedStatement) -> Iterator[Effect
         yield _substituted(table, statement)
     yield Changed(table=table)
     if altered.problem is not None:
-        yield _touched(table, f"ALTER TABLE … {altered.problem}")
+        yield from (_touched(one, f"ALTER TABLE … {altered.problem}") for one in (table, *altered.others))
     is_split = any(isinstance(one, SplitTable) for one in altered.clauses)
     for clause in altered.clauses:
         match clause:

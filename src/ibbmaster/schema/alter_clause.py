@@ -37,7 +37,7 @@ from ibbmaster.schema.reading import (
     takes_collation,
     written,
 )
-from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.cursor import Cursor, outside_brackets, parts_of
 from ibbmaster.sqltext.token import Token, TokenKind
 
 CLAUSE_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
@@ -75,6 +75,19 @@ def parse_clauses(
         if len(found) > CLAUSE_COUNT_MAX:
             raise NotUnderstoodError(f"more than {CLAUSE_COUNT_MAX} clauses")
     return found, to
+
+
+def tables_after_head(tokens: Sequence[Token], database: str) -> Iterator[FullName]:
+    """The tables that clauses may name, whether these can be read or not: what stands after RENAME, or after TABLE."""
+    cursor = Cursor(outside_brackets(tokens))
+    while not cursor.is_at_end:
+        word = cursor.take()
+        if word.is_word("RENAME") and not cursor.peek().is_word("COLUMN", "INDEX", "KEY"):
+            cursor.takes_sign("=") or cursor.takes_words("TO") or cursor.takes_words("AS")
+        elif not word.is_word("TABLE"):
+            continue
+        if cursor.peek().is_name:
+            yield expect_table(cursor, database)
 
 
 def _clause_parts(tokens: Sequence[Token]) -> Iterator[list[Token]]:

@@ -283,7 +283,7 @@ AlterClause = (
 class AlterTable:
     """ALTER TABLE, CREATE INDEX, DROP INDEX; `to` is its new name.
 
-    `problem` says what of it was not understood: then nothing of it is known.
+    `problem` says what of it was not understood: then nothing of it is known, but for all `others` that it may name.
     """
 
     table: FullName
@@ -291,6 +291,7 @@ class AlterTable:
     to: FullName | None = None
     is_conditional: bool = False
     problem: str | None = None
+    others: tuple[FullName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,9 +335,10 @@ class CreateSequence:
     is_temporary: bool
     is_conditional: bool
     replaces: bool
-    word: str  # of its values' type
-    is_unsigned: bool
-    options: TableOptions
+    word: str = "bigint"  # of its values' type
+    is_unsigned: bool = False
+    options: TableOptions = TableOptions()
+    problem: str | None = None  # what of it was not understood
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

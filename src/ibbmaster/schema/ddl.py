@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ibbmaster.schema.alter_clause import parse_clauses
+from ibbmaster.schema.alter_clause import parse_clauses, tables_after_head
 from ibbmaster.schema.clause import (
     NO_CHARSET,
     AddDefinition,
@@ -170,7 +170,10 @@ def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> AlterTable:
     if not cursor.takes_words("ON"):
         raise fail(cursor, "ON")
     table = expect_table(cursor, database)
-    index = parse_index(cursor, kind, name, is_conditional=is_conditional)
+    try:
+        index = parse_index(cursor, kind, name, is_conditional=is_conditional)
+    except NotUnderstoodError as error:
+        return AlterTable(table=table, problem=str(error))
     if algorithm is not None and index.algorithm is None:
         index = replace(index, algorithm=algorithm)
     while cursor.peek().is_word("ALGORITHM", "LOCK"):  # how it was made
@@ -185,30 +188,29 @@ def _sequence(
     cursor: Cursor, database: str, sql_mode: int, sql: str, *, is_temporary: bool, replaces: bool
 ) -> CreateSequence:
     is_conditional = cursor.pass_condition()
-    table = expect_table(cursor, database)
-    word, is_unsigned = "bigint", False
-    named = {}
-    while not cursor.is_at_end:
-        if cursor.takes_words("AS"):
-            type_ = parse_type(cursor, sql_mode)
-            word, is_unsigned = type_.word, type_.is_unsigned
-            if word not in INTEGERS:
-                raise NotUnderstoodError(f"a sequence of {word}")
-        elif cursor.peek().is_word("ENGINE", "COMMENT"):
-            name = cursor.take().text.upper()
-            named[name] = expect_option(cursor)
-        else:
-            cursor.take()
-    return CreateSequence(
-        table=table,
+    found = CreateSequence(
+        table=expect_table(cursor, database),
         text=sql,
         is_temporary=is_temporary,
         is_conditional=is_conditional,
         replaces=replaces,
-        word=word,
-        is_unsigned=is_unsigned,
-        options=TableOptions(named=named),
     )
+    named = {}
+    try:
+        while not cursor.is_at_end:
+            if cursor.takes_words("AS"):
+                type_ = parse_type(cursor, sql_mode)
+                if type_.word not in INTEGERS:
+                    raise NotUnderstoodError(f"a sequence of {type_.word}")
+                found = replace(found, word=type_.word, is_unsigned=type_.is_unsigned)
+            elif cursor.peek().is_word("ENGINE", "COMMENT"):
+                name = cursor.take().text.upper()
+                named[name] = expect_option(cursor)
+            else:
+                cursor.take()
+    except NotUnderstoodError as error:
+        return replace(found, problem=str(error))
+    return replace(found, options=TableOptions(named=named))
 
 
 def _database(cursor: Cursor, *, replaces: bool = False, alters: bool = False) -> CreateDatabase:
@@ -327,10 +329,11 @@ def _alter_table(cursor: Cursor, database: str, sql_mode: int, *, ignores: bool)
     if cursor.takes_words("WAIT"):
         cursor.take()
     cursor.takes_words("NOWAIT")
+    rest = cursor.rest()
     try:
-        clauses, to = parse_clauses(cursor.rest(), table, sql_mode, database)
+        clauses, to = parse_clauses(rest, table, sql_mode, database)
     except NotUnderstoodError as error:
-        return AlterTable(table=table, problem=str(error))
+        return AlterTable(table=table, problem=str(error), others=tuple(tables_after_head(rest, database)))
     if ignores:
         clauses.insert(0, AlterRows(what="ALTER IGNORE TABLE"))
     return AlterTable(table=table, clauses=tuple(clauses), to=to, is_conditional=is_conditional)

@@ -136,9 +136,7 @@ class SchemaFold:
                 self._put(found.table, view, is_new=True)
             case CreateSequence():
                 if not (found.is_conditional and found.table in self.tables):
-                    collation = self._collation_of(found.table.database, session)
-                    sequence = sequence_table(found, collation, self.new_id)
-                    self._put_own(found.table, sequence, is_temporary=found.is_temporary)
+                    self._put_own(found.table, self._sequence(found, session), is_temporary=found.is_temporary)
             case CreateDatabase():
                 self._create_database(found, session, shown=database)
             case RemoveDatabase():
@@ -299,6 +297,12 @@ class SchemaFold:
         found = self._created(statement, session)
         self._put_own(name, found, is_temporary=statement.is_temporary)
 
+    def _sequence(self, statement: CreateSequence, session: SchemaSession) -> KnownTable:
+        if statement.problem is not None:
+            reason = f"a CREATE SEQUENCE that is not understood: {statement.problem}"
+            return self._unknown(statement.table, reason, self._new_generation())
+        return sequence_table(statement, self._collation_of(statement.table.database, session), self.new_id)
+
     def _created(self, statement: CreateTable, session: SchemaSession) -> KnownTable:
         name = statement.table
         if statement.problem is not None:
@@ -324,7 +328,8 @@ class SchemaFold:
         if table is None and statement.is_conditional:
             return
         if statement.problem is not None:
-            self._lose(name, f"an ALTER TABLE that is not understood: {statement.problem}")
+            for lost in (name, *statement.others):
+                self._lose(lost, f"an ALTER TABLE that is not understood: {statement.problem}")
         elif table is None:
             self._lose(name, "its CREATE TABLE is not in the log, which has an ALTER TABLE of it")
         elif isinstance(table, UnknownTable):

@@ -17,6 +17,7 @@ from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE, SchemaFold
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.schema.stored_program import TRIGGER
 from ibbmaster.schema.table_map import derived_table, disagreement
 
 BEFORE = SchemaPlace(LogPosition(-1, 0), 0)  # the log's first event
@@ -141,6 +142,12 @@ class SchemaHistory:
         key = self.case.table_key(database, name)
         found: KnownTable | None = _at(self.lines[TABLE].get(key, ()), place)
         return found if found is not None else self._maybe_another(key, place)
+
+    def table_of_trigger(self, trigger: FullName, place: SchemaPlace) -> FullName | None:
+        """The table of a trigger, as events at a place see it; None if the log does not say it."""
+        key = (self.case.key(trigger.database), TRIGGER, trigger.name)
+        found = _at(self.lines[PROGRAM].get(key, ()), place)
+        return None if found is None else FullName(found.database, found.table)
 
     def _maybe_another(self, name: FullName, place: SchemaPlace | None) -> UnknownTable | None:
         """A table that is not there, while there is one in other letters, and nothing says whether that is it."""

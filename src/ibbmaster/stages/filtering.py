@@ -30,6 +30,8 @@ from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.rows.walk import unmapped
 from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.stages.event_stream import EventStream, mapped_table
 from ibbmaster.stages.stage import GroupTransform, emptied
 from ibbmaster.stages.statement_tables import StatementKind, Touched, touched_by
@@ -63,10 +65,16 @@ class ContentFilter(GroupTransform):
     """Leaves out events about tables that are not chosen, or of other kinds."""
 
     def __init__(
-        self, tables: TableChoice | None = None, kinds: Collection[Kind] = KINDS, *, drops_empty: bool = False
+        self,
+        tables: TableChoice | None = None,
+        kinds: Collection[Kind] = KINDS,
+        *,
+        drops_empty: bool = False,
+        find_history: Callable[[], SchemaHistory] = SchemaHistory,
     ) -> None:
-        """`tables` None chooses all."""
+        """`tables` None chooses all; `find_history` gives what the statements of the log have made up to now."""
         self.tables = tables
+        self.find_history = find_history
         self._kinds = frozenset(kinds)
         self.drops_empty = drops_empty
 
@@ -76,7 +84,7 @@ class ContentFilter(GroupTransform):
 
     def pass_on(self, group: EventGroup) -> EventGroup | None:
         flags = group.gtid_event[GTID_FLAGS_OFFSET]
-        content = _Content(self, self._kinds, str(group.gtid))
+        content = _Content(self, self._kinds, str(group.gtid), SchemaPlace(group.start, 0))
         body: Iterator[Buffer] = content.filtered(EventStream(group.body))
         if flags & GtidFlag.STANDALONE:
             body = iter(list(body))
@@ -122,7 +130,9 @@ class _RowStatement:
 class _Content:
     """What is left of one group."""
 
-    def __init__(self, chosen: ContentFilter, kinds: frozenset[Kind], gtid: str) -> None:
+    def __init__(self, chosen: ContentFilter, kinds: frozenset[Kind], gtid: str, place: SchemaPlace) -> None:
+        self._place = place
+        self._find_history = chosen.find_history
         self._has_rows_of = chosen.has_rows_of
         self._choice = chosen.tables
         self._kinds = kinds
@@ -253,8 +263,11 @@ class _Content:
             return True
         found = {choice.has_table(table) for table in touched.tables}
         found |= {choice.may_have_of(database) for database in touched.databases}
-        if touched.is_of_one_table:
+        if touched.trigger is not None:
             found |= {choice.has_all_of(database) for database in touched.databases}
+            if len(found) > 1:
+                table = self._find_history().table_of_trigger(touched.trigger, self._place)
+                found = found if table is None else {choice.has_table(table)}
         if len(found) > 1 and not touched.is_tolerant:
             tables = ", ".join(map(str, touched.tables)) or "one table of its database"
             text = " ".join(statement.text[:240].split())[:60]

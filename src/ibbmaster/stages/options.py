@@ -18,6 +18,7 @@ from ibbmaster.schema.name_case import NameCase
 
 if TYPE_CHECKING:
     from ibbmaster.log.interface import LogEngine
+    from ibbmaster.schema.history import SchemaHistory
     from ibbmaster.stages.engine import StagedLog
     from ibbmaster.stages.name_map import NameMap
     from ibbmaster.stages.span import LogSpan
@@ -137,7 +138,11 @@ def check_stages(options: StageOptions) -> None:
 
 
 def staged_with(
-    log: LogEngine, options: StageOptions, find_case: Callable[[], NameCase], span: LogSpan | None
+    log: LogEngine,
+    options: StageOptions,
+    case: NameCase | None,
+    find_history: Callable[[], SchemaHistory],
+    span: LogSpan | None,
 ) -> StagedLog:
     """As `staged`, of which the part of the log is known.
 
@@ -147,11 +152,16 @@ def staged_with(
     from ibbmaster.stages.engine import StagedLog
 
     check_stages(options)
-    return StagedLog(log, list(stages_of(log.state(), options, find_case)), span)
+    return StagedLog(log, list(stages_of(log.state(), options, case, find_history)), span)
 
 
-def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCase]) -> StagedLog:
-    """A log as it is after these options. `find_case` says how its server compares names.
+def staged(
+    log: LogEngine, options: StageOptions, case: NameCase | None, find_history: Callable[[], SchemaHistory]
+) -> StagedLog:
+    """A log as it is after these options.
+
+    `case` says how its server compares names; without it that is asked of the history of its schema, as far as it goes
+    when it is asked for.
 
     Raises:
         ConfigurationError: an option cannot be used with this log.
@@ -174,7 +184,7 @@ def staged(log: LogEngine, options: StageOptions, find_case: Callable[[], NameCa
         raise ConfigurationError(f"{error}; to name a day, write {day}") from None
     if until is not None and span is not None and span.state is not None:
         notes += _judged(until, span.state.position())
-    stages = list(stages_of(log.state(), options, find_case))
+    stages = list(stages_of(log.state(), options, case, find_history))
     return StagedLog(log, stages, span, notes=notes)
 
 
@@ -230,8 +240,12 @@ def _parsed(name: str, text: str) -> GtidPosition | GivenTime:
     return parse_time(flag_of(name), text) if is_time(text) else GtidPosition.parse(text)
 
 
-def stages_of(state: GtidState, options: StageOptions, find_case: Callable[[], NameCase]) -> Iterator[GroupTransform]:
+def stages_of(
+    state: GtidState, options: StageOptions, case: NameCase | None, find_history: Callable[[], SchemaHistory]
+) -> Iterator[GroupTransform]:
     """What each group goes through, of a log that has `state`; of one whose state is unknown no number is checked.
+
+    `case` and `find_history` as in `staged`.
 
     Raises:
         ConfigurationError: an option cannot be used with this log.
@@ -240,6 +254,9 @@ def stages_of(state: GtidState, options: StageOptions, find_case: Callable[[], N
     from ibbmaster.stages.renaming import NameChange
     from ibbmaster.stages.renumbering import OriginMap
     from ibbmaster.stages.table_pattern import TableChoice
+
+    def find_case() -> NameCase:
+        return find_history().case if case is None else case
 
     drops_empty = options.get("drop_empty", False)
     domain_ids, server_ids = _ids(options, "domain"), _ids(options, "server")
@@ -251,7 +268,7 @@ def stages_of(state: GtidState, options: StageOptions, find_case: Callable[[], N
     only, leaves_out = _patterns(options, "only"), _patterns(options, "except_")
     tables = TableChoice(only, leaves_out, find_case) if only or leaves_out else None
     if tables is not None or kinds:
-        yield ContentFilter(tables, kinds or KINDS, drops_empty=drops_empty)
+        yield ContentFilter(tables, kinds or KINDS, drops_empty=drops_empty, find_history=find_history)
     names = _names(options, find_case)
     if names is not None:
         yield NameChange(names)

@@ -50,15 +50,15 @@ class StatementKind(StrEnum):
 class Touched:
     """The tables that a statement changes, makes or removes, and whole databases, which are not among them.
 
-    `is_tolerant`: it works as well where some of its tables are missing. `is_of_one_table`: it is about one of its
-    database, and does not name it.
+    `is_tolerant`: it works as well where some of its tables are missing. `trigger`: what it drops, of a table of its
+    database that it does not name.
     """
 
     kind: StatementKind
     tables: tuple[FullName, ...] = ()
     databases: tuple[str, ...] = ()
     is_tolerant: bool = False
-    is_of_one_table: bool = False
+    trigger: FullName | None = None
 
 
 def touched_by(statement: LoggedStatement) -> Touched:
@@ -105,7 +105,7 @@ def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Touched:
                 kind=StatementKind.DDL,
                 databases=(found.name.database or statement.database,),
                 is_tolerant=found.is_conditional,
-                is_of_one_table=found.kind == "TRIGGER",
+                trigger=found.name if found.kind == "TRIGGER" else None,
             )
         case DropTables():
             return Touched(kind=StatementKind.DDL, tables=found.tables, is_tolerant=_drops_if_there(statement))
@@ -127,9 +127,7 @@ def _drops_if_there(statement: LoggedStatement) -> bool:
 
 
 def _altered(found: AlterTable) -> dict[FullName, None]:
-    if found.problem is not None:
-        raise NotUnderstoodError(f"ALTER TABLE … {found.problem}")
-    tables = {found.table: None}
+    tables = dict.fromkeys((found.table, *found.others))
     if found.to is not None:
         tables[found.to] = None
     for clause in found.clauses:
