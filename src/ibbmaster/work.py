@@ -22,6 +22,7 @@ class BreakReason(enum.Enum):
 
     KILLED = "it was killed"
     TIMED_OUT = "its time is over"
+    TOO_LONG = "it has worked for as long as the server allows"
     STOPPED = "the server is shutting down"
     LEFT = "the client has left"
 
@@ -40,18 +41,22 @@ class BrokenOffError(Exception):
 class Work:
     """One piece of work. `clock` gives seconds that only grow.
 
-    Any thread may break it off. The first reason stays.
+    Any thread may break it off. The first reason stays. It may be at work for `seconds`, which do not run while it
+    waits for a thread, or for who takes its result.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], seconds: float = math.inf) -> None:
         self._clock = clock
-        self._deadline = math.inf
+        self._deadline = self._end = math.inf
+        self._seconds_left = seconds
         self.reason: BreakReason | None = None
+        self.on_break_off: Callable[[], object] = lambda: None  # it is waited for, and has not begun
 
     def break_off(self, reason: BreakReason) -> None:
         """Have `check` raise from now on."""
         if self.reason is None:
             self.reason = reason
+        self.on_break_off()
 
     def limit(self, seconds: float) -> None:
         """Let it go on for so long, from now on."""
@@ -62,10 +67,21 @@ class Work:
         Raises:
             BrokenOffError: it is not wanted any more.
         """
-        if self.reason is None and self._clock() >= self._deadline:
-            self.reason = BreakReason.TIMED_OUT
+        if self.reason is None and (now := self._clock()) >= min(self._deadline, self._end):
+            self.reason = BreakReason.TIMED_OUT if now >= self._deadline else BreakReason.TOO_LONG
         if self.reason is not None:
             raise BrokenOffError(self.reason)
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Spend its time while the block runs."""
+        begun = self._clock()
+        self._end = begun + self._seconds_left
+        try:
+            yield
+        finally:
+            self._seconds_left -= self._clock() - begun
+            self._end = math.inf
 
 
 _current: ContextVar[Work | None] = ContextVar("work", default=None)

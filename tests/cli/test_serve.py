@@ -54,6 +54,7 @@ REFUSED = {
     "no base": (["--base", "nowhere.sql"], "base nowhere.sql: there is no such file"),
     "a base that is no dump": (["--base", __file__], 'is not a dump: \'"""'),
     "no connections": (["--max-connections", "0"], "expected at least 1"),
+    "no time": (["--max-statement-time", "0"], "0 seconds for a statement: expected at least 1"),
     "an account that is there twice": (["--accounts", "ACCOUNTS"], "account 'repl' is the first account, too"),
     "ed25519 without a password": (["--auth", "ed25519"], "password"),
     "a password file that is not there": (["--password-file", "/nothing"], "cannot read /nothing"),

@@ -30,6 +30,9 @@ IMMEDIATE = [  # what replicas of 10.11, 11.8 and 12.3, mariadb-binlog and CDC c
     "COMMIT",
     "BEGIN",
     "USE information_schema",
+    "KILL 8",
+    "KILL QUERY 9",
+    "SHOW FULL PROCESSLIST",
 ]
 HEAVY = [
     "SELECT @@global.gtid_binlog_state",
@@ -48,7 +51,7 @@ HEAVY = [
     "SELECT binlog_gtid_pos('binlog.000001', 4)",
     "SELECT 1 FROM information_schema.processlist",
     "SELECT 1 WHERE @@gtid_binlog_pos",
-    "KILL 8",
+    "SHOW PROCESSLIST WHERE Id = 7",
     "SET @ibb_position = '0-1-1'",
     "START TRANSACTION WITH CONSISTENT SNAPSHOT",
     "USE shop",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 
 import pytest
 import trio
+import trio.testing
 
-from ibbmaster.server.working import THREADS_MAX, THREADS_OF_AN_ACCOUNT, Workers, watching
+from ibbmaster.server.working import THREADS_MAX, THREADS_OF_AN_ACCOUNT, Workers
 from ibbmaster.work import BreakReason, BrokenOffError, Work, check_wanted
 
 
@@ -49,24 +49,69 @@ async def test_who_is_cancelled_does_not_wait_but_the_place_stays_taken():
     with trio.CancelScope() as scope:
         await workers.run(work, "a", lambda: (trio.from_thread.run_sync(scope.cancel), end.wait()))
     assert scope.cancelled_caught
-    assert workers._threads.borrowed_tokens == 1
+    assert workers.at_work == 1
     end.set()
     await workers.wait_until_idle()
-    assert workers._threads.borrowed_tokens == 0
+    assert workers.at_work == 0
 
 
-async def test_a_client_that_leaves_is_noticed_while_nobody_reads():
-    ours, theirs = socket.socketpair()
-    work = Work(lambda: 0.0)
-    with ours:
-        stream = trio.socket.from_stdlib_socket(ours)
-        async with watching(lambda: work.break_off(BreakReason.LEFT), stream):
-            theirs.close()
-            with pytest.raises(BrokenOffError):
-                await Workers().run(work, "a", until_broken_off)
+async def test_who_waits_for_a_turn_no_longer_waits_once_the_work_is_not_wanted():
+    workers, held, waiting, begun = Workers(), Work(lambda: 0.0), Work(lambda: 0.0), trio.Event()
+
+    async def hold():
+        with pytest.raises(BrokenOffError):
+            await workers.run(held, "a", until_broken_off, begun.set)
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(THREADS_OF_AN_ACCOUNT):
+            nursery.start_soon(hold)
+        await begun.wait()
+        with pytest.raises(BrokenOffError, match="it was killed"):
+            nursery.start_soon(until_waiting, waiting)
+            await workers.run(waiting, "a", pytest.fail)
+        held.break_off(BreakReason.STOPPED)
+    await workers.wait_until_idle()
+    assert workers.at_work == 0
 
 
-async def test_an_error_inside_comes_out_as_it_is():
-    with pytest.raises(BrokenOffError):
-        async with watching(lambda: None, None):
-            raise BrokenOffError(BreakReason.KILLED)
+async def until_waiting(work):
+    await trio.testing.wait_all_tasks_blocked()
+    work.break_off(BreakReason.KILLED)
+
+
+async def test_an_administrator_has_threads_that_others_cannot_hold():
+    workers, work, held = Workers(), Work(lambda: 0.0), []
+    all_held = trio.Event()
+
+    def note():
+        held.append(None)
+        if len(held) == THREADS_MAX:
+            all_held.set()
+
+    async def occupy(user):
+        with pytest.raises(BrokenOffError):
+            await workers.run(work, user, until_broken_off, note)
+
+    async with trio.open_nursery() as nursery:
+        for user in ("a", "b") * THREADS_MAX:
+            nursery.start_soon(occupy, user)
+        await all_held.wait()
+        answer = await workers.run(Work(lambda: 0.0), "admin", lambda: "answered", is_admin=True)
+        work.break_off(BreakReason.STOPPED)
+    assert answer == "answered"
+
+
+async def test_work_has_its_time_while_it_is_at_work_and_not_while_its_client_reads():
+    now = 0.0
+    workers, work = Workers(), Work(lambda: now, 5.0)
+
+    def take(seconds):
+        nonlocal now
+        now += seconds
+        check_wanted()
+
+    for _ in range(4):
+        await workers.run(work, "a", take, 1.0)
+        now += 100
+    with pytest.raises(BrokenOffError, match="for as long as the server allows"):
+        await workers.run(work, "a", take, 1.5)

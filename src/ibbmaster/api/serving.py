@@ -104,6 +104,8 @@ def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
         _expect_dump(Path(base))
     if given["max_connections"] < 1:
         raise ConfigurationError(f"{given['max_connections']} connections: expected at least 1")
+    if given["max_statement_time"] < 1:
+        raise ConfigurationError(f"{given['max_statement_time']} seconds for a statement: expected at least 1")
     primary = PrimaryOptions(
         host=given["host"],
         port=given["port"],
@@ -114,6 +116,7 @@ def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
         profile=_profile(given["profile"], given["server_version"], given["opening_timestamp"]),
         server_id=given["server_id"],
         connections_max=given["max_connections"],
+        statement_s=given["max_statement_time"],
         base=None if base is None else Path(base),
         name_case=parse_name_case("lower_case_table_names", given["lower_case_table_names"]),
         row_event_max=parse_row_event_max(given["max_row_event_bytes"]),
@@ -298,8 +301,8 @@ def serve(log: Log | opening.PathLike, **options: Unpack[ServingOptions]) -> Run
     `grant` of the first account, `accounts`, a file with others; `tls` ("auto", "off" or
     "required"), `tls_cert` and `tls_key` (a self-signed certificate is made); `profile`, which
     server to emulate ("engine"; for traditional files the server that wrote them),
-    `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151);
-    `base`, a dump that the log goes on from; `lower_case_table_names`, as the server that
+    `server_version`, `opening_timestamp`, `server_id` (1), `max_connections` (151), `max_statement_time` (3600
+    seconds at work); `base`, a dump that the log goes on from; `lower_case_table_names`, as the server that
     wrote the log has it (what the log says); `max_row_event_bytes`, as "512M", of the largest row
     event that SELECT reads (4 GiB). `after`, `until`, `only`, `except_`, `domain`, `server`, `kinds`, `drop_empty`,
     `rename`, `map_server_id` and `map_domain` are those of `Log.through`; at the end of such a part replicas stay

@@ -77,6 +77,15 @@ class PlainServingOptions(TypedDict, total=False):
         int, Option(1, help="this primary's server_id (default: %(default)s)", metavar="N", group=SHAPE)
     ]
     max_connections: Annotated[int, Option(151, help="how many at once (default: %(default)s)", metavar="N")]
+    max_statement_time: Annotated[
+        int,
+        Option(
+            3600,
+            help="seconds that a statement may be at work, without those in which its client reads "
+            "(default: %(default)s)",
+            metavar="N",
+        ),
+    ]
     base: Annotated[
         str | PathLike[str] | None,
         Option(

@@ -246,7 +246,7 @@ class Dialog:
         match statement:
             case Select(items=items):
                 values = [self._evaluator.evaluate(item.expression) for item in items]
-            case Show(pattern=pattern):
+            case Show(what="VARIABLES", pattern=pattern):
                 values = [self._settings.value(name) for name in self._settings.names(pattern)]
             case _:
                 return self._answer(statement)
@@ -391,7 +391,7 @@ class Dialog:
         found = next((row for row in self._facts.processes() if row.connection_id == connection_id), None)
         if found is None:
             return Err(code=1094, sqlstate="HY000", text=f"Unknown thread id: {connection_id}")
-        if found.user != self._who.user and not self._held & {privileges.CONNECTION_ADMIN, privileges.SUPER}:
+        if found.user != self._who.user and not self._held & privileges.ADMINISTRATING:
             return Err(code=1095, sqlstate="HY000", text=f"You are not owner of thread {connection_id}")
         return Kill(connection_id=connection_id, query_only=query_only)
 

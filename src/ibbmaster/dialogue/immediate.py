@@ -11,7 +11,17 @@ import functools
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import Assignment, Nothing, Select, Set, Show, Statement, Transaction, Use
+from ibbmaster.dialogue.statement import (
+    Assignment,
+    KillStatement,
+    Nothing,
+    Select,
+    Set,
+    Show,
+    Statement,
+    Transaction,
+    Use,
+)
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.dialogue.variables import FROM_THE_DISK
 from ibbmaster.sqltext.expression import Call, Expression, Literal, SystemVariable, UserVariable
@@ -73,8 +83,8 @@ def is_immediate(statement: Statement) -> bool:
             return not has_snapshot
         case Use(database=database):
             return database.lower() in SYSTEM_DATABASES
-        case Nothing():
-            return True
+        case Nothing() | KillStatement() | Show(what="PROCESSLIST", where=None):
+            return True  # the last two help where others hold all threads
         case _:
             return False
 

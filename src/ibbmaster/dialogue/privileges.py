@@ -32,8 +32,10 @@ PRIVILEGES = (
     REPLICATION_MASTER_ADMIN,
     SLAVE_MONITOR,
 )
+#: What lets an account end the connections of others.
+ADMINISTRATING = frozenset((SUPER, CONNECTION_ADMIN))
 #: What an account has that is given nothing else: all that replicas and CDC clients ask for, and nothing of others.
-READING = frozenset(PRIVILEGES) - {SUPER, CONNECTION_ADMIN}
+READING = frozenset(PRIVILEGES) - ADMINISTRATING
 _SAME = {
     "REPLICATION CLIENT": BINLOG_MONITOR,
     "REPLICA MONITOR": SLAVE_MONITOR,

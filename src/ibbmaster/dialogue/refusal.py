@@ -51,6 +51,10 @@ def broken_off(reason: BreakReason) -> RefusedError:
     match reason:
         case BreakReason.TIMED_OUT:
             return RefusedError(1969, "70100", "Query execution was interrupted (max_statement_time exceeded)")
+        case BreakReason.TOO_LONG:
+            text = "Query execution was interrupted (max_statement_time exceeded): a statement may work for so long on "
+            text += "this server; ask for less at a time, or have it served with a larger --max-statement-time"
+            return RefusedError(1969, "70100", text)
         case BreakReason.STOPPED:
             return RefusedError(1053, "08S01", "Server shutdown in progress")
         case _:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 import trio
 
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dialogue.kill import Kill
+from ibbmaster.dialogue.refusal import broken_off
 from ibbmaster.server.client import ConnectedClient
-from ibbmaster.server.working import watching
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.response import Eof, Ok, Response, Text
-from ibbmaster.work import BreakReason, Work
+from ibbmaster.work import BreakReason, BrokenOffError, Work
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class Answers:
                 answers = dialog.query_at_once(sql)
                 if answers is None:
                     return None
-                responses = tuple(answers)  # type: ignore[arg-type]  # none is a KILL
+                responses = tuple(self._ended(answer) for answer in answers)
             case commands.InitDb() | commands.StatementPrepare() | commands.StatementExecute() | commands.BinlogDump():
                 return None
             case commands.StatementLongData():
@@ -53,9 +54,9 @@ class Answers:
                 dialog.prepared.close(statement_id)
                 responses = ()
             case commands.StatementReset(statement_id=statement_id):
-                responses = tuple(self._carried_out(functools.partial(dialog.prepared.reset, statement_id)))
+                responses = tuple(map(self._ended, dialog.prepared.reset(statement_id)))
             case commands.StatementFetch(statement_id=statement_id):
-                responses = tuple(self._carried_out(functools.partial(dialog.prepared.fetch, statement_id)))
+                responses = tuple(map(self._ended, dialog.prepared.fetch(statement_id)))
             case commands.Ping():
                 responses = (Ok(),)
             case commands.ResetConnection():
@@ -66,10 +67,7 @@ class Answers:
             case commands.Statistics():
                 responses = (Text(text=self._client.primary.facts.statistics()),)
             case commands.ProcessKill(connection_id=connection_id):
-                killing = dialog.kill(connection_id, query_only=False)
-                if isinstance(killing, Kill):
-                    self._client.primary.registry.kill(connection_id, query_only=False)
-                responses = (Ok() if isinstance(killing, Kill) else killing,)
+                responses = (self._ended(dialog.kill(connection_id, query_only=False)),)
             case commands.RegisterReplica():
                 self._client.session.replica_server_id = command.server_id
                 self._client.session.replica_host, self._client.session.replica_port = command.host, command.port
@@ -96,28 +94,43 @@ class Answers:
                 await self._work(functools.partial(dialog.prepared.execute, statement_id, parameters))
 
     async def _work(self, ask: Callable[[], Iterable[Response | Kill]]) -> None:
-        """Answer in worker threads, a piece at a time; what is asked can be broken off."""
-        client, workers = self._client, self._client.primary.workers
-        work = client.session.work = Work(time.monotonic)
+        """Answer in worker threads, a piece at a time; what is asked can be broken off.
+
+        Raises:
+            trio.BrokenResourceError: the client has left.
+        """
+        client, session = self._client, self._client.session
+        work = session.work = Work(time.monotonic, client.primary.options.statement_s)
         pieces = client.wire.answer_each(self._carried_out(ask))
-        try:
-            async with watching(functools.partial(work.break_off, BreakReason.LEFT), client.session.socket):
-                while True:
-                    piece = await workers.run(work, client.session.user, next, pieces, None)
-                    if piece is None:
-                        return
-                    await client.sender.send(piece)
-        finally:
-            client.session.work = None
+
+        def leave() -> None:
+            work.break_off(BreakReason.LEFT)
+            scope.cancel()
+
+        with trio.CancelScope() as scope:
+            try:
+                with client.noticing(leave):
+                    while (piece := await self._next_piece(work, pieces)) is not None:
+                        await client.sender.send(piece)
+            except BrokenOffError as error:  # before the next piece was begun
+                await client.sender.send(client.wire.answer_at_once(broken_off(error.reason).err))
+            finally:
+                session.work = None
+        if scope.cancelled_caught:
+            raise trio.BrokenResourceError("the client has left")
+
+    async def _next_piece(self, work: Work, pieces: Iterator[Buffer]) -> Buffer | None:
+        session = self._client.session
+        return await self._client.primary.workers.run(work, session.user, next, pieces, None, is_admin=session.is_admin)
 
     def _carried_out(self, ask: Callable[[], Iterable[Response | Kill]]) -> Iterator[Response]:
         """What the client gets, once connections that shall end are ended; asked for in a worker thread."""
         for answer in ask():
-            if isinstance(answer, Kill):
-                kill = functools.partial(
-                    self._client.primary.registry.kill, answer.connection_id, query_only=answer.query_only
-                )
-                trio.from_thread.run_sync(kill)
-                yield answer.answer
-            else:
-                yield answer
+            yield trio.from_thread.run_sync(self._ended, answer) if isinstance(answer, Kill) else answer
+
+    def _ended(self, answer: Response | Kill) -> Response:
+        """An answer, once the connection is ended that it is about."""
+        if not isinstance(answer, Kill):
+            return answer
+        self._client.primary.registry.kill(answer.connection_id, query_only=answer.query_only)
+        return answer.answer

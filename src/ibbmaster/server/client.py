@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import secrets
 import time
+from collections.abc import Callable, Iterator
 
 import trio
 
+from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import RemoteProtocolError
@@ -24,6 +27,7 @@ from ibbmaster.wire.response import Response
 
 NONCE_SIZE = 32  # of the ed25519 plugin
 RECEIVE_SIZE = 16 * 1024
+HEARD_MAX = 4 * RECEIVE_SIZE  # bytes of commands that are kept behind one that is carried out
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
 IDLE_PARTS = 1000  # a client has so small a part of that more: the end is not moved for each command, which costs 10 us
 READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command of which a part is here
@@ -103,10 +107,12 @@ class ConnectedClient:
     def begin(self, login: LoggedIn) -> None:
         """It has logged in."""
         self.memory.user = login.user
+        held = self.primary.options.held_by(login.user)
+        self.session.is_admin = bool(held & privileges.ADMINISTRATING)
         self.dialog.begin(
             user=login.user,
             database=login.database,
-            held=self.primary.options.held_by(login.user),
+            held=held,
             tls_version=self.stream.version,
             tls_cipher=self.stream.cipher,
         )
@@ -133,6 +139,34 @@ class ConnectedClient:
             event = wire.next_event()
         self.is_reading = False
         return event
+
+    @contextlib.contextmanager
+    def noticing(self, leave: Callable[[], object]) -> Iterator[None]:
+        """Call `leave` if the client leaves while the block runs, however it does; its commands are kept for later."""
+        reactor = self.primary.reactor
+        with reactor.watching(self.descriptor, self._has_left, leave):
+            if self.wire.unread_size >= HEARD_MAX:
+                reactor.hear_only_of_the_end(self.descriptor)
+            elif self.holds_more and self._has_left():
+                leave()
+            yield
+
+    def _has_left(self) -> bool:
+        """Whether the client has left; called where something has come, and where enough has come for the end only."""
+        wire = self.wire
+        if wire.unread_size >= HEARD_MAX:
+            return True
+        try:
+            while (data := self.stream.receive_now(RECEIVE_SIZE)) is not None:
+                wire.receive_data(data)
+                if not data or wire.has_quit:
+                    return True
+                if wire.unread_size >= HEARD_MAX:
+                    self.primary.reactor.hear_only_of_the_end(self.descriptor)
+                    break
+        except trio.BrokenResourceError:
+            return True
+        return wire.has_quit
 
     def note_idle(self) -> None:
         """It may take its time from now on."""

@@ -100,7 +100,7 @@ def _notice_leaving(client: ConnectedClient) -> bool:
         data = client.stream.receive_now(RECEIVE_SIZE)
         if data is not None:
             client.wire.receive_data(data)
-        if data == b"" or isinstance(client.wire.next_event(), Closed):
+        if data == b"" or client.wire.has_quit or isinstance(client.wire.next_event(), Closed):
             log.info("%s disconnected", client)
             return True
     except trio.BrokenResourceError:

@@ -29,6 +29,7 @@ class PrimaryOptions:
     profile: Profile
     server_id: int = 1
     connections_max: int = 151  # MariaDB's default for max_connections
+    statement_s: float = 3600.0  # that one may be at work, while it does not wait for a thread or its client
     base: Path | None = None  # a dump that the log goes on from
     name_case: NameCase | None = None  # lower_case_table_names of the server that wrote the log; None: what that says
     row_event_max: int | None = None  # bytes of one, put together and unpacked, in SELECT; None: what a log can have

@@ -67,6 +67,7 @@ class Primary:
             lambda: options.closes_at_end and engine.is_over,
         )
         self.guard = LoginGuard(time.monotonic)
+        self.workers = Workers()
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
         facts = PrimaryFacts(engine, options, self.registry, self.guard, cache)
@@ -83,7 +84,7 @@ class Primary:
             shared_blocks=shared_blocks,
             look_ahead=look_ahead,
             pumps=trio.CapacityLimiter(PUMPS_MAX),
-            workers=Workers(),
+            workers=self.workers,
             memory=SharedMemory(),
             known_answers=KnownAnswers(),
             guard=self.guard,

@@ -32,6 +32,7 @@ class Session:
     since: float  # on the monotonic clock
     user: str = "unauthenticated user"
     is_in: bool = False  # it has logged in
+    is_admin: bool = False  # it may end the connections of others
     command: str = "Connect"
     state: str = ""
     replica_server_id: int | None = None  # set by COM_REGISTER_SLAVE

@@ -2,92 +2,100 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar, cast
 
 import trio
 
-from ibbmaster.work import Work, doing
+from ibbmaster.work import BrokenOffError, Work, doing
 
 THREADS_MAX = 4
 THREADS_OF_AN_ACCOUNT = 3
+THREADS_OF_AN_ADMINISTRATOR = 2  # beside those: no other account can hold them
 ENDING_S = 1.0  # how long work that is broken off may take to notice, before it is no longer waited for
 
 Returned = TypeVar("Returned")
 
 
 class Workers:
-    """The threads of one primary, which no dump uses."""
+    """The threads of one primary, which no dump uses.
+
+    Attributes:
+        at_work: how many there are now, also of those that nobody waits for.
+    """
 
     def __init__(self) -> None:
         self._threads = trio.CapacityLimiter(THREADS_MAX)
-        self._accounts: dict[str, trio.CapacityLimiter] = {}  # who has logged in: no more than there are accounts
+        self._accounts: dict[
+            tuple[str, bool], list[trio.CapacityLimiter]
+        ] = {}  # who has logged in: no more than accounts
+        self.at_work = 0
 
-    async def run(self, work: Work, user: str, function: Callable[..., Returned], *args: object) -> Returned:
+    async def run(
+        self, work: Work, user: str, function: Callable[..., Returned], *args: object, is_admin: bool = False
+    ) -> Returned:
         """Call a function in a thread, as a part of this work, when it is the account's turn.
 
         Who is cancelled does not wait for the thread: break the work off, then it will not stay for long.
+
+        Raises:
+            BrokenOffError: before its turn came the work was not wanted any more.
         """
-        account = self._accounts.get(user)
-        if account is None:
-            account = self._accounts[user] = trio.CapacityLimiter(THREADS_OF_AN_ACCOUNT)
-        limiter = cast("trio.CapacityLimiter", _Places((account, self._threads)))
+        limiters = self._accounts.get((user, is_admin))
+        if limiters is None:
+            if is_admin:
+                limiters = [trio.CapacityLimiter(THREADS_OF_AN_ADMINISTRATOR)]
+            else:
+                limiters = [trio.CapacityLimiter(THREADS_OF_AN_ACCOUNT), self._threads]
+            self._accounts[user, is_admin] = limiters
+        limiter = cast("trio.CapacityLimiter", _Places(self, limiters, work))
         with doing(work):
-            return await trio.to_thread.run_sync(function, *args, limiter=limiter, abandon_on_cancel=True)
+            return await trio.to_thread.run_sync(
+                _at_work, work, function, args, limiter=limiter, abandon_on_cancel=True
+            )
 
     async def wait_until_idle(self) -> None:
         """Return when no thread works any more, or soon."""
         with trio.move_on_after(ENDING_S):
-            while self._threads.borrowed_tokens:
+            while self.at_work:
                 await trio.sleep(0.01)
+
+
+def _at_work(work: Work, function: Callable[..., Returned], args: tuple[object, ...]) -> Returned:
+    with work.at_work():
+        return function(*args)
 
 
 class _Places:
     """A place in each of several limiters, from before a thread begins until it ends, waited for or not."""
 
-    def __init__(self, limiters: Sequence[trio.CapacityLimiter]) -> None:
+    def __init__(self, workers: Workers, limiters: list[trio.CapacityLimiter], work: Work) -> None:
+        self._workers = workers
         self._limiters = limiters
+        self._work = work
 
     async def acquire_on_behalf_of(self, borrower: object) -> None:
-        taken: list[trio.CapacityLimiter] = []
+        work, taken = self._work, list[trio.CapacityLimiter]()
         try:
-            for limiter in self._limiters:
-                await limiter.acquire_on_behalf_of(borrower)
-                taken.append(limiter)
+            with trio.CancelScope() as waiting:
+                work.on_break_off = waiting.cancel
+                if work.reason is not None:
+                    raise BrokenOffError(work.reason)
+                for limiter in self._limiters:
+                    await limiter.acquire_on_behalf_of(borrower)
+                    taken.append(limiter)
+            if waiting.cancelled_caught:
+                assert work.reason is not None
+                raise BrokenOffError(work.reason)
         except BaseException:
             for limiter in taken:
                 limiter.release_on_behalf_of(borrower)
             raise
+        finally:
+            work.on_break_off = lambda: None
+        self._workers.at_work += 1
 
     def release_on_behalf_of(self, borrower: object) -> None:
+        self._workers.at_work -= 1
         for limiter in self._limiters:
             limiter.release_on_behalf_of(borrower)
-
-
-@contextlib.asynccontextmanager
-async def watching(call: Callable[[], object], stream: trio.socket.SocketType | None) -> AsyncIterator[None]:
-    """Call `call` if the client leaves while the block runs: nothing else reads from its socket then."""
-    lost: Exception | None = None
-    async with trio.open_nursery() as nursery:
-        if stream is not None:
-            nursery.start_soon(_watch, call, stream)
-        try:
-            yield
-        except Exception as error:
-            lost = error  # a nursery would wrap it
-        nursery.cancel_scope.cancel()
-    if lost is not None:
-        try:
-            raise lost
-        finally:
-            del lost
-
-
-async def _watch(call: Callable[[], object], stream: trio.socket.SocketType) -> None:
-    try:
-        if await stream.recv(1, trio.socket.MSG_PEEK):
-            return  # it has asked for more already: then it waits for the answers
-    except OSError:
-        pass
-    call()

@@ -28,7 +28,7 @@ from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLarg
 from ibbmaster.wire.answer import encode_response, framed_response
 from ibbmaster.wire.auth import Account, certificate_proof
 from ibbmaster.wire.capability import SERVER_OFFERED, Capability
-from ibbmaster.wire.command import AnyCommand, BinlogDump, Quit, decode_command
+from ibbmaster.wire.command import AnyCommand, BinlogDump, Command, Quit, decode_command
 from ibbmaster.wire.handshake import (
     NATIVE_PASSWORD,
     TLS_REQUEST_SIZE,
@@ -40,7 +40,7 @@ from ibbmaster.wire.handshake import (
     encode_auth_switch,
     encode_greeting,
 )
-from ibbmaster.wire.packet import PACKET_HEADER_SIZE, PacketReader, PacketStream
+from ibbmaster.wire.packet import PACKET_HEADER_SIZE, PacketReader, PacketStream, frame_packets
 from ibbmaster.wire.response import (
     COLLATION_DEFAULT,
     BlockResultSet,
@@ -65,6 +65,7 @@ OLD_CLIENT = Err(
     sqlstate="08004",
     text="Client does not support authentication protocol requested by server; consider upgrading MariaDB client",
 )
+QUIT_PACKET = frame_packets(bytes((Command.QUIT,)), 0)[0]
 PACKET_TOO_LARGE = Err(code=1153, sqlstate="08S01", text="Got a packet bigger than 'max_allowed_packet' bytes")
 PACKETS_OUT_OF_ORDER = Err(code=1156, sqlstate="08S01", text="Got packets out of order")
 
@@ -166,6 +167,7 @@ class ServerConnection:
         self._login: LoginRequest | None = None
         self._login_bytes_left = LOGIN_SIZE_MAX
         self._is_at_end = False
+        self._has_quit = False  # during a dump
         self._reader = PacketReader(limit=LOGIN_SIZE_MAX, next_sequence=1)
         self._stream = PacketStream(sequence=0)
         self._out = bytearray()
@@ -196,6 +198,11 @@ class ServerConnection:
         return self._reader.unread_size
 
     @property
+    def has_quit(self) -> bool:
+        """Whether COM_QUIT has come right behind the command that is answered, or during a dump."""
+        return self._has_quit or self._reader.begins_with(QUIT_PACKET)
+
+    @property
     def has_data_to_send(self) -> bool:
         """Whether `data_to_send` gives any."""
         return bool(self._out)
@@ -219,6 +226,8 @@ class ServerConnection:
             self._is_at_end = True
         elif self.state is State.COMMAND:
             self._reader.receive_data(data)
+        elif self.state is State.DUMP:
+            self._has_quit = self._has_quit or bytes(data[-len(QUIT_PACKET) :]) == QUIT_PACKET
         elif self.state in BEFORE_LOGIN:
             self._login_bytes_left -= len(data)
             if self._login_bytes_left < 0:

@@ -54,6 +54,10 @@ class PacketReader:
         """Whether no part of a larger payload was taken yet; bytes of it may have been received."""
         return not self._parts
 
+    def begins_with(self, packet: bytes) -> bool:
+        """Whether what was received, and not handed out, begins with a whole packet."""
+        return not self._parts and self._buffer.startswith(packet)
+
     def receive_data(self, data: Buffer) -> None:
         """Take bytes as they come, cut anywhere; ask `next_packet` for what they complete."""
         self._buffer += data
