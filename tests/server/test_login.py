@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import socket
 
 import pymysql
@@ -12,6 +13,8 @@ from ibbmaster.dialogue.privileges import READING
 from ibbmaster.server import login_guard
 from ibbmaster.server.login_guard import FREE_TRIES
 from ibbmaster.wire.auth import make_account
+
+GUESSERS = 100
 
 
 def connect(port, password="replpw", user="repl"):
@@ -37,27 +40,51 @@ async def test_wrong_logins_are_counted_and_the_right_one_gets_in(serving, archi
     assert status["Ibb_login_addresses_slowed"] == "1"
 
 
-async def test_who_is_turned_away_is_told_so_and_who_has_logged_in_before_is_not(serving, archive, monkeypatch):
-    monkeypatch.setattr(login_guard, "DELAY_MAX_S", 0.01)
+@pytest.mark.parametrize("auth", ["native", "ed25519"])
+async def test_a_right_login_is_prompt_among_a_hundred_guesses_of_its_address(serving, archive, monkeypatch, auth):
+    """None of the guesses is answered before it, whichever way passwords are proved."""
+    monkeypatch.setattr(login_guard, "DELAY_MAX_S", 3600.0)
+    monkeypatch.setattr(login_guard, "DECAY_S", 3600.0)
+    answered = []
+
+    async def guess(port):
+        login = functools.partial(connect, port, "wrong")
+        with pytest.raises(pymysql.MySQLError) as caught:
+            await trio.to_thread.run_sync(login, limiter=threads, abandon_on_cancel=True)
+        answered.append(caught.value.args[0])
+
+    threads = trio.CapacityLimiter(GUESSERS)
+    async with serving(archive, auth=auth) as (primary, port), trio.open_nursery() as nursery:
+        for _ in range(FREE_TRIES + 10):
+            primary.guard.note_wrong("127.0.0.1", "repl")
+        for _ in range(GUESSERS):
+            nursery.start_soon(guess, port)
+        with trio.fail_after(60):
+            while primary.guard.refused < GUESSERS + FREE_TRIES + 10:
+                await trio.lowlevel.checkpoint()
+            for _ in range(3):
+                (await trio.to_thread.run_sync(connect, port)).close()
+        assert not answered
+        primary.stop()
+        nursery.cancel_scope.cancel()
+
+
+async def test_who_guesses_beyond_measure_is_turned_away(serving, archive, monkeypatch):
+    monkeypatch.setattr(login_guard, "LOOKS_MAX", 0)
+    monkeypatch.setattr(login_guard, "WAIT_MAX_S", 0.0)
+    monkeypatch.setattr(login_guard, "LOOKS_A_SECOND", 1 / 3600)
 
     def come(port):
-        connect(port).close()
-        for _ in range(FREE_TRIES + 3):
-            with pytest.raises(pymysql.MySQLError):
-                connect(port, "wrong", "nobody")
-        monkeypatch.setattr(login_guard, "WAITING_MAX", 0)
-        monkeypatch.setattr(login_guard._Wrong, "busy_until", lambda _, now: now + 60.0)  # those answers are still due
-        connect(port).close()
         codes = []
-        for password in ("pw", "wrong"):
+        for _ in range(3):
             with pytest.raises(pymysql.MySQLError) as caught:
-                connect(port, password, "cdc")
+                connect(port, "wrong")
             codes.append(caught.value.args[0])
         return codes
 
-    other = (make_account("cdc", "pw"), READING)
-    async with serving(archive, other_accounts=(other,)) as (_, port):
-        assert await trio.to_thread.run_sync(come, port) == [1040, 1040]
+    async with serving(archive) as (primary, port):
+        assert await trio.to_thread.run_sync(come, port) == [1045, 1040, 1040]
+        assert primary.guard.refused == 1
 
 
 async def test_silent_connections_give_their_places_to_those_who_log_in(serving, archive):

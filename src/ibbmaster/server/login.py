@@ -82,7 +82,7 @@ async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> 
     session.user = login.user
     delay_s = await client.primary.guard.answer_delay(session.host, login.user, is_right=is_right)
     if delay_s is None:
-        session.reason = "too many logins of its address wait, where much was wrong"
+        session.reason = "too many logins of its account wait, where much from its address was wrong"
         log.info("%s: %s", client, session.reason)
         await client.send_instead(TOO_MANY_CONNECTIONS)
         return False
