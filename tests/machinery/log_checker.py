@@ -209,6 +209,8 @@ class _Checker:
         head = data[at:]
         (size,) = struct.unpack_from("<I", head, 9)
         server_id = struct.unpack_from("<I", head, 5)[0]
+        if head[4] == 15 and not streams and size == len(head):  # a FORMAT_DESCRIPTION: a server has started
+            return
         if head[4] != 162 or size > len(head) or (streams and size != len(head)):
             raise CheckError(f"file {record.file_no} offset {record.offset}: commit record")
         seq_no, domain_id = struct.unpack_from("<QI", head, 19)

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from ibbmaster.errors import StoreError
+from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store import xa_table
+from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_record import XaEntry, XaState
+from ibbmaster.store.salvage import salvage
+from ibbmaster.store.store_options import StoreOptions
+from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.store.xa_table import XaTable
+from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.log_checker import check_log
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "ibb-mariadb"
+SIZES = {"max_file_bytes": 1 << 16, "state_interval_bytes": 1 << 14}
 
 
 def entry(name: bytes, file_no: int = 0) -> XaEntry:
@@ -49,3 +63,51 @@ def test_there_are_only_so_many(monkeypatch):
     with pytest.raises(StoreError, match="3 transactions are prepared: finish some of them first"):
         table.check_room(entry(b"x").xid)
     assert table.size_max == 4 * xa_table.ENTRY_SIZE_MAX
+
+
+def gtid(seq_no: int) -> Gtid:
+    return Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+
+
+def written(disk: MemoryDisk) -> dict[str, bytes]:
+    return {name: bytes(data) for name, data in disk.files.items() if name.endswith(".ibb")}
+
+
+def in_bulk(disk: MemoryDisk) -> MemoryDisk:
+    with BinlogWriter(disk, **SIZES) as writer:
+        for seq_no in range(1001, 1021):
+            writer.write_group(gtid(seq_no), make_gtid_event(gtid(seq_no)), [make_event(160, 1, bytes(9000))])
+    return disk
+
+
+def salvaged(disk: MemoryDisk) -> MemoryDisk:
+    target = MemoryDisk()
+    assert salvage(disk, target, MemoryDisk).prepared_count == 5
+    return target
+
+
+@pytest.mark.parametrize("brought", [lambda disk: disk, in_bulk, salvaged], ids=["as it is", "in bulk", "salvaged"])
+def test_what_mariadb_s_own_engine_has_prepared_in_files_before_the_active_one_waits_for_its_end(brought):
+    """It writes no redo log of ours: the files alone tell of the five, the oldest of them first."""
+    files = {path.name: path.read_bytes() for path in (FIXTURES / "mixed").glob("*.ibb")}
+    prepared = check_log(files).prepared
+    assert len(prepared) == 5
+    disk = brought(MemoryDisk(files))
+    with BinlogStore(disk, StoreOptions(**SIZES)) as store:
+        xids = store.xa_recover()
+        assert {
+            struct.pack("<IBB", *xid[:1], *map(len, xid[1:])) + b"".join(xid[1:]) for xid in map(parts, xids)
+        } == prepared
+        store.flush()
+        assert store.purge(PurgeRequest(to_file_no=store.files()[-1].file_no)).file_nos == ()  # file 0 is needed
+        before = len(check_log(written(disk)).groups)
+        for seq_no, xid in enumerate(xids[:3], start=2001):
+            store.xa_commit(xid, gtid(seq_no), make_gtid_event(gtid(seq_no)))
+        for xid in xids[3:]:
+            store.xa_rollback(xid)
+    found = check_log(written(disk))
+    assert (len(found.groups) - before, found.prepared) == (3, frozenset())
+
+
+def parts(xid: Xid) -> tuple[int, bytes, bytes]:
+    return xid.format_id, xid.gtrid, xid.bqual
