@@ -7,17 +7,19 @@ import dataclasses
 import pytest
 
 from ibbmaster.arrow import live
-from ibbmaster.arrow.live import LiveSource, live_range
+from ibbmaster.arrow.live import LiveSource, live_range, read_history
 from ibbmaster.errors import SourceError
 from ibbmaster.event.group import EventGroup
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.position import NOWHERE
+from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.spark import live as tracking
 from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.offset import encode_offset
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.tracking import Limits
 from tests.machinery.events import make_gtid_event
+from tests.table_versions import ddl
 
 LOGGED = ("0-1-1", "5-1-7", "0-1-2")
 ADDRESS = {"host": "primary.example", "port": "3307", "user": "reader", "password": "x"}
@@ -59,3 +61,26 @@ def test_a_primary_that_sends_other_groups_than_when_the_read_was_planned_is_an_
     log_range = dataclasses.replace(live_range("", "5-1-7"), landmarks=((2, "0-1-2"),))
     with pytest.raises(SourceError, match=r"primary.example:3307: sends 5-1-7, and has sent 0-1-2 there: try again"):
         list(LiveSource(OPTIONS).groups_in(log_range))
+
+
+def test_a_history_is_that_of_its_range_and_of_what_was_declared(monkeypatch):
+    """One of them is kept for who asks again."""
+    folded = []
+
+    def groups_between(primary, start, end):
+        folded.append((str(start), str(end)))
+        gtid, place = Gtid.parse("0-1-1"), LogPosition(0, 1)
+        head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.STANDALONE | GtidFlag.DDL))
+        body = iter(ddl(f"ALTER TABLE t ADD at_{end.get(0).seq_no} INT"))
+        yield EventGroup(gtid=gtid, gtid_event=head, body=body, start=place, end=place)
+
+    monkeypatch.setattr(live, "groups_between", groups_between)
+
+    def columns(declared, end):
+        options = dataclasses.replace(OPTIONS, declarations={"db.t": {declared: "int"}})
+        (version,) = read_history(options, live_range("", end)).versions("db", "t")[-1:]
+        return [column.name for column in version.columns]
+
+    for declared, end in [("a", "0-1-1"), ("a", "0-1-1"), ("b", "0-1-1"), ("b", "0-1-2"), ("a", "0-1-1")]:
+        assert columns(declared, end) == [declared, f"at_{end[-1]}"]
+    assert len(folded) == 4

@@ -6,9 +6,10 @@ import pytest
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_shape, find_versions
-from ibbmaster.arrow.schema_reading import declared_schema
+from ibbmaster.arrow.schema_reading import declared_schema, schema_of_log
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
 from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.spark.options import parse_options
 from tests.table_versions import inserts, write_log
@@ -50,6 +51,25 @@ def test_a_declaration_is_followed_through_the_statements_of_the_log(tmp_path, m
     names = {name for row in expected for name in row}
     assert set(table.column_names) >= names
     assert table.select(sorted(names)).to_pylist() == [{name: row.get(name) for name in names} for row in expected]
+
+
+def test_each_reading_has_its_own_declarations_whatever_was_read_of_the_log_before(tmp_path) -> None:
+    path = write_log(tmp_path, inserts({"id": "int", "a": "int"}, [(1, 2)]))
+    for declared in ("a", "b", "a"):
+        with ibbmaster.open(path, schema=f"CREATE TABLE db.t (id INT, {declared} INT)") as log:
+            assert [change.after for group in log for _, change in group.rows()] == [{"id": 1, declared: 2}]
+            assert log.to_arrow(table="db.t", columns=["id", declared]).to_pylist() == [{"id": 1, declared: 2}]
+
+
+def test_what_is_kept_of_a_log_stays_though_it_is_read_with_declarations(tmp_path) -> None:
+    """It may know what was purged since; it is not replaced by what one reader has declared."""
+    cache = HistoryCache(write_log(tmp_path, CREATE, OLD), is_written=True)
+    with ibbmaster.open(tmp_path) as log:
+        schema_of_log(log.engine, {}, cache).history()
+        kept = list(cache.read())
+        schema_of_log(log.engine, {"db.u": {"id": "int"}}, cache).history()
+    assert len(kept) == 1
+    assert list(cache.read()) == kept
 
 
 def test_the_statements_of_the_log_are_enough(tmp_path) -> None:
