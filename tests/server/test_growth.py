@@ -110,6 +110,11 @@ class Waiting:
             if number in self.lazy:
                 await self.reading.wait()
 
+    def go_on(self) -> None:
+        """Have those read that do not, until they are lazy again."""
+        self.reading.set()
+        self.reading = trio.Event()
+
     async def grow(self) -> None:
         """Have all that read get what is new."""
         for number, dump in enumerate(self.dumps):
@@ -416,6 +421,38 @@ async def test_what_is_encrypted_and_was_not_taken_goes_out_though_nothing_comes
                 await waiting.end()
         expected = await alone(waiting_dump, store)
     assert without_heartbeats(waiting.dumps[number].payloads()) == expected
+
+
+async def test_what_a_thread_has_encrypted_and_was_not_taken_goes_out_though_the_log_ends_there(
+    waiting_dump, tmp_path, monkeypatch, steps
+):
+    pump, left = BlockSource.pump, []
+
+    def pump_to_one_who_does_not_read(source, sink):
+        waiting.lazy = {0}
+        try:
+            found = pump(source, sink)
+            left.append((len(found.rest), sink.is_flushed))
+            return found
+        finally:
+            waiting.lazy.clear()
+            trio.from_thread.run_sync(waiting.go_on)
+
+    monkeypatch.setattr(BlockSource, "pump", pump_to_one_who_does_not_read)
+    with Store(tmp_path) as store:
+        for _ in range(60):
+            store.commit(9000)
+        waiting = Waiting(waiting_dump, store, 1, requests=[{}])
+        with trio.fail_after(20):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(waiting.run, 0)
+                await waiting.dumps[0].wait_until_idle()
+                assert (0, False) in left
+                while not waiting.sinks[0].is_flushed:
+                    await trio.lowlevel.checkpoint()
+                await waiting.end()
+        expected = await alone(waiting_dump, store)
+    assert without_heartbeats(waiting.dumps[0].payloads()) == expected
 
 
 async def test_parts_of_a_group_under_way_are_passed_by_all_that_wait(waiting_dump, tmp_path, steps):
