@@ -11,7 +11,7 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map
+from ibbmaster.event.rows.encoding import Columns, WrittenTable, encode_rows, encode_table_map
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.store.writer import BinlogWriter
@@ -44,17 +44,25 @@ def deleted(table: WrittenTable, *rows: Sequence[object]) -> list[bytes]:
     return _changed(table, ChangeKind.DELETE, *((row, None) for row in rows))
 
 
-def updated(table: WrittenTable, *pairs: tuple[Sequence[object], Sequence[object]]) -> list[bytes]:
-    """The events that make of each first row the second one."""
-    return _changed(table, ChangeKind.UPDATE, *pairs)
+def updated(
+    table: WrittenTable,
+    *pairs: tuple[Sequence[object], Sequence[object]],
+    columns: tuple[Columns, Columns] | None = None,
+) -> list[bytes]:
+    """The events that make of each first row the second one; `columns` are those of their images, None: all."""
+    return _changed(table, ChangeKind.UPDATE, *pairs, columns=columns)
 
 
 def _changed(
-    table: WrittenTable, kind: ChangeKind, *pairs: tuple[Sequence[object] | None, Sequence[object] | None]
+    table: WrittenTable,
+    kind: ChangeKind,
+    *pairs: tuple[Sequence[object] | None, Sequence[object] | None],
+    columns: tuple[Columns, Columns] | None = None,
 ) -> list[bytes]:
-    image = lambda row: None if row is None else table.image(row)  # noqa: E731 - of two rows
-    images = [(image(before), image(after)) for before, after in pairs]
-    return [encode_table_map(table, server_id=1), *encode_rows(table, kind, images, server_id=1)]
+    image = lambda row, told: None if row is None else table.image(row, told)  # noqa: E731 - of two rows
+    before, after = columns or (None, None)
+    images = [(image(old, before), image(new, after)) for old, new in pairs]
+    return [encode_table_map(table, server_id=1), *encode_rows(table, kind, images, server_id=1, columns=columns)]
 
 
 def write_log(directory: Path, *items: Item, file_bytes: int = 1 << 20, first: int = 1) -> Path:

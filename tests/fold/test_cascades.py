@@ -12,9 +12,10 @@ from lanes.answers import OurTables
 from lanes.described import groups_of
 
 import ibbmaster
+from ibbmaster.codec import lenenc
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
-from tests.written_log import deleted, inserted, write_log
+from tests.written_log import deleted, inserted, updated, write_log
 
 PARENT = "CREATE TABLE p (id INT PRIMARY KEY)"
 
@@ -81,3 +82,64 @@ def test_a_child_is_refused_whose_rows_nothing_can_tell(tmp_path: Path) -> None:
 
     with pytest.raises(RefusedError, match="without an event, and SET DEFAULT is not followed"):
         count(OurTables(ibbmaster.open(log).engine), "c")
+
+
+@pytest.mark.parametrize("rule", ["CASCADE", "SET NULL"])
+@pytest.mark.parametrize(
+    ("after", "moves"),
+    [
+        ([1, 10, 20, "other"], False),
+        ([9, 10, 20, "x"], False),
+        ([1, 10, 21, "x"], True),
+        ([1, 11, 21, "x"], True),
+        ([1, None, 20, "x"], True),
+    ],
+    ids=["no key", "another key", "a part of the key", "the whole key", "to NULL"],
+)
+@pytest.mark.parametrize("has_all", [True, False], ids=["whole images", "minimal ones"])
+def test_an_update_of_a_parent_reaches_its_children_only_where_their_key_changes(
+    tmp_path: Path, rule: str, after: list[object], moves: bool, has_all: bool
+) -> None:
+    before = [1, 10, 20, "x"]
+    parent = written_table(
+        "d.p", {"id": "int", "u": "int", "v": "int", "told": "varchar(9)"}, table_id=1, primary_key=["id"]
+    )
+    child = written_table("d.c", {"id": "int", "a": "int", "b": "int"}, table_id=2, primary_key=["id"])
+    changed = [number for number, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
+    columns = None if has_all else ([0], changed)  # as with binlog_row_image=MINIMAL
+    log = write_log(
+        tmp_path,
+        "CREATE TABLE p (id INT PRIMARY KEY, u INT, v INT, told VARCHAR(9), UNIQUE (u, v))",
+        f"CREATE TABLE c (id INT PRIMARY KEY, a INT, b INT, FOREIGN KEY (a, b) REFERENCES p (u, v) ON UPDATE {rule})",
+        [inserted(parent, before, [2, 10, 30, "y"])],
+        [inserted(child, [1, 10, 20], [2, 10, 30], [3, 10, None])],
+        [updated(parent, (before, after), columns=columns)],
+    )
+
+    ours = OurTables(ibbmaster.open(log).engine)
+
+    new = [10, 20] if not moves else after[1:3] if rule == "CASCADE" else [None, None]
+    rows = ours.answer("SELECT * FROM d.c ORDER BY id", snapshot=ours.snapshot()).rows
+    assert [bytes(row) for row in rows] == [text_row(1, *new), text_row(2, 10, 30), text_row(3, 10, None)]
+
+
+def test_a_parent_with_a_null_in_its_key_has_no_children_not_even_those_with_an_empty_text(tmp_path: Path) -> None:
+    columns = {"id": "int", "a": "varbinary(9)", "b": "varbinary(9)"}
+    parent, child = (written_table(f"d.{name}", columns, table_id=1, primary_key=["id"]) for name in "pc")
+    told = "(id INT PRIMARY KEY, a VARBINARY(9), b VARBINARY(9)"
+    log = write_log(
+        tmp_path,
+        f"CREATE TABLE p {told}, UNIQUE (a, b))",
+        f"CREATE TABLE c {told}, FOREIGN KEY (a, b) REFERENCES p (a, b) ON DELETE CASCADE)",
+        [inserted(parent, [1, b"x", b""], [2, b"x", None], [3, None, b""]), inserted(child, [1, b"x", b""])],
+        [deleted(parent, [2, b"x", None], [3, None, b""])],
+        [deleted(parent, [1, b"x", b""])],
+    )
+    ours = OurTables(ibbmaster.open(log).engine)
+    ends = [group.end for group in groups_of(ours.engine)][2:]  # behind the tables
+    assert [count(ours, "c", end) for end in ends] == [1, 1, 0]
+
+
+def text_row(*values: int | None) -> bytes:
+    """A row as it is sent."""
+    return b"".join(b"\xfb" if value is None else lenenc.encode_bytes(b"%d" % value) for value in values)
