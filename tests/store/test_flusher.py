@@ -6,6 +6,7 @@ import pytest
 
 from ibbmaster.errors import DiskFullError, FailedError, StoreError
 from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
@@ -16,6 +17,7 @@ from tests.machinery.disk_failure import DiskFailure
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.simulated_disk import SimulatedDisk
 
+FIRST = "binlog-000000.ibb"
 SMALL = {"max_file_bytes": 4 * PAGE_SIZE, "state_interval_bytes": PAGE_SIZE}
 
 
@@ -63,6 +65,43 @@ def test_a_file_that_is_there_keeps_a_larger_size_and_grows_from_a_smaller_one(i
     assert make_file(disk, 7, 3, is_sparse=is_sparse) == (4, False)
     assert make_file(disk, 7, 6, is_sparse=is_sparse) == (6, True)
     assert disk.size("binlog-000007.ibb") == 6 * PAGE_SIZE
+
+
+@pytest.mark.parametrize("writes_pages", [False, True])
+def test_a_file_is_made_once_the_file_two_before_it_is_durable_as_a_whole(writes_pages):
+    """So a crash leaves no more than two files that need the redo log."""
+    disk, found = SimulatedDisk(), {}
+
+    def look(called, name):
+        if called == "create" and name.startswith("binlog-"):
+            before = format_file_name(max(parse_file_name(name) - 2, 0))
+            found.setdefault(before, disk.durable_files().get(before))
+
+    disk.fail = look
+    with BinlogStore(disk, StoreOptions(**SMALL)) as store:
+        for seq_no in range(1, 100):
+            feed(store.write_direct, [seq_no])
+            if writes_pages:
+                store.write_pages()
+    del found[FIRST]
+    assert len(found) > 3
+    assert found == {name: disk.files()[name] for name in found}
+
+
+def test_files_that_were_only_copied_are_durable_before_the_log_goes_on_in_them():
+    source = SimulatedDisk()
+    with BinlogStore(source, StoreOptions(**SMALL)) as store:
+        feed(store.write_direct, range(1, 30))
+        active = parse_file_name(store.status().active_file)
+    disk = SimulatedDisk()
+    for name, data in source.files().items():
+        if name.startswith("binlog-"):
+            disk.create(name)
+            disk.write(name, 0, data)
+    disk.sync_dir()
+    names = [format_file_name(active - 1), format_file_name(active)]
+    feed(BinlogStore(disk, StoreOptions(**SMALL)).write_direct, [30])
+    assert [disk.durable_files()[name] for name in names] == [source.files()[name] for name in names]
 
 
 class ThenAnother:
