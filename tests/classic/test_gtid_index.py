@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import shutil
+import struct
+import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -15,9 +17,12 @@ from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.gtid_index import SUFFIX, GtidIndex, find_place
 from ibbmaster.classic.series import find_series
 from ibbmaster.errors import ClassicFormatError
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
 
 LOG = Path(__file__).parents[2] / "fixtures" / "gtid-index"
+OTHER_SERVER = (77).to_bytes(4, "little")
+MAGIC = b"\xfebin"
 FILES = [LOG / "binlog.000002", LOG / "binlog.000003"]
 
 
@@ -81,6 +86,72 @@ def test_halving_finds_what_record_after_record_does(monkeypatch, path):
     assert len({place.offset for _, place in places}) > 20
 
 
+def begin_anew(path, *, past):
+    """Write a file as if a server with another number had filled it, or its index, in place and of the same size."""
+    data = bytearray(path.read_bytes())
+    if path.suffix != SUFFIX:
+        for at, size in events_of(data):
+            if data[at + 4] == EventType.GTID:
+                data[at + 5 : at + 9] = OTHER_SERVER
+                data[at + size - 4 : at + size] = zlib.crc32(data[at : at + size - 4]).to_bytes(4, "little")
+    else:
+        for gtid in past:
+            head = struct.pack("<I", gtid.domain_id), struct.pack("<Q", gtid.seq_no)
+            data = data.replace(struct.pack("<I", gtid.server_id).join(head), OTHER_SERVER.join(head))
+        for at in range(0, len(data), 256):
+            data[at + 252 : at + 256] = zlib.crc32(data[at : at + 252]).to_bytes(4, "little")
+    with path.open("r+b") as file:
+        file.write(data)
+
+
+def events_of(data):
+    at = len(MAGIC)
+    while at < len(data):
+        size = int.from_bytes(data[at + 9 : at + 13], "little")
+        yield at, size
+        at += size
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("anew", [("", SUFFIX), ("",), (SUFFIX,)], ids=["both", "the file", "the index"])
+def test_an_index_is_believed_of_its_own_file_only_and_not_of_what_was_there_before(tmp_path, path, anew):
+    """The other one has groups of the same sizes at the same offsets: only who logged them differs."""
+    for one in LOG.iterdir():
+        shutil.copy(one, tmp_path)
+    copy, past = tmp_path / path.name, [gtid for gtid, _, _ in borders(path)]
+    numbers = [(gtid.domain_id, gtid.seq_no) for gtid in past]
+
+    def places():
+        wanted = [set(numbers[: count + 1]) for count in range(len(numbers) - 1)]
+        return [
+            place_in(copy, lambda gtids, one=one: one.issuperset((gtid.domain_id, gtid.seq_no) for gtid in gtids))
+            for one in wanted
+        ]
+
+    known = places()
+    assert len({place.offset for place in known}) > 20
+    for suffix in anew:
+        begin_anew(copy.with_name(f"{copy.name}{suffix}"), past=past)
+    found = places()
+    if len(anew) < 2:
+        assert set(found) == {None}
+    else:
+        assert [place.offset for place in found] == [place.offset for place in known]
+        assert not any(set(place.gtids) & set(past) for place in found)
+
+
+def test_numbers_that_step_back_inside_a_record_are_not_halved_over():
+    """A later number that is wanted does not say that all before it are."""
+    numbers = [(), (50,), (3, 4), *((number,) for number in range(5, 12))]
+    page = bytearray(struct.pack("<4sBBxxI", gtid_index.MAGIC, 1, 0, 512) + bytes([15, 0, 0, 0]))
+    for offset, seq_nos in enumerate(numbers, start=1):
+        page += struct.pack("<II", len(seq_nos) + 1, 1000 * offset)
+        page += b"".join(struct.pack("<IIQ", 0, 1, seq_no) for seq_no in seq_nos)
+    page = page.ljust(508, b"\0")
+    page += zlib.crc32(page).to_bytes(4, "little")
+    assert index_of(bytes(page)).find(lambda gtids: all(gtid.seq_no < 50 for gtid in gtids)).offset == 1000
+
+
 def test_an_index_that_was_replaced_is_read_anew(tmp_path):
     for path in LOG.iterdir():
         shutil.copy(path, tmp_path)
@@ -117,7 +188,6 @@ def test_an_index_that_is_cut_or_has_a_flipped_bit_says_the_same_or_that_it_is_d
 def test_pages_that_point_in_circles_or_at_nothing_end_with_an_error():
     whole = FILES[0].with_name(f"{FILES[0].name}{SUFFIX}").read_bytes()
     size = 256
-    import zlib
 
     for page in range(1, len(whole) // size):
         for number in (0, page + 1, len(whole) // size, 2**32 - 1):

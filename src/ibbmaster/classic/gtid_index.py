@@ -54,10 +54,14 @@ Stamp = tuple[int, ...]
 
 
 class FoundPlace(NamedTuple):
-    """An offset between groups, and what its file has before it: the last GTID of each pair, those logged last last."""
+    """An offset between groups, and what its file has before it: the last GTID of each pair, those logged last last.
+
+    `following` are those up to the next record, likewise; None if there is no other.
+    """
 
     offset: int
     gtids: tuple[Gtid, ...]
+    following: tuple[Gtid, ...] | None = None
 
 
 def find_place(reader: ClassicFileReader, is_wanted: Callable[[Sequence[Gtid]], bool]) -> FoundPlace | None:
@@ -83,7 +87,7 @@ def find_place(reader: ClassicFileReader, is_wanted: Callable[[Sequence[Gtid]], 
             if before != set(head.state):
                 return None
             place = index.find(lambda gtids: is_wanted([gtid for gtid in gtids if gtid not in before]))
-        place = FoundPlace(place.offset, tuple(gtid for gtid in place.gtids if gtid not in before))
+        place = place._replace(gtids=tuple(gtid for gtid in place.gtids if gtid not in before))
         return place if place.gtids and _is_between_groups(reader, place) else None
     except (ClassicFormatError, StoreError):
         return None
@@ -137,7 +141,10 @@ _KEPT = _KeptNodes()
 
 
 def _is_between_groups(reader: ClassicFileReader, place: FoundPlace) -> bool:
-    """Whether a group, or what is between groups, begins at a place, and is none of those before it."""
+    """Whether a group that the index has next, or what is between groups, begins at a place.
+
+    The index may be of a file that was here before: it says nothing of one with other groups at the same offsets.
+    """
     source, offset = reader.window.source, place.offset
     head = source.read(offset, EVENT_HEADER_SIZE + FIXED.size)
     if offset <= reader.head.state_offset or len(head) < EVENT_HEADER_SIZE:
@@ -152,8 +159,12 @@ def _is_between_groups(reader: ClassicFileReader, place: FoundPlace) -> bool:
     if len(head) < EVENT_HEADER_SIZE + FIXED.size:
         return False
     seq_no, domain_id, _ = FIXED.unpack_from(head, EVENT_HEADER_SIZE)
-    return all(
-        gtid.seq_no < seq_no for gtid in place.gtids if (gtid.domain_id, gtid.server_id) == (domain_id, server_id)
+    before, after = (
+        [gtid.seq_no for gtid in gtids or () if (gtid.domain_id, gtid.server_id) == (domain_id, server_id)]
+        for gtids in (place.gtids, place.following)
+    )
+    return all(number < seq_no for number in before) and (
+        place.following is None or any(number >= seq_no for number in after)
     )
 
 
@@ -196,15 +207,17 @@ class GtidIndex:
         """
         page_no = self._root()
         logged: dict[tuple[int, int], Gtid] = {}
-        found = self.first.offset
+        found, following = self.first.offset, None
         for _ in range(LEVELS_MAX):
             node = self._node(page_no)
-            if count := node.wanted_count(is_wanted):
+            count = node.wanted_count(is_wanted)
+            following = node.gtids[count] if count < len(node.gtids) else following
+            if count:
                 found = node.offsets[count - 1]
                 passed = node.gtids[:count] if node.logged is None else node.logged[count - 1 : count]
                 _log(logged, chain.from_iterable(passed))
             if not node.children:
-                return FoundPlace(found, tuple(logged.values()))
+                return FoundPlace(found, tuple(logged.values()), following)
             child = node.children[count]
             if child >= page_no:  # children are written before their parents
                 raise self.damage(page_no, f"page {child} is not before the page that points at it")
