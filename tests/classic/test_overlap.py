@@ -13,6 +13,8 @@ import pytest
 from ibbmaster.classic.convert import import_classic
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError
+from ibbmaster.event.gtid_event import GtidFlag
+from ibbmaster.event.types import EventType
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.store.writer import BinlogWriter
 
@@ -55,11 +57,24 @@ def test_files_that_continue_a_log_in_one_domain_only_are_refused_before_anythin
     assert {path.name: path.read_bytes() for path in (tmp_path / "ibb").iterdir()} == before
 
 
+def gtid_event_of(path: Path) -> bytes:
+    """Number, domain and flags of the first group."""
+    data, start = path.read_bytes(), 4
+    while data[start + 4] != EventType.GTID:
+        start += struct.unpack_from("<I", data, start + 9)[0]
+    return data[start + 19 : start + 32]
+
+
+@pytest.mark.parametrize("is_of_gtid_event", [False, True], ids=["in a statement", "in the GTID event"])
 def test_groups_that_the_log_has_with_other_contents_are_refused_before_anything_is_written(
-    tmp_path: Path, captured: list[Path]
+    tmp_path: Path, captured: list[Path], is_of_gtid_event: bool
 ) -> None:
     before = log_of(captured[:1], tmp_path / "ibb")
-    with_other_contents(captured[0], b"CREATE", b"create")
+    if is_of_gtid_event:
+        *told, flags = gtid_event_of(captured[0])
+        with_other_contents(captured[0], bytes((*told, flags)), bytes((*told, flags ^ GtidFlag.WAITED)))
+    else:
+        with_other_contents(captured[0], b"CREATE", b"create")
     with pytest.raises(StoreError, match=r"the log has another group \d+-\d+-\d+ than the files"):
         log_of(captured, tmp_path / "ibb")
     assert {path.name: path.read_bytes() for path in (tmp_path / "ibb").iterdir()} == before

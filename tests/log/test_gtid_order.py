@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from ibbmaster.errors import DuplicateGtidError, GtidOrderError
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.purge import PurgeRequest
@@ -118,6 +119,17 @@ def test_a_group_fed_twice_is_told_apart_from_another_one_of_its_gtid(store, fir
         second(store, "0-1-4", size)
     second(store, "0-1-10", size)
     assert logged(store) == ["7-1-3", "0-1-1", "0-1-9", "0-1-10"]
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_a_group_with_the_same_body_and_another_gtid_event_was_not_fed_twice(store, size):
+    """A replica's rows may be the same, and the flags or the commit that they belong to others."""
+    write(store, "0-1-1", size)
+    event = encode_gtid_event(GtidEvent(gtid=gtid("0-1-1"), flags=GtidFlag.WAITED))
+    assert len(event) == len(make_gtid_event(gtid("0-1-1")))
+    with pytest.raises(GtidOrderError, match="0-1-1 is in the log already, with other events") as caught:
+        store.write_direct(gtid("0-1-1"), event, body_of(size))
+    assert not isinstance(caught.value, DuplicateGtidError)
 
 
 def test_a_group_that_is_not_durable_yet_is_known_again():
