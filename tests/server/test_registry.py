@@ -84,3 +84,16 @@ async def test_kill_cuts_a_connection_and_kill_query_ends_its_dump(registry):
     assert not idle.scope.cancel_called
     registry.kill(idle.connection_id, query_only=False)
     assert idle.scope.cancel_called
+
+
+async def test_room_is_made_by_who_waits_longest_of_the_address_that_has_most(registry):
+    """So who comes to log in gets a place, and keeps it, however many silent ones come behind."""
+    hosts = {name: "10.0.0.1" if name.isupper() else "10.0.0.2" for name in "ABabcC"}
+    sessions = {name: registry.open(host, 1.0) for name, host in hosts.items()}
+    sessions["a"].is_in = True
+    gone = {"a"}
+    for name in ("A", "B", "b", "c", "C"):
+        assert registry.make_room()
+        assert {one for one in sessions if sessions[one].scope.cancel_called} | {"a"} == (gone := gone | {name})
+    assert not registry.make_room()
+    assert (registry.dropped, sessions["a"].scope.cancel_called) == (5, False)
