@@ -10,7 +10,8 @@ import subprocess
 import sys
 import venv
 import zipfile
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import Distribution, distribution
 from pathlib import Path
 
@@ -52,9 +53,9 @@ def installed(unpacked: Path, tmp_path: Path) -> Install:
         own = Distribution.at(next(unpacked.glob("*.dist-info")))
         for path in unpacked.iterdir():
             (site / path.name).symlink_to(path)
-        found = [own, *required([*asked_of(own, extras), *packages])]
-        for each in found[1:]:
-            link(each, site)
+        brought = required([*asked_of(own, extras), *packages])
+        link(brought, site)
+        found = [own, *brought]
         for point in (point for each in found for point in each.entry_points if point.group == "console_scripts"):
             script = place / "bin" / point.name
             python = place / "bin" / "python"
@@ -90,11 +91,16 @@ def required(texts: Iterable[str]) -> list[Distribution]:
     return list(found.values())
 
 
-def link(package: Distribution, site: Path) -> None:
-    """Let a package of this Python be found in other `site-packages`, too."""
-    for file in package.files or ():
-        place = site / file
-        if ".." not in file.parts and "__pycache__" not in file.parts:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if not place.exists():
-                place.symlink_to(file.locate())
+def link(packages: Sequence[Distribution], site: Path) -> None:
+    """Let packages of this Python be found in other `site-packages`; a directory that several share, file by file."""
+    owners = Counter(top for package in packages for top in {file.parts[0] for file in package.files or ()})
+    for package in packages:
+        for file in package.files or ():
+            top = file.parts[0]
+            if top in ("..", "__pycache__"):
+                continue
+            shown = Path(top) if owners[top] == 1 else Path(file)
+            place = site / shown
+            if not place.is_symlink():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.symlink_to(package.locate_file(shown))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -37,7 +36,7 @@ from ibbmaster.log.boundary import FileBoundary
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
-from ibbmaster.log.interface import GroupSource, LogEngine, PagedEventGroups, has_written_ranges, is_staged
+from ibbmaster.log.interface import GroupSource, has_written_ranges, is_staged
 from ibbmaster.log.log_range import GroupSelection, LogRange
 from ibbmaster.log.range_reading import check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
@@ -50,13 +49,6 @@ AROUND_GROUPS = (EventType.BINLOG_CHECKPOINT, *ENDING_TYPES)  # between the grou
 BLOCK_PAGES = 64
 ROOM_BYTES = (BLOCK_PAGES + 1) * PAGE_SIZE  # a batch with less room is full
 OnStart = Callable[[EventGroup], object]
-
-
-@contextlib.contextmanager
-def kernel_source(log: LogEngine) -> Iterator[LogEngine]:
-    """What `event_batches` reads a log from: its files, where kernels can."""
-    with contextlib.closing(log.groups(log.start_of_file())) as groups:
-        yield BinlogDirectory(groups.disk) if isinstance(groups, PagedEventGroups) else log
 
 
 def event_batches(

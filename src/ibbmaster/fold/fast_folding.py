@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ibbmaster.arrow.collecting import event_batches, kernel_source
+from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch
 from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.errors import EventError, IbbMasterError
@@ -44,6 +44,7 @@ from ibbmaster.kernel.fields import (
     OpenColumn,
     VariantColumn,
 )
+from ibbmaster.log.directory import kernel_source
 from ibbmaster.log.group_content import xid_text
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import MERGED, engine_of

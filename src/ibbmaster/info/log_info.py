@@ -6,12 +6,12 @@ import datetime
 from collections.abc import Callable
 
 from ibbmaster.api.log import Log
-from ibbmaster.arrow.collecting import event_batches, kernel_source
 from ibbmaster.errors import StoreError
 from ibbmaster.info.counting import GroupCounter, take_start
 from ibbmaster.info.statistics import ChangeSum, DomainSum, GroupSum, LogStatistics, TableSum
 from ibbmaster.kernel.loading import do_pay, load
 from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.log.directory import kernel_source
 from ibbmaster.log.interface import GroupSource
 from ibbmaster.log.log_range import LogRange
 from ibbmaster.position import LOG_START
@@ -63,6 +63,7 @@ def summarize(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambd
         if kernels is None:
             _count_groups(source, ranges, statistics, on_bytes)
         else:
+            from ibbmaster.arrow.collecting import event_batches
             from ibbmaster.info.fast_counting import BatchCounter
 
             counter = BatchCounter(statistics, kernels)

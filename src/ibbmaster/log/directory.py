@@ -20,7 +20,7 @@ from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.cut_check import check_not_cut, cut_error
 from ibbmaster.log.end_check import EndWatch, gap_error, page_behind
 from ibbmaster.log.event_groups import EventGroupReader
-from ibbmaster.log.interface import LogEngine, LogFile, OnFault, ReadPlan
+from ibbmaster.log.interface import LogEngine, LogFile, OnFault, PagedEventGroups, ReadPlan
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
 from ibbmaster.log.misplacement import MisplacementCheck
 from ibbmaster.log.pages import PageReader, read_cached
@@ -347,3 +347,10 @@ class BinlogDirectory(LogEngine):
             else:
                 low = middle + 1
         return low - 1
+
+
+@contextlib.contextmanager
+def kernel_source(log: LogEngine) -> Iterator[LogEngine]:
+    """What kernels read a log from: its files, where they can."""
+    with contextlib.closing(log.groups(log.start_of_file())) as groups:
+        yield BinlogDirectory(groups.disk) if isinstance(groups, PagedEventGroups) else log

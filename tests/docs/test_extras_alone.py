@@ -1,0 +1,188 @@
+"""Each extra brings what it is for: the wheel is installed with it, and nothing else, and does there what is shown."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.alone import Install
+from tests.docs.running import ROOT, Runner, run_document
+from tests.object_stores import ObjectStore
+
+pytestmark = pytest.mark.slow
+NEEDED = re.compile(r"`pip install ([^`]+)`")
+OURS = re.compile(r"'(?:\.|ibbmaster)\[([\w,]+)\]'")
+WITHOUT_EXTRAS = ("converting", "info", "installing", "maintenance", "playing", "printing", "serving")
+WITH_THEIR_LINE = ("archive", "arrow", "consumer", "delta", "iceberg", "speed", "testkit")  # what that says is enough
+SHOWN = {  # of the other extras: what they are for
+    "server": """
+```console
+$ ibbmaster serve fixtures/ibb/domains --listen 127.0.0.1:3307 --user repl --password secret > served 2>&1 &
+$ python -c 'import ibbmaster; print(ibbmaster.serve("fixtures/ibb/domains", auth="ed25519", password="x").port > 0)'
+True
+```
+""",
+    "cli": """
+```console
+$ python -c 'import pty; pty.spawn(["sh", "-c", "stty cols 80 rows 24; ibbmaster verify fixtures/ibb/types"])'
+...
+...%|...
+...
+```
+""",
+    "zstd": """
+```python
+# pack.py
+import importlib, sys
+zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
+with open("fixtures/classic/11.8/domains/binlog.000001", "rb") as log, zstd.open("binlog.000001.zst", "wb") as packed:
+    packed.write(log.read())
+```
+```console
+$ python pack.py
+$ ibbmaster verify binlog.000001.zst
+...no faults
+```
+""",
+    "objects": """
+```console
+$ ibbmaster info s3://logs/extras --json
+{...
+$ ibbmaster cat s3://logs/extras --until 0-1-1
+{"gtid":"0-1-1",...}
+```
+""",
+    "plots": """
+```console
+$ ibbmaster lake stats fixtures/ibb/xa-and-ddl --engine arrow --plots pictures > stats
+$ ls pictures
+...
+....png
+...
+```
+""",
+    "scorecard": """
+```console
+$ ibbmaster scorecard python-mysql-replication --scenario cut-after-gtid
+...python-mysql-replication...
+...
+```
+""",
+    "demo": """
+```console
+$ ibbmaster demo fixtures/ibb/xa-and-ddl
+...
+```
+""",
+}
+OF_JAVA = """
+```console
+$ ibbmaster lake find fixtures/ibb/xa-and-ddl shop.parent id=3 --engine spark 2>/dev/null
+...
+```
+"""
+INSTALLED_BY_PIP = ("server", "zstd")
+UNREACHABLE = re.compile(r"connection broken|Temporary failure|from versions: none", re.IGNORECASE)
+
+RunnerOf = Callable[[Path], Runner]
+
+
+@pytest.fixture
+def runner_of(tmp_path: Path, request: pytest.FixtureRequest) -> RunnerOf:
+    """Runs commands with the programs of an installation, in a scratch directory."""
+
+    def make(programs: Path) -> Runner:
+        place = tmp_path / "shown"
+        place.mkdir()
+        runner = Runner(place, programs)
+        request.addfinalizer(runner.close)
+        return runner
+
+    return make
+
+
+@pytest.fixture
+def shown(running_object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """What an extra is for, as a document."""
+
+    def document(extra: str) -> str:
+        if extra != "objects":
+            return SHOWN[extra]
+        for name, value in running_object_store.environment.items():
+            monkeypatch.setenv(name, value)
+        url = running_object_store.copy(ROOT / "fixtures" / "ibb" / "xa-and-ddl")
+        return SHOWN[extra].replace("s3://logs/extras", url)
+
+    return document
+
+
+def asked(page: str) -> tuple[str, list[str]]:
+    """The extras and packages that a page says it needs, before its first example."""
+    lines = NEEDED.findall((ROOT / "docs" / f"{page}.md").read_text().partition("```")[0])
+    extras = ",".join(extras for line in lines for extras in OURS.findall(line))
+    return extras, [package for line in lines for package in OURS.sub("", line).split()]
+
+
+@pytest.mark.parametrize("page", [*WITHOUT_EXTRAS, *WITH_THEIR_LINE])
+def test_what_a_page_says_is_needed_runs_it(page: str, installed: Install, runner_of: RunnerOf) -> None:
+    """Without what starts Java, which the tests of documents run."""
+    path = ROOT / "docs" / f"{page}.md"
+    extras, packages = asked(page)
+    assert bool(extras) == (page in WITH_THEIR_LINE)
+    text = path.read_text()
+    runner = runner_of(installed(extras, *packages))
+    runner.leave_out("java")
+    if "fixtures/" not in text:  # it is for any directory
+        runner.hide_checkout()
+
+    examples = runner.run(f"python -m doctest -o ELLIPSIS {path}")
+    _, wrong = run_document(text, runner)
+
+    assert examples == []
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("extra", SHOWN)
+def test_an_extra_alone_does_what_it_is_for(extra: str, installed: Install, runner_of: RunnerOf, shown) -> None:
+    _, wrong = run_document(shown(extra), runner_of(installed(extra)))
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_extra_of_spark_alone_starts_it(java: None, installed: Install, runner_of: RunnerOf) -> None:
+    _, wrong = run_document(OF_JAVA, runner_of(installed("spark")))
+
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("extra", SHOWN)
+def test_pip_installs_an_extra(
+    extra: str, wheel: Path, runner_of: RunnerOf, shown, tmp_path: Path, pytestconfig: pytest.Config
+) -> None:
+    if extra not in INSTALLED_BY_PIP and not pytestconfig.getoption("--pip-extras"):
+        pytest.skip(f"pip installs {' and '.join(INSTALLED_BY_PIP)} without --pip-extras")
+    place = tmp_path / "installed"
+    venv.create(place, with_pip=False, symlinks=True)
+    command = [sys.executable, "-m", "pip", "--python", place / "bin" / "python", "install", f"{wheel}[{extra}]"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode and UNREACHABLE.search(done.stdout + done.stderr):
+        pytest.skip(f"no registry of packages: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+
+    _, wrong = run_document(shown(extra), runner_of(place / "bin"))
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_extra_is_tried() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    of_pages = {extra for page in WITH_THEIR_LINE for extra in asked(page)[0].split(",")}
+
+    assert of_pages | SHOWN.keys() == extras.keys() - {"test"}
