@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,14 @@ import pytest
 from lanes.capture import Capture
 from lanes.primary import IbbPrimary, Primary
 from lanes.replica import Replica
+
+import ibbmaster
+from ibbmaster.event.gtid_event import decode_gtid_event
+from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid
+from ibbmaster.kernel import loading
+from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.tap import listen_in
 
 NewPrimary = Callable[..., Primary]
 NewReplica = Callable[..., Replica]
@@ -117,3 +126,35 @@ def test_a_domain_the_primary_never_had_is_no_hindrance(
 
     replica.wait_for_gtid(capture.last_position)
     assert "77-5-1234" in replica.position
+
+
+def test_after_other_dumps_a_replica_gets_what_a_real_primary_sends_of_numbers_that_step_back(
+    new_server: Callable[..., RealPrimary], tmp_path: Path
+) -> None:
+    """Each asks both, in this order; what the first of them skips is no way for the others."""
+    wanted = {
+        "0-7-12": ["5-9-54", "0-1-13"],
+        "5-9-54,0-1-11": ["0-1-5", "0-7-12", "0-1-13"],
+        "5-9-54,0-7-12": ["0-1-13"],
+        "5-9-54,0-1-10": ["0-1-11", "0-1-5", "0-7-12", "0-1-13"],
+    }
+    server = new_server("10.11")
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("CREATE DATABASE shop")
+        cursor.execute("RESET MASTER")
+        for text in ("5-9-54", "0-1-10", "0-1-11", "0-1-5", "0-7-12", "0-1-13"):
+            gtid = Gtid.parse(text)
+            cursor.execute(f"SET gtid_domain_id={gtid.domain_id}, server_id={gtid.server_id}")
+            cursor.execute(f"SET gtid_seq_no={gtid.seq_no}")
+            cursor.execute(f"CREATE TABLE shop.t{gtid.seq_no} (a INT)")
+    server.sql("FLUSH BINARY LOGS")
+    shutil.copy(server.data / server.sql("SHOW BINARY LOGS")[0][0], tmp_path / "binlog.000001")
+    assert loading.load() is not None
+    with ibbmaster.serve(tmp_path, user=server.user, password=server.password, tls="off") as ours:
+        for port in (server.port, ours.port):
+            found = {}
+            for position in wanted:
+                packets = listen_in(port, position=position, user=server.user, password=server.password).packets
+                events = [packet[1:] for packet in packets if packet[5:6] == bytes([EventType.GTID])]
+                found[position] = [str(decode_gtid_event(event).gtid) for event in events]
+            assert found == wanted

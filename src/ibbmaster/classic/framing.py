@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,6 +72,11 @@ class FileFraming:
         return noted_gtids(self.framing.pairs[: self.state[Field.PAIRS]].tolist())
 
     @property
+    def is_in_order(self) -> bool:
+        """Whether the numbers of each of these pairs have grown from group to group."""
+        return not self.state[Field.STEPS_BACK]
+
+    @property
     def is_in_parts(self) -> bool:
         return bool(self.state[ClassicField.IN_PARTS])
 
@@ -117,11 +121,10 @@ class FileFraming:
                 return status == Status.FULL or (status == Status.NEED_MORE and found == WINDOW_BYTES)
             size = WINDOW_BYTES
 
-    def skip(self, skips: Any = ALL, *, is_there: Callable[[], bool] = lambda: False) -> None:
+    def skip(self, skips: Any = ALL) -> None:
         """Skip the groups in a window, or one that is longer; stay if they are not whole, or damaged.
 
-        At first it looks at few: those that are skipped may end here. Then `is_there` is asked whether another way
-        leads on.
+        At first it looks at few: those that are skipped may end here.
 
         Raises:
             ClassicFormatError: packed data are damaged.
@@ -129,7 +132,7 @@ class FileFraming:
         if self.advance(SKIPPED_BYTES[0], skips):
             self.skip_group(skips)
             return
-        if not self.has_advanced or not self.is_at_window_end or is_there():
+        if not self.has_advanced:
             return
         for size in SKIPPED_BYTES[1:]:
             if not self.is_at_window_end:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 
 from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.classic.groups import ClassicFileReader
-from ibbmaster.classic.gtid_index import FoundPlace, find_place
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.types import EventType
@@ -101,10 +100,6 @@ class ClassicGroups:
     def is_before_other(self) -> bool:
         """Whether something that is no group is known to come next in the current file."""
         return self._file.window.is_known_before_other_than(EventType.GTID)
-
-    def indexed_place(self, is_wanted: Callable[[Sequence[Gtid]], bool]) -> FoundPlace | None:
-        """As `find_place`, of the current file."""
-        return find_place(self._file, is_wanted)
 
     def check_log(self) -> None:
         """The files are those that were found at first."""

@@ -57,8 +57,8 @@ class Repetition(GtidTransform):
         return replace(gtid, seq_no=gtid.seq_no + self.steps.get(gtid.domain_id, 0))
 
     def original(self, gtid: Gtid) -> Gtid:
-        """What becomes that GTID; of an earlier time a number below 1, which no group has."""
-        return replace(gtid, seq_no=gtid.seq_no - self.steps.get(gtid.domain_id, 0))
+        """What becomes that GTID; of an earlier time the number 0, which no group has."""
+        return replace(gtid, seq_no=max(0, gtid.seq_no - self.steps.get(gtid.domain_id, 0)))
 
     def pass_on(self, group: EventGroup) -> EventGroup:
         """The group as it comes this time, wherever it lies."""

@@ -27,7 +27,6 @@ from ibbmaster.streaming.block_maker import BlockPump, BrokenGroupError
 from ibbmaster.streaming.buffers import SHARED_BYTES, Buffers, Workspace
 from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
-from ibbmaster.streaming.known_skips import are_skipped
 
 BORDER_BYTES = 256 * 1024  # blocks of all dumps end at the last group before a multiple of it in a file
 SHORT_BYTES = 1 << 14  # of the first block of a dump: its replica shall not wait for many
@@ -80,7 +79,6 @@ class ClassicBlocks:
         """`find_end` gives the place up to which groups may be framed, None where there is no such place."""
         self._find_end = find_end
         self._groups = groups
-        self._asked_file_no = -1  # whose index was asked last
         self._buffers = cache.buffers
         self._kernels = kernels
 
@@ -147,14 +145,6 @@ class ClassicBlocks:
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         if self.identity(at, only_cached=only_cached) is None or self._groups.is_before_other:
             return None
-        limits = tuple(limits)
-        indexed: Block | None = None
-
-        def is_indexed() -> bool:
-            nonlocal indexed
-            indexed = self._indexed_block(at, limits)
-            return indexed is not None
-
         rows = [(gtid.domain_id, gtid.server_id, gtid.seq_no) for gtid in limits]
         skips = np.array(rows, dtype=np.uint64).astype(np.int64).reshape(-1, 3)
         with self._buffers.workspace() as workspace:
@@ -164,31 +154,17 @@ class ClassicBlocks:
             framing.file_end = file_end(self._find_end(), at.position)
             try:
                 with self._groups.reading(only_cached=only_cached):
-                    framing.skip(skips, is_there=is_indexed)
+                    framing.skip(skips)
             except BlockingIOError:  # up to here
                 if framing.is_in_parts:
                     framing.stay()
             except ClassicFormatError:
                 return None
-            if indexed is not None or not framing.has_advanced:
-                return indexed
+            if not framing.has_advanced:
+                return None
             return Block(
-                b"", None, 0, is_in_order=workspace.is_in_order, is_stopped=framing.is_stopped, **framing.marks()
+                b"", None, 0, is_in_order=framing.is_in_order, is_stopped=framing.is_stopped, **framing.marks()
             )
-
-    def _indexed_block(self, at: Mark, limits: tuple[Gtid, ...]) -> Block | None:
-        """All that is skipped, as far as the index beside a file knows, which is asked once."""
-        file_no = at.position.file_no
-        if file_no == self._asked_file_no:
-            return None
-        by_domain = {gtid.domain_id: gtid for gtid in limits}
-        place = self._groups.indexed_place(lambda gtids: are_skipped(gtids, by_domain))
-        self._asked_file_no = file_no
-        end = file_end(self._find_end(), at.position)
-        if place is None or place.offset <= at.position.offset or (end and place.offset > end):
-            return None
-        after = FramingState(LogPosition(file_no, place.offset))
-        return Block(b"", None, 0, before=at, after=after, gtids=place.gtids)
 
     @contextlib.contextmanager
     def pump(self, socket: int) -> Iterator[ClassicPump]:
