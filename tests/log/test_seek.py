@@ -391,6 +391,26 @@ def test_a_plan_of_a_position_near_another_is_what_a_search_finds(new_log, event
     assert directory.seek(position).state == alone.state
 
 
+@pytest.mark.usefixtures("states_walked")
+@pytest.mark.parametrize("seed", range(20))
+def test_what_was_found_before_the_log_grew_is_what_a_search_finds_now_also_where_numbers_step_back(
+    new_log, event, seed
+):
+    rng = random.Random(seed)
+    log = new_log(size_pages=rng.choice((7, 16, 40)), interval_pages=rng.choice((1, 2)))
+    directory, numbers = BinlogDirectory(log.disk), dict.fromkeys([0, 1][: rng.choice((1, 2))], 0)
+    for _ in range(12):
+        for _ in range(10):
+            domain = rng.choice(list(numbers))
+            numbers[domain] += rng.choice((1, 1, 4))
+            number = rng.randrange(1, numbers[domain] + 1) if rng.random() < 0.2 else numbers[domain]
+            log.commit(f"{domain}-{rng.choice((1, 2))}-{number}", event(rng.choice((50, 3000))))
+        for gtids in [*([gtid] for gtid, _ in log.groups[::5]), [gtid for gtid, _ in log.groups[:20]]]:
+            position = GtidState(gtids).position()
+            plan, alone = directory.seek(position), BinlogDirectory(log.disk).seek(position)
+            assert (plan.position, plan.state) == (alone.position, alone.state)
+
+
 def test_a_plan_found_near_the_end_does_not_hold_for_what_is_logged_later(new_log, event):
     log = new_log()
     for seq_no in range(1, 10):

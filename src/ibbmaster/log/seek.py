@@ -169,9 +169,12 @@ def seek(
     Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::init_gtid_pos() and gtid_search.
     """
     records = StateRecords() if records is None else records
-    if (near := _found_near(records, position, oldest_file_no, end.file_no)) is not None:
+    header = records.header(pages, end.file_no)
+    interval = 0 if header is None else header.state_interval_pages
+    there = oldest_file_no, end.file_no, interval and end.page_no // interval  # other states, perhaps another plan
+    if (near := _found_near(records, position, there)) is not None:
         return near
-    key = tuple(position.values()), oldest_file_no, end.file_no
+    key = tuple(position.values()), *there
     known: SeekPlan | None = records.found.get(key)
     if known is not None:
         return replace(known, state=known.state.copy(), page_reads=0)
@@ -194,7 +197,7 @@ def seek(
         records.found.clear()
     records.found[key] = kept = replace(plan, state=plan.state.copy())
     if current_state is not None and len(position) == 1 and len(current_state) <= NEAR_PAIRS_MAX:
-        _keep_for_near(records, kept, current_state, search.full_state(oldest_file_no), key)
+        _keep_for_near(records, kept, current_state, search.full_state(oldest_file_no), there)
     return plan
 
 
@@ -206,12 +209,12 @@ class _Near(NamedTuple):
     plan: SeekPlan
 
 
-def _found_near(records: StateRecords, position: GtidPosition, oldest: int, active: int) -> SeekPlan | None:
+def _found_near(records: StateRecords, position: GtidPosition, there: tuple[int, ...]) -> SeekPlan | None:
     """The plan of another position of one GTID for which all that was looked at was judged alike."""
     if len(position) != 1:
         return None
     (gtid,) = position.values()
-    near: tuple[_Near, ...] = records.found_near.get((gtid.domain_id, gtid.server_id, oldest, active), ())
+    near: tuple[_Near, ...] = records.found_near.get((gtid.domain_id, gtid.server_id, *there), ())
     index = bisect_right(near, gtid.seq_no, key=lambda one: one.begin)
     if not index or gtid.seq_no >= near[index - 1].end:
         return None
@@ -220,7 +223,7 @@ def _found_near(records: StateRecords, position: GtidPosition, oldest: int, acti
 
 
 def _keep_for_near(
-    records: StateRecords, plan: SeekPlan, current: GtidState, first: GtidState | None, key: tuple[object, int, int]
+    records: StateRecords, plan: SeekPlan, current: GtidState, first: GtidState | None, there: tuple[int, ...]
 ) -> None:
     """Keep a plan for the positions from the last border at or before its own to before the next.
 
@@ -240,7 +243,7 @@ def _keep_for_near(
         return
     if sum(map(len, records.found_near.values())) >= FOUND_NEAR_MAX:
         records.found_near.clear()
-    place = *pair, *key[1:]
+    place = *pair, *there
     near: tuple[_Near, ...] = records.found_near.get(place, ())
     index = bisect_right(near, begin, key=lambda one: one.begin)
     before = near[: index - 1] if index and near[index - 1].begin == begin else near[:index]
