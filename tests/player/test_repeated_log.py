@@ -12,8 +12,11 @@ import pytest
 import ibbmaster
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.header import decode_event_header
-from ibbmaster.gtid import GtidState
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.player.repeated_log import RepeatedLog
+from ibbmaster.stages.engine import StagedLog
+from ibbmaster.stages.span import span_of
 from tests.stages.test_engine import check_group, sent_gtids
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -75,6 +78,21 @@ def test_a_part_of_a_log_is_repeated_after_what_is_before_it(dumped):
         assert [gtid.seq_no for gtid in sent_gtids(dumped(log, position, waits_at_end=False)[0])] == [
             number for number in gtids if number > cut
         ]
+
+
+def test_a_part_whose_numbers_begin_below_those_before_it_is_not_taken_for_a_later_round(new_log, event, dumped):
+    log = new_log()
+    for text in ("0-7-90", "0-1-100", "0-2-3", "0-2-4"):
+        log.commit(text, event(50))
+    stored = BinlogDirectory(log.disk)
+    played = RepeatedLog(
+        StagedLog(stored, span=span_of(stored, GtidPosition.parse("0-1-100"), GtidPosition.parse("0-2-4"))), 2
+    )
+    wanted = ["0-2-3", "0-2-4", "0-2-103", "0-2-104"]
+    for cut, position in enumerate(["0-1-100", *wanted]):
+        events, error = dumped(played, GtidPosition.parse(position), waits_at_end=False)
+        assert (list(map(str, sent_gtids(events))), error) == (wanted[cut:], None), position
+    assert str(played.state()) == "0-7-90,0-1-100,0-2-104"
 
 
 def test_without_an_end_it_goes_on_as_far_as_it_is_read():

@@ -1,8 +1,8 @@
 """A recording again and again, as one log: load without end, each round with newer GTIDs and later times.
 
 Files of later rounds have later numbers, so positions only grow. In each domain a round has the numbers of the
-recording, and as many more as the recording's highest number for each round before: a position says in which round
-a replica is.
+recording, and for each round before as many more as the highest number there is up to its end: a position says in
+which round a replica is.
 """
 
 from __future__ import annotations
@@ -63,12 +63,15 @@ class RepeatedLog(LogEngine):
         ]
         times: list[int] = []
         highest: dict[int, int] = {}
+        self._pairs: set[tuple[int, int]] = set()  # domains and servers that the recording has groups of
         with closing(log.groups(self._begin)) as groups:
             while (group := groups.next_group()) is not None:
                 if group.gtid is not None:
                     times.append(decode_event_header(group.gtid_event).timestamp)
                     domain_id = group.gtid.domain_id
-                    highest[domain_id] = max(highest.get(domain_id, 0), group.gtid.seq_no)
+                    before = highest.get(domain_id) or self._begin.state.highest_seq_no(domain_id) or 0
+                    highest[domain_id] = max(before, group.gtid.seq_no)
+                    self._pairs.add((domain_id, group.gtid.server_id))
         if not times:
             raise ConfigurationError("there is no transaction to repeat")
         self._steps = highest
@@ -130,12 +133,16 @@ class RepeatedLog(LogEngine):
             return there.copy()
         before = self.repetition(round_no - 1)
         now = self.repetition(round_no)
-        found = GtidState(before.renamed(gtid) for gtid in self._finish)
+        found = GtidState(before.renamed(gtid) if self._repeats(gtid) else gtid for gtid in self._finish)
         begun = self._begin.state
         for gtid in there:
-            if (begun.seq_no(gtid.domain_id, gtid.server_id) or 0) < gtid.seq_no:
+            if self._repeats(gtid) and begun.seq_no(gtid.domain_id, gtid.server_id) != gtid.seq_no:
                 found.log(now.renamed(gtid))
         return found
+
+    def _repeats(self, gtid: Gtid) -> bool:
+        """Whether the recording has groups of a server in a domain: else both were logged before it."""
+        return (gtid.domain_id, gtid.server_id) in self._pairs
 
     def note_round(self, round_no: int) -> None:
         """A reader has come to a round: what is logged reaches to its end."""

@@ -66,13 +66,11 @@ class LogSpan:
         Raises:
             PositionPurgedError: it does.
         """
-        for domain_id, first in self.after.items():
-            has = position.get(domain_id)
-            if has is None or has.seq_no < first.seq_no:
-                raise PositionPurgedError(
-                    f"position [{position}] is before what is served of this log, which begins after {self.after}: "
-                    f"set the replica's gtid_slave_pos to '{self.after}', or begin earlier"
-                )
+        if not self.begin.is_before(position):
+            raise PositionPurgedError(
+                f"position [{position}] is before what is served of this log, which begins after {self.after}: "
+                f"set the replica's gtid_slave_pos to '{self.after}', or begin earlier"
+            )
 
 
 def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | None) -> LogSpan:
@@ -87,8 +85,6 @@ def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | No
     state = log.state()
     for gtid in (*begin.values(), *(until or GtidPosition()).values()):
         expect_logged(gtid, state)
-    if until is not None:
-        _check_order(begin, until)
     starts = _places(log, begin, state)
     begun = GtidState(gtid for gtid in _state_at(log, begin, starts, state) if gtid.domain_id in begin)
     if until is None:
@@ -97,6 +93,8 @@ def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | No
             after=begin, begin=begun, until=None, state=None, end=log.end(), groups=selection, whole_until=None
         )
     ends = _places(log, until, state)
+    if all(domain_id in starts and place <= starts[domain_id] for domain_id, place in ends.items()):
+        raise ConfigurationError(f"nothing is in this range: it ends at [{until}], and begins after [{begin}]")
     end = _end_at(log, until, ends, state)
     return LogSpan(
         after=begin,
@@ -154,11 +152,6 @@ def span_of_file(log: LogEngine, file_no: int) -> LogSpan:
         ),
         whole_until=end,
     )
-
-
-def _check_order(after: GtidPosition, until: GtidPosition) -> None:
-    if all(domain_id in after and gtid.seq_no <= after[domain_id].seq_no for domain_id, gtid in until.items()):
-        raise ConfigurationError(f"nothing is in this range: it ends at [{until}], and begins after [{after}]")
 
 
 def _plan(log: LogEngine, position: GtidPosition, state: GtidState) -> ReadPlan:
