@@ -82,6 +82,32 @@ def test_a_damaged_log_ends_with_whole_transactions_and_a_place(run, tmp_path):
     assert whole.startswith(out)
 
 
+@pytest.mark.parametrize("form", ["json", "mariadb-binlog", "sql", "csv", "debezium"])
+@pytest.mark.parametrize("is_damage", [True, False], ids=["damage", "a refusal"])
+def test_all_in_front_of_what_cannot_be_passed_on_is_printed(run, tmp_path, form, is_damage):
+    """Though the versions of tables, and whether each pattern is about one, are looked for in the whole log."""
+    from ibbmaster.event.rows.encoding import written_table
+    from tests.written_log import inserted, write_log
+
+    table = written_table("d.t", {"id": "int"}, table_id=1)
+    groups = ["CREATE TABLE d.t (id INT)", *([inserted(table, [number])] for number in range(9))]
+    last = ["DROP TRIGGER d.tr", "CREATE TABLE d.late (a INT)", [inserted(table, [77])]]
+    if is_damage:  # on a page of its own, and not in the last file
+        large = f"CREATE TABLE d.large (a INT COMMENT '{'x' * 40_000}')"
+        last = [large, *last, large, large]
+    chosen = ["--format", form, *(["--table", "d.t"] if form == "csv" else [])]
+    expected = run("cat", write_log(tmp_path / "front", *groups), *chosen)
+    log = write_log(tmp_path / "log", *groups, *last, file_bytes=1 << 16)
+    if is_damage:
+        path = log / "binlog-000000.ibb"
+        path.write_bytes(path.read_bytes().replace(b"DROP TRIGGER", b"DROP trigger"))
+    code, out, err = run("cat", log, *chosen, *([] if is_damage else ["--only", "d.t,d.late"]))
+    assert (expected[0], code, err.count("\n")) == (0, 2, 1)
+    assert "checksum" in err if is_damage else "group 0-1-11 cannot be filtered: 'DROP TRIGGER d.tr'" in err
+    lines = expected[1].splitlines(keepends=True)
+    assert out == "".join(lines[:-2] if form in ("sql", "mariadb-binlog") else lines)  # the script does not end
+
+
 def test_a_value_that_cannot_be_read_names_group_place_and_remedy(run, tmp_path):
     from ibbmaster.event.rows.encoding import written_table
     from tests.written_log import inserted, write_log

@@ -41,7 +41,7 @@ from ibbmaster.log.time_start import TimeStart, time_start
 from ibbmaster.player.pace import Pace
 from ibbmaster.player.played_log import PlayedLog
 from ibbmaster.player.repeated_log import RepeatedLog
-from ibbmaster.position import LogPosition
+from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
@@ -219,22 +219,18 @@ class Log:
         place = self._engine.end()
         if gtid is not None:
             place = max(locate(self._engine, as_position(gtid)).values())
-        self._define_by_rows()
-        return RowShapes(lambda database, table: self._table_at(database, table, SchemaPlace(place, 0)))
+        with self._history_lock:  # where statements do not define all tables rows define the others, from now on
+            self._history = history = self._schema_of_log().history(
+                lambda found: not versions_of(found, lambda _: True).are_defined(), up_to=LOG_START
+            )
+        return RowShapes(lambda database, table: history.table_at(database, table, SchemaPlace(place, 0)))
 
     def _table_at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
         """The version of a table; the statements of the log are folded as far as they are asked for."""
         with self._history_lock:
             if self._history is None or place.position >= self._history.end:
-                self._history = self._schema_of_log().history()
+                self._history = self._schema_of_log().history(up_to=place.position)
             return self._history.table_at(database, table, place)
-
-    def _define_by_rows(self) -> None:
-        """Where statements do not define all tables let rows define the others, from now on."""
-        with self._history_lock:
-            self._history = self._schema_of_log().history(
-                lambda found: not versions_of(found, lambda _: True).are_defined()
-            )
 
     def _schema_of_log(self) -> LoggedSchema:
         if self._logged_schema is None:

@@ -120,8 +120,10 @@ class LoggedSchema:
         self._looked = NamesInRows()
         self._versions: dict[int, int | None] = {}  # of servers, by file
 
-    def history(self, needs_rows: NeedsRows = lambda _: False) -> SchemaHistory:
+    def history(self, needs_rows: NeedsRows = lambda _: False, up_to: LogPosition | None = None) -> SchemaHistory:
         """All that is durable now, folded; where that `needs_rows` these define tables, also in what follows.
+
+        With `up_to` a fault behind that place is not raised: the history then ends in front of the fault.
 
         Raises:
             BrokenOffError: it is not wanted any more; the next caller continues after what was folded.
@@ -129,9 +131,12 @@ class LoggedSchema:
             FormatError, ClassicFormatError: a file is damaged.
         """
         with self._lock:
-            return defined_history(self._folded_to_end, lambda found: not self._takes_rows and needs_rows(found))
+            return defined_history(
+                lambda takes_rows: self._folded_to(up_to, takes_rows),
+                lambda found: not self._takes_rows and needs_rows(found),
+            )
 
-    def _folded_to_end(self, takes_rows: bool) -> SchemaHistory:
+    def _folded_to(self, up_to: LogPosition | None, takes_rows: bool) -> SchemaHistory:
         if takes_rows and not self._takes_rows:
             self._takes_rows, self._cache = True, None
             self._folding = self._last = None
@@ -144,9 +149,17 @@ class LoggedSchema:
             self._find_case()
         except BrokenOffError:
             raise  # between two statements: what was folded is good
-        except BaseException:
-            self._folding = self._last = None  # a part may be folded
-            raise
+        except BaseException as error:
+            folding = self._folding
+            self._folding = self._last = None  # a part of a group may be folded
+            if (
+                not isinstance(error, IbbMasterError)
+                or up_to is None
+                or folding is None
+                or folding.history.end <= up_to
+            ):
+                raise
+            return folding.history
         assert self._folding is not None
         return self._folding.history
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from ibbmaster.errors import ConfigurationError, PositionError, StageError
+from ibbmaster.errors import ClassicFormatError, ConfigurationError, EventError, FormatError, PositionError, StageError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.given_time import GivenTime, is_date, is_time, parse_time, shown_time
 from ibbmaster.option import NamedOption, Option, flag_of, named_options
@@ -288,40 +288,38 @@ def _expect_apart(name: str, numbers: dict[int, int], known: set[int]) -> None:
         raise ConfigurationError(f"{flag_of(name)}: two numbers of this log would be {twice[0]}")
 
 
-def expect_tables(log: StagedLog) -> None:
-    """See that each pattern for tables is about some; reads the log up to where that is known.
+def expect_tables(log: StagedLog, *, only: bool = False) -> None:
+    """See that patterns for tables are about some, all or those of `only`; reads the log up to where that is known.
+
+    Where it cannot be read, or filtered, nothing is said: whoever reads up to there hears of it.
 
     Raises:
         ConfigurationError: a pattern is about none; the text says which tables there are.
-        FormatError, ClassicFormatError, StoreError, StageError: the log cannot be read.
+        StoreError: the log cannot be read.
     """
-    choices = [tables for stage in log.stages if (tables := getattr(stage, "tables", None)) is not None]
-    for choice in choices:
-        _expect_matched(log, choice)
+    for choice in [tables for stage in log.stages if (tables := getattr(stage, "tables", None)) is not None]:
+        with suppress(ClassicFormatError, EventError, FormatError, StageError):
+            _expect_matched(log, choice, choice.only if only else (*choice.only, *choice.leaves_out))
 
 
 def expect_only(log: StagedLog, options: StageOptions) -> None:
-    """As `expect_tables`, of the patterns of `only` alone, where the same options may be used again on a longer log.
+    """See that the patterns of `only` are about tables, where the same options may be used again on a longer log.
 
-    With `after` or `until` nothing is checked: such a part may lack a table. Events that cannot be filtered raise their
-    error when they are read.
+    With `after` or `until` nothing is checked: such a part may lack a table.
 
     Raises:
-        ConfigurationError, FormatError, ClassicFormatError, StoreError: as `expect_tables`.
+        ConfigurationError, StoreError: as `expect_tables`.
     """
-    if not options.get("only") or options.get("after") or options.get("until") or not log.state():
-        return
-    for choice in [tables for stage in log.stages if (tables := getattr(stage, "tables", None)) is not None]:
-        with suppress(StageError):
-            _expect_matched(log, choice, choice.only)
+    if options.get("only") and not (options.get("after") or options.get("until")) and log.state():
+        expect_tables(log, only=True)
 
 
-def _expect_matched(log: StagedLog, choice: TableChoice, patterns: Collection[TablePattern] | None = None) -> None:
-    """See that these patterns are about tables, or all."""
+def _expect_matched(log: StagedLog, choice: TableChoice, patterns: Collection[TablePattern]) -> None:
+    """See that these patterns are about tables."""
     from ibbmaster.stages.table_pattern import unmatched_error
 
     def unmatched() -> list[TablePattern]:
-        return [one for one in choice.unmatched if patterns is None or one in patterns]
+        return [one for one in choice.unmatched if one in patterns]
 
     asked = -1
     with closing(log.groups(log.start_of_file())) as groups:
