@@ -201,6 +201,9 @@ class ClassicFileReader:
             )
         if event_type in MYSQL_GTID_TYPES:
             raise window.error(offset, "a GTID of MySQL: only binlogs of MariaDB can be read")
+        if not self.head.knows_gtids:
+            problem = f"{type_name(event_type)} event of a server without GTIDs, {self.head.server_version}"
+            raise window.error(offset, f"{problem}: such a log can be served by file and position, and nothing else")
         raise window.error(offset, f"{type_name(event_type)} event outside of an event group")
 
     def _decode_gtid(self, event: bytes, offset: int) -> tuple[Gtid, int]:

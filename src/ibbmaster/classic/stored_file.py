@@ -29,7 +29,7 @@ from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, EventHeader, without_checksum
 from ibbmaster.event.types import EventType, type_name
-from ibbmaster.kernel.fields import ENDS, MAY_END
+from ibbmaster.kernel.fields import ENDS, MAY_END, NOT_INSIDE
 from ibbmaster.position import LogPosition
 
 EVENT_SIZE_MAX = 1 << 30  # bytes: no primary sends an event that is larger
@@ -176,7 +176,8 @@ class StoredFileReader(ClassicFileReader):
         )
 
     def _expect_around(self, event_type: int, offset: int) -> None:
-        if event_type not in AROUND_TYPES:
+        is_free = not self.head.knows_gtids and TRANSACTION_ROLES[event_type] != NOT_INSIDE
+        if event_type not in AROUND_TYPES and not is_free:
             self._ends_file(event_type, offset)  # says what is wrong
 
     def _item(self, event: bytes, offset: int) -> EventGroup:

@@ -17,14 +17,17 @@ from ibbmaster.event.header import (
     has_valid_checksum,
 )
 from ibbmaster.event.types import EventFlag, EventType, post_header_sizes
+from ibbmaster.versions import version_number
 
 FIXED = struct.Struct("<H50sIB")
 FLAGS = struct.Struct("<H")
 FLAGS_OFFSET = EVENT_HEADER_SIZE - FLAGS.size
 BINLOG_VERSION = 4
 _IN_USE = int(EventFlag.IN_USE)
+SERVER_VERSION_OFFSET = EVENT_HEADER_SIZE + 2
 CREATED_OFFSET, CREATED_SIZE = EVENT_HEADER_SIZE + 52, 4
 SERVER_VERSION_SIZE = 50
+_CHECKSUMS_SINCE = {True: 50_300, False: 50_601}  # MariaDB, and MySQL
 
 
 class ChecksumAlgorithm(enum.IntEnum):
@@ -45,7 +48,7 @@ class FormatDescription:
 
 
 def decode_format_description(event: Buffer) -> FormatDescription:
-    """Read a whole event; it always ends with algorithm byte and checksum, whatever the algorithm.
+    """Read a whole event; it ends with algorithm byte and checksum, whatever the algorithm, unless its server is older.
 
     Raises:
         EventError: another type, version, header size or algorithm, or the checksum is wrong.
@@ -53,13 +56,16 @@ def decode_format_description(event: Buffer) -> FormatDescription:
     Source: MariaDB 12.3, log_event.cc, Format_description_log_event::Format_description_log_event(const uchar *, …).
     """
     _, body = decode_body(event, EventType.FORMAT_DESCRIPTION)
-    if len(body) < FIXED.size + 1 + CHECKSUM_SIZE:
+    trailer_size = 1 + CHECKSUM_SIZE if knows_checksums(event) else 0
+    if len(body) < FIXED.size + trailer_size:
         raise EventError(f"FORMAT_DESCRIPTION of {len(event)} bytes is too short")
     version, _, _, header_size = FIXED.unpack_from(body)
     if version != BINLOG_VERSION or header_size != EVENT_HEADER_SIZE:
         raise EventError(
             f"FORMAT_DESCRIPTION of version {version} with headers of {header_size} bytes: expected 4 and 19"
         )
+    if not trailer_size:
+        return _described(bytes(body) + bytes([ChecksumAlgorithm.NONE]))
     if not has_valid_checksum(_as_closed(event)):
         raise EventError("FORMAT_DESCRIPTION has a wrong checksum")
     return _described(bytes(body[:-CHECKSUM_SIZE]))
@@ -80,9 +86,19 @@ def _described(body: bytes) -> FormatDescription:
     )
 
 
+def knows_checksums(event: Buffer) -> bool:
+    """Whether a FORMAT_DESCRIPTION is of a server that knew checksums: then it ends with their algorithm and its own.
+
+    Source: MariaDB 12.3, log_event.cc, Format_description_log_event::is_version_before_checksum().
+    """
+    name = bytes(event[SERVER_VERSION_OFFSET : SERVER_VERSION_OFFSET + SERVER_VERSION_SIZE]).decode("latin-1")
+    number = version_number(name)
+    return not number or number >= _CHECKSUMS_SINCE["MariaDB" in name]
+
+
 def has_checksums(event: Buffer) -> bool:
-    """Whether the events after a FORMAT_DESCRIPTION end with a checksum; it does so itself in any case."""
-    return event[-CHECKSUM_SIZE - 1] == ChecksumAlgorithm.CRC32
+    """Whether the events after a FORMAT_DESCRIPTION end with a checksum."""
+    return event[-CHECKSUM_SIZE - 1] == ChecksumAlgorithm.CRC32 and knows_checksums(event)
 
 
 def encode_format_description(
