@@ -44,16 +44,17 @@ from ibbmaster.wire.response import ColumnDefinition
 from ibbmaster.work import BrokenOffError, check_wanted
 
 FIRST_ROWS = 100  # that are computed before the answer begins
-STEPS_BETWEEN_LOOKS = 20_000
+STEPS_BETWEEN_LOOKS = 4_000  # each of which may make a long value
 STEPS_MAX = 30_000_000  # of SQLite's machine, for a query of no table of the log: about a second
+STEPS_OF_TABLES = 10_000_000_000  # likewise, of tables of the log: some minutes
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
 FUNCTIONS_MAX = 2_000
 OUT_OF_RANGE = 1690
 TOO_COSTLY = RefusedError(
     1104,
     "42000",
-    "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE and use SET SQL_BIG_SELECTS=1 or "
-    "SET MAX_JOIN_SIZE=# if the SELECT is okay",
+    "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE, or join the tables elsewhere, as "
+    "Log.snapshot gives them",
 )
 #: What of sql_mode changes values of expressions.
 OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
@@ -182,7 +183,7 @@ class QueryRun:
         try:
             self._open()
             self._load(plan.sql)
-            self._steps_left = math.inf if self._tables else STEPS_MAX
+            self._steps_left = STEPS_OF_TABLES if self._tables else STEPS_MAX
             cursor = self._execute(plan.sql)
             shows = [shower(column.type, self._session) for column in plan.columns]
             rows = self._rows(cursor, shows)

@@ -156,9 +156,6 @@ class LoadedTable:
         keys = [(order.index(place), cached(key_of(collation))) for place, collation in sorted(used.keys)]
         plans: dict[int, list[tuple[int | None, Any]]] = {}
         data, layouts = found.data, found.contents.layouts
-        if not columns:
-            yield from ((None,) for _ in found.places)
-            return
         for count, place in enumerate(found.places):
             if not count % ROWS_BETWEEN_LOOKS:
                 check_wanted()
