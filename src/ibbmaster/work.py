@@ -50,6 +50,7 @@ class Work:
         self._deadline = self._end = math.inf
         self._seconds_left = seconds
         self.reason: BreakReason | None = None
+        self.is_noticed = False  # that it is not wanted any more, by a check
         self.on_break_off: Callable[[], object] = lambda: None  # it is waited for, and has not begun
 
     def break_off(self, reason: BreakReason) -> None:
@@ -70,6 +71,7 @@ class Work:
         if self.reason is None and (now := self._clock()) >= min(self._deadline, self._end):
             self.reason = BreakReason.TIMED_OUT if now >= self._deadline else BreakReason.TOO_LONG
         if self.reason is not None:
+            self.is_noticed = True
             raise BrokenOffError(self.reason)
 
     @contextlib.contextmanager

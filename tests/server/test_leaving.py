@@ -1,8 +1,9 @@
-"""A client that leaves ends its statement, however it leaves; and who holds all threads keeps no administrator waiting."""
+"""A client that leaves ends its statement, however it leaves; who holds all threads keeps no administrator waiting."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import ssl
 import struct
@@ -181,7 +182,7 @@ async def test_where_all_threads_are_held_who_is_connected_is_told_and_ended(hel
 
 
 async def test_an_administrator_waits_for_no_thread_that_others_hold(held):
-    _, port, _ = held
+    _primary, port, _attackers = held
 
     def converse():
         with connected(port, tls=False, user="admin", password="pw", read_timeout=60) as connection:
@@ -191,9 +192,8 @@ async def test_an_administrator_waits_for_no_thread_that_others_hold(held):
 
 
 async def test_a_statement_that_waits_for_a_thread_can_be_ended(held):
-    primary, port, attackers = held
-    waiting = [session for session in primary.registry if session.work is not None and not session.work._end < 1e300]
-    session = waiting[-1]
+    primary, _port, attackers = held
+    session = next(session for session in primary.registry if math.isinf(session.work._end))  # it is not at work
     primary.registry.kill(session.connection_id, query_only=True)
     (attacker,) = [one for one in attackers if one.thread_id() == session.connection_id]
 
@@ -205,3 +205,48 @@ async def test_a_statement_that_waits_for_a_thread_can_be_ended(held):
         return caught.value.args[0]
 
     assert await trio.to_thread.run_sync(read) == 1317
+
+
+BOUNDS = {
+    "time": ({"statement_s": 0.1}, 1 << 60, 1969, "served with a larger --max-statement-time"),
+    "steps": ({}, 1, 1104, "check your WHERE, or join the tables elsewhere"),
+}
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("statement", ["a join of what every server has", "a join of a table of the log"])
+async def test_no_statement_works_without_an_end(serving, large_log, monkeypatch, statement, bound):
+    options, steps, code, how_to_go_on = BOUNDS[bound]
+    monkeypatch.setattr(query_engine, "STEPS_MAX", steps)
+    monkeypatch.setattr(query_engine, "STEPS_OF_TABLES", steps)
+    async with serving(large_log, **options) as (_, port):
+
+        def converse():
+            with connected(port, tls=False, read_timeout=60) as connection:
+                with pytest.raises(pymysql.MySQLError) as caught:
+                    connection.query(STATEMENTS[statement][1:])
+                assert rows_of(connection, "SELECT 1") == ((1,),)
+            return caught.value.args
+
+        found, text = await trio.to_thread.run_sync(converse)
+    assert found == code
+    assert how_to_go_on in text
+
+
+async def test_a_statement_whose_answer_is_read_slowly_can_be_ended_in_its_middle(serving, large_log):
+    async with serving(large_log) as (primary, port):
+        connection = await trio.to_thread.run_sync(lambda: connected(port, tls=False, read_timeout=60))
+        (session,) = primary.registry
+        ask(connection, STATEMENTS["a large result that is sorted"])
+        await trio.to_thread.run_sync(connection._sock.recv, 1)
+        primary.registry.kill(session.connection_id, query_only=True)
+
+        def read():
+            answer = b""
+            while not answer.endswith(b"#70100Query execution was interrupted"):
+                answer += connection._sock.recv(1 << 16)
+            connection._sock.sendall(PING)
+            return connection._sock.recv(100)
+
+        pong = await trio.to_thread.run_sync(read)
+    assert pong[4:5] == b"\0"

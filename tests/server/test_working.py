@@ -66,8 +66,8 @@ async def test_who_waits_for_a_turn_no_longer_waits_once_the_work_is_not_wanted(
         for _ in range(THREADS_OF_AN_ACCOUNT):
             nursery.start_soon(hold)
         await begun.wait()
+        nursery.start_soon(until_waiting, waiting)
         with pytest.raises(BrokenOffError, match="it was killed"):
-            nursery.start_soon(until_waiting, waiting)
             await workers.run(waiting, "a", pytest.fail)
         held.break_off(BreakReason.STOPPED)
     await workers.wait_until_idle()

@@ -152,6 +152,17 @@ def test_bytes_one_by_one_give_the_same_payloads() -> None:
     assert packets == [Packet(payload=OK, sequence=1)]
 
 
+def test_what_a_reader_holds_begins_with_a_packet_once_all_of_it_is_there() -> None:
+    reader = PacketReader(limit=100)
+    seen = []
+    for byte in b"\x01\0\0\0\x01":
+        reader.receive_data(bytes([byte]))
+        seen.append(reader.begins_with(b"\x01\0\0\0\x01"))
+    assert seen == [False, False, False, False, True]
+    assert reader.next_payload() == b"\x01"
+    assert not reader.begins_with(b"\x01\0\0\0\x01")
+
+
 def test_a_cut_packet_is_no_packet_yet() -> None:
     for size in range(len(FRAMED_OK)):
         reader = PacketReader(limit=100, next_sequence=1)
