@@ -20,7 +20,7 @@ def test_secrets_come_from_options_files_environment_and_my_cnf_in_that_order(tm
     (tmp_path / "password").write_text("from the file\nsecond line\n")
     (tmp_path / "other").write_text("from the other file")
     cnf = tmp_path / "my.cnf"
-    cnf.write_text("!include x\n[client]\nuser=no\n[ibbmaster]\nuser = 'cnf user'\npassword=\"from my.cnf\"\nskip-x\n")
+    cnf.write_text("!include x\n[client]\nuser=no\n[ibbmaster]\nuser = 'cnf user'\npassword=\"from my.cnf\"\n")
     plain = {"IBBMASTER_PASSWORD": "from the environment"}
     file = {"IBBMASTER_PASSWORD_FILE": str(tmp_path / "other"), **plain}
     in_cnf = ["--defaults-file", str(cnf)]
@@ -38,8 +38,21 @@ def test_secrets_come_from_options_files_environment_and_my_cnf_in_that_order(tm
         ("password=secret\n", "is not a my.cnf-style file"),
         ("[client]\n", "has no section"),
         ("x" * 2000000, "larger than"),
+        (
+            "[ibbmaster]\npasword=secret\n",
+            r"my.cnf, section \[ibbmaster\]: 'pasword' is none of user, password .did you",
+        ),
+        ("[ibbmaster]\nhost=h\n", "'host' is none of user, password$"),
+        ("[ibbmaster]\npassword secret\n", "a line without a value, expected KEY=VALUE with user, password$"),
     ],
-    ids=["no section at all", "another section", "far too large"],
+    ids=[
+        "no section at all",
+        "another section",
+        "far too large",
+        "a word that is misspelt",
+        "another word",
+        "a word alone",
+    ],
 )
 def test_a_bad_my_cnf_is_named_and_its_content_is_not(tmp_path, content, message):
     (tmp_path / "my.cnf").write_text(content)

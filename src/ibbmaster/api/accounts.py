@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import configparser
+import difflib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ibbmaster.dialogue import privileges
@@ -21,9 +23,7 @@ def read_accounts(path: Path, *, requires_tls: bool) -> list[tuple[Account, froz
     """
     found = []
     for name, section in read_sections(path).items():
-        unknown = set(section) - set(KEYS)
-        if unknown:
-            raise ConfigurationError(f"{path}, account {name!r}: {min(unknown)!r} is none of {', '.join(KEYS)}")
+        expect_keys(section, KEYS, f"{path}, account {name!r}")
         password = section.get("password") or ""
         if (file_name := section.get("password-file")) is not None:
             password = first_line(Path(file_name))
@@ -61,6 +61,21 @@ def read_sections(path: Path) -> dict[str, dict[str, str | None]]:
             f"{path} is not a my.cnf-style file: {problem}"
         ) from None  # the text may hold a secret
     return {section: {key: _unquoted(value) for key, value in parser.items(section)} for section in parser.sections()}
+
+
+def expect_keys(section: Mapping[str, str | None], known: Sequence[str], where: str) -> None:
+    """
+    Raises:
+        ConfigurationError: a section has a key that means nothing there.
+    """
+    unknown = sorted(set(section) - set(known))
+    if not unknown:
+        return
+    if section[unknown[0]] is None:  # it may be a secret
+        raise ConfigurationError(f"{where}: a line without a value, expected KEY=VALUE with {', '.join(known)}")
+    nearest = difflib.get_close_matches(unknown[0], known, 1)
+    hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
+    raise ConfigurationError(f"{where}: {unknown[0]!r} is none of {', '.join(known)}{hint}")
 
 
 def _unquoted(value: str | None) -> str | None:

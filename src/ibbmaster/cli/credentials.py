@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ibbmaster.api.accounts import first_line, read_sections
+from ibbmaster.api.accounts import expect_keys, first_line, read_sections
 from ibbmaster.errors import ConfigurationError
 
 SECTION = "ibbmaster"
@@ -66,4 +66,5 @@ def _read_section(path: Path) -> Mapping[str, str | None]:
     sections = read_sections(path)
     if SECTION not in sections:
         raise ConfigurationError(f"{path} has no section [{SECTION}]")
+    expect_keys(sections[SECTION], ("user", "password"), f"{path}, section [{SECTION}]")
     return sections[SECTION]
