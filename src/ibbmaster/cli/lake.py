@@ -33,9 +33,10 @@ EXAMPLES = """examples:
   ibbmaster lake count /srv/ibb shop.orders --at 0-1-1000
   ibbmaster lake find /srv/ibb shop.orders id=7
 
-snapshot, count, find and stats read logs of up to 512 MB by themselves (--engine arrow), which needs
-`pip install 'ibbmaster[arrow]'`. Whatever Spark reads needs Java 17 and `pip install 'ibbmaster[spark]'`; its first
-seconds start Spark, whose log `--conf spark.log.level=INFO` shows.
+maintain never uses Spark; it needs `pip install 'ibbmaster[delta]'` or `'ibbmaster[iceberg]'`. snapshot, count, find and
+stats read logs of up to 512 MB without it (--engine arrow), which needs `'ibbmaster[arrow]'`. verify and export, and
+larger logs, run on Spark: Java 17 and `'ibbmaster[spark]'`. Its first seconds start it; `--conf spark.log.level=INFO`
+shows its log.
 """
 REWRITTEN = "; all of its rows were written anew"  # after the verdict on a table
 
@@ -44,8 +45,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `lake` to the command line."""
     parser = subparsers.add_parser(
         "lake",
-        help="verify, export, fold, count and search whole archives with Spark",
-        description="Jobs over whole archives of .ibb files, with Spark on all cores of this machine or on a cluster.",
+        help="verify, export, maintain, fold, count and search whole archives",
+        description="Jobs over whole archives: in this process, or with Spark on all cores or a cluster.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -27,7 +27,7 @@ from ibbmaster.wire.response import Response
 
 NONCE_SIZE = 32  # of the ed25519 plugin
 RECEIVE_SIZE = 16 * 1024
-HEARD_MAX = 4 * RECEIVE_SIZE  # bytes of commands that are kept behind one that is carried out
+HEARD_MAX = 4 * RECEIVE_SIZE  # bytes of commands that are kept after one that is carried out
 IDLE_TIMEOUT_S = 28800.0  # MariaDB's wait_timeout
 IDLE_PARTS = 1000  # a client has so small a part of that more: the end is not moved for each command, which costs 10 us
 READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command of which a part is here

@@ -25,7 +25,7 @@ DECAY_S = 10.0  # after which one wrong login is forgotten
 COUNT_MAX = 30  # so that everything is forgotten after five minutes
 LOOKS_A_SECOND = 200  # of wrong logins: a hundred who guess from one address, and wait for no answer, need no more
 LOOKS_MAX = 400  # of them at once
-WAIT_MAX_S = 2.0  # for a turn behind those
+WAIT_MAX_S = 2.0  # for a turn after those
 REMEMBERED_MAX = 10_000  # addresses, as many accounts, and as many pairs of them
 NETWORK_BITS = 64  # of an IPv6 address: what one customer is given
 

@@ -21,7 +21,7 @@ class Workers:
     """The threads of one primary, which no dump uses.
 
     Attributes:
-        at_work: how many there are now, also of those that nobody waits for.
+        at_work: how many there are now, also those that are not waited for.
     """
 
     def __init__(self) -> None:

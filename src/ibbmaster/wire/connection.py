@@ -199,7 +199,7 @@ class ServerConnection:
 
     @property
     def has_quit(self) -> bool:
-        """Whether COM_QUIT has come right behind the command that is answered, or during a dump."""
+        """Whether COM_QUIT has come right after the command that is answered, or during a dump."""
         return self._has_quit or self._reader.begins_with(QUIT_PACKET)
 
     @property
