@@ -6,14 +6,19 @@ import lzma
 import random
 import shutil
 import struct
+import zlib
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+import ibbmaster
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ClassicFormatError, GapError, MissingEventError, PositionPurgedError
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.fault import Severity
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 CAPTURES = sorted(
@@ -177,6 +182,69 @@ def test_a_file_cut_short_in_the_middle_is_damage(tmp_path):
     path.write_bytes(path.read_bytes()[:-60])
     with stored_from(ClassicBinlog([tmp_path])) as groups, pytest.raises(ClassicFormatError, match="ends inside"):
         read_on(groups, {})
+
+
+BEGUN = {  # sizes of the events behind the GTID event that begins a group
+    "zeros": None,
+    "a part of an event": (),
+    "a group without its end": (50, 60),
+    "a long group without its end": (90_000,) * 12,
+}
+
+
+def begun_at(offset, sizes, gtid_event):
+    """What a crash leaves of a group; the last event of it is cut."""
+    if sizes is None:
+        return bytes(300)
+    found = bytearray()
+    for event in (gtid_event, *(gtid_event[:4] + b"\xa0" + bytes(size) for size in sizes)):
+        at, event = len(found), bytearray(event)
+        struct.pack_into("<II", event, 9, len(event), offset + at + len(event))
+        struct.pack_into("<H", event, 17, 0)
+        struct.pack_into("<I", event, len(event) - 4, zlib.crc32(event[:-4]))
+        found += event
+    return bytes(found[:-9])
+
+
+@pytest.mark.parametrize("begun", BEGUN.values(), ids=BEGUN)
+@pytest.mark.parametrize("is_marked", [True, False], ids=["marked in use", "closed"])
+@pytest.mark.parametrize("was_last", [False, True], ids=["", "of the last file at first"])
+def test_what_a_server_had_begun_in_a_middle_file_when_it_crashed_is_passed_over(tmp_path, was_last, is_marked, begun):
+    """It leaves the mark in that file for ever; without it the same bytes are damage."""
+    shutil.copytree(CLASSIC / "10.11/domains", tmp_path, dirs_exist_ok=True)
+    with ibbmaster.open(tmp_path) as log:
+        whole = [group.gtid for group in log.groups()]
+    first, path, *others = files_of(tmp_path)
+    data, found = path.read_bytes(), {}
+    *_, last = borders = borders_of(data)  # a ROTATE
+    start, end = next((at, behind) for at, behind in pairwise(borders) if data[at + 4] == EventType.GTID)
+    data = bytearray(data[:last] + begun_at(last, begun, data[start:end]))
+    data[FLAGS_AT] |= 1
+    path.write_bytes(data)
+    later = {one: one.read_bytes() for one in others}
+    for one in others if was_last else ():
+        one.unlink()
+    engine = ClassicBinlog([tmp_path])
+    with stored_from(engine) as groups:
+        if was_last:
+            read_on(groups, found)
+            for one, content in later.items():
+                one.write_bytes(content)
+        if not is_marked:
+            data[FLAGS_AT] &= 0xFE
+            path.write_bytes(data)
+        engine.files()
+        with ibbmaster.open(tmp_path) as log:
+            if is_marked:
+                read_on(groups, found)
+                files = [as_sent(first), as_sent(path)[:last], *map(as_sent, others)]
+                assert [bytes(found[number]) for number in sorted(found)] == files
+                assert [group.gtid for group in log.groups()] == whole
+            else:
+                for read in (lambda: read_on(groups, found), lambda: list(log.groups())):
+                    with pytest.raises(ClassicFormatError, match=r"binlog\.000002 offset "):
+                        read()
+            assert [fault.severity for fault in log.verify()] == [Severity.NOTE if is_marked else Severity.DAMAGE]
 
 
 def test_files_that_were_purged_are_listed_no_longer_and_others_keep_their_numbers(tmp_path):

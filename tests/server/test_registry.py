@@ -88,7 +88,7 @@ async def test_kill_cuts_a_connection_and_kill_query_ends_its_dump(registry):
 
 async def test_room_is_made_by_who_waits_longest_of_the_address_that_has_most(registry):
     """So who comes to log in gets a place, and keeps it, however many silent ones come behind."""
-    hosts = {name: "10.0.0.1" if name.isupper() else "10.0.0.2" for name in "ABabcC"}
+    hosts = {name: f"2001:db8::{ord(name):x}" if name.isupper() else "10.0.0.2" for name in "ABabcC"}  # one network
     sessions = {name: registry.open(host, 1.0) for name, host in hosts.items()}
     sessions["a"].is_in = True
     gone = {"a"}

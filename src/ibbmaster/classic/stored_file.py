@@ -157,9 +157,9 @@ class StoredFileReader(ClassicFileReader):
         window = self.window
         if self.has_ended:
             raise window.error(offset, "bytes after the event that ends the file")
+        size = window.peek_size()
         if not is_lead_in:
             self._expect_around(event_type, offset)
-        size = window.peek_size()
         if size <= LARGE_EVENT_SIZE or event_type == EventType.GTID_LIST:
             _, event = window.read_event(GTID_LIST_SIZE_MAX, is_stored=True)
             return self._item(event, offset)
