@@ -310,6 +310,31 @@ def test_what_broke_off_seconds_before_a_primary_ends_is_a_fault_of_its_own(tmp_
     assert faults[1].action.closed_s == 2.5
 
 
+@pytest.mark.parametrize("comes_back", [True, False], ids=["and comes back", "and stays away"])
+@pytest.mark.parametrize(
+    ("ends", "action"),
+    [("cut", "crash"), ("cut cut", "crash"), ("eof", "restart"), ("eof cut", "restart"), ("cut eof", "restart")],
+)
+def test_a_primary_has_ended_in_order_if_one_of_its_connections_has(tmp_path, monkeypatch, ends, action, comes_back):
+    """One that a signal ends says so to dumps that wait, and cuts who is busy."""
+    moments = [0.0]
+    monkeypatch.setattr(Recording, "now", lambda _: moments[-1])
+    recording = Recording(tmp_path / "r", "nowhere")
+    recording.primary_answered()
+    for dump, end in enumerate(ends.split(), start=1):
+        moments.append(10.0 + dump / 10)
+        recording.add_fault({"place": "after gtid", "gtid": f"0-3-{dump}", "action": end}, dump=dump)
+    ended = moments[-1]
+    moments.append(11.0)
+    recording.primary_refused()
+    moments.append(ended + 2.5)
+    if comes_back:
+        recording.primary_answered()
+    recording.close()
+    (fault,) = read_scenario(tmp_path / "r" / "scenario.toml").faults
+    assert (str(fault), fault.action.closed_s) == (f"{action} after gtid of 0-3-{len(ends.split())}", 2.5)
+
+
 def pieces_of(rng, event, *, is_spoilt):
     """An event as a dump has it, with its checksum; a long one in pieces."""
     data = bytearray(append_checksum(resized(event + bytes(4))[:-4]))
