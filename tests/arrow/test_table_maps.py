@@ -57,7 +57,7 @@ def test_the_last_one_says_what_a_table_is(fixtures):
     options = parse_options({"path": str(fixtures / "ibb/xa-and-ddl")})
     with closing(open_source(options)) as source:
         (maps,) = maps_backwards(source, options, [])
-    last = [seen for seen in maps if table_name(seen.event) == "shop.parent"][-1]
+    last = [seen for seen in maps if table_name(seen.event) == ("shop", "parent")][-1]
     found = last_decoder(maps, RowReader(TableFilter(("shop.parent",))))
     assert found is not None
     assert found.schema == RowReader().decoder(last.event).schema

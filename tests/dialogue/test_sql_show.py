@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import Show, TableName
+from ibbmaster.dialogue.statement import GivenTable, Show
 from ibbmaster.sqltext.expression import ColumnName, Literal, Operation
 from ibbmaster.sqltext.token import SqlError
 
@@ -27,12 +27,12 @@ SHOWN = {
     "SHOW COUNT(*) ERRORS": Show(what="COUNT", pattern="ERRORS"),
     "SHOW FULL TABLES FROM a LIKE 'b'": Show(what="TABLES", is_full=True, database="a", pattern="b"),
     "SHOW TABLE STATUS IN `a b`": Show(what="TABLE STATUS", database="a b"),
-    "SHOW COLUMNS FROM t FROM d": Show(what="COLUMNS", table=TableName("t", "d")),
-    "SHOW FIELDS IN d.t": Show(what="COLUMNS", table=TableName("t", "d")),
-    "SHOW KEYS FROM t": Show(what="INDEX", table=TableName("t")),
-    "SHOW CREATE TABLE IF NOT EXISTS d.t": Show(what="CREATE TABLE", table=TableName("t", "d"), if_not_exists=True),
-    "SHOW CREATE PACKAGE BODY p": Show(what="CREATE PACKAGE BODY", table=TableName("p")),
-    "SHOW ENGINE innodb STATUS": Show(what="ENGINE", table=TableName("innodb")),
+    "SHOW COLUMNS FROM t FROM d": Show(what="COLUMNS", table=GivenTable("t", "d")),
+    "SHOW FIELDS IN d.t": Show(what="COLUMNS", table=GivenTable("t", "d")),
+    "SHOW KEYS FROM t": Show(what="INDEX", table=GivenTable("t")),
+    "SHOW CREATE TABLE IF NOT EXISTS d.t": Show(what="CREATE TABLE", table=GivenTable("t", "d"), if_not_exists=True),
+    "SHOW CREATE PACKAGE BODY p": Show(what="CREATE PACKAGE BODY", table=GivenTable("p")),
+    "SHOW ENGINE innodb STATUS": Show(what="ENGINE", table=GivenTable("innodb")),
     "SHOW BINLOG EVENTS": Show(what="BINLOG EVENTS"),
     "SHOW BINLOG EVENTS IN 'f' FROM 4 LIMIT 2 OFFSET 3": Show(
         what="BINLOG EVENTS", file_name="f", offset=4, limit=(3, 2)

@@ -9,10 +9,23 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from ibbmaster.errors import StoreError
 from ibbmaster.lake.delta import publish
 from ibbmaster.lake.table_directory import directory_name, directory_of, rename_older, table_name
 
-NAMES = ("shop.orders", "shop.a b", "shop.50%", "shop.50%20", "shop.a~20b", "ü.ß", "s.a/b", "s.😀", "s.a#b?c&d=e")
+DOTTED = ("`shop.eu`.orders", "shop.`eu.orders`", "`.`.`..`", "`shop.eu`.`a,b`", "s.`a``b`")
+NAMES = (
+    "shop.orders",
+    "shop.a b",
+    "shop.50%",
+    "shop.50%20",
+    "shop.a~20b",
+    "ü.ß",
+    "s.a/b",
+    "s.😀",
+    "s.`a#b?c&d=e`",
+    *DOTTED,
+)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -30,6 +43,14 @@ def test_a_directory_of_any_table_becomes_a_delta_table(tmp_path: Path, name) ->
     publish(path.parents[1], [[path]])
     assert [one.name for one in tmp_path.iterdir()] == [directory_name(name)]
     assert len(DeltaTable(str(path.parents[1])).to_pyarrow_table()) == 1
+
+
+def test_the_dot_between_database_and_table_is_the_only_one(tmp_path: Path) -> None:
+    assert directory_name("`shop.eu`.orders") == "shop~2Eeu.orders"
+    (tmp_path / "shop.eu.orders").mkdir()  # of an older export, of either table
+    assert not any(directory_of(tmp_path, name).exists() for name in DOTTED)
+    with pytest.raises(StoreError, match=r"^shop\.eu\.orders: an older export wrote this directory"):
+        table_name("shop.eu.orders")
 
 
 def test_a_directory_of_an_older_export_goes_on_until_it_becomes_a_delta_table(tmp_path: Path) -> None:

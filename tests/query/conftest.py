@@ -15,7 +15,7 @@ from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.log_tables import AnyQuery
 from ibbmaster.dialogue.refusal import unknown_table
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.statement import TableName
+from ibbmaster.dialogue.statement import GivenTable
 from ibbmaster.position import LogPosition
 from ibbmaster.query.engine import QueryRun
 from ibbmaster.query.loaded import KeptDatabases
@@ -36,7 +36,7 @@ def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
     snapshot = tables.snapshot()
     evaluator = session_evaluator()
 
-    def find(name: TableName) -> TableVersion:
+    def find(name: GivenTable) -> TableVersion:
         try:
             return tables.table(f"{name.database or 'cond'}.{name.name}", snapshot)
         except AssertionError:

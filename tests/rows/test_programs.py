@@ -7,8 +7,8 @@ import pytest
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.rows.programs import tables_reached
 from ibbmaster.schema.catalog import SchemaCatalog
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.folding import SchemaFold
+from ibbmaster.sqltext.table_name import TableName
 
 
 def catalog_of(*statements: str) -> SchemaCatalog:
@@ -21,7 +21,7 @@ def catalog_of(*statements: str) -> SchemaCatalog:
 
 
 def reached(catalog: SchemaCatalog, text: str = "INSERT INTO t VALUES (1)") -> object:
-    found = tables_reached(catalog, [FullName("d", "t")], text, {text.split()[0]})
+    found = tables_reached(catalog, [TableName("d", "t")], text, {text.split()[0]})
     return None if found is None else {table.name for table in found}
 
 

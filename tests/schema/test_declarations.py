@@ -89,7 +89,7 @@ def test_tables_of_a_dump_are_in_the_database_of_the_use_before_them():
     assert dict(parse_declarations(DUMP)) == {
         "shop.orders": {"id": "int(11) NOT NULL PRIMARY KEY", "note": "varchar(9) DEFAULT 'USE x;'"},
         "lake.t": {"a": "int"},
-        "my`shop.t": {"b": "int"},
+        "`my``shop`.t": {"b": "int"},
     }
 
 

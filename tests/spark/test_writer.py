@@ -148,7 +148,7 @@ def test_events_that_make_no_group_are_refused(spark, tmp_path, rows, problem):
         ),
         ({"path": "/x", "table": "a.b", "createTables": "true"}, {"a": "int", "_gtid": "string"}, "createTables"),
         ({"path": "/x", "table": "a.b", "serverId": "0"}, {"a": "int"}, "below 2"),
-        ({"path": "/x", "table": "ab"}, {"a": "int"}, "no name of a table"),
+        ({"path": "/x", "table": "ab"}, {"a": "int"}, "not the name of a table"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, fields, problem):

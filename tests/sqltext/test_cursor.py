@@ -48,7 +48,7 @@ def test_a_condition_is_passed_over():
 
 def test_a_table_is_in_the_database_of_the_session_or_in_its_own():
     found = [cursor(sql).table("d") for sql in ("t", "`a b`.`c.d`", "x . y", "'t'", "a.", "a.'b'")]
-    assert found == ["d.t", "a b.c.d", "x.y", None, None, None]
+    assert found == [("d", "t"), ("a b", "c.d"), ("x", "y"), None, None, None]
 
 
 def test_brackets_are_taken_with_those_in_them_and_without_their_end_too():

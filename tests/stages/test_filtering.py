@@ -18,8 +18,9 @@ from ibbmaster.event.types import EventType as T
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.sqltext.table_name import parse_table_pattern
 from ibbmaster.stages.filtering import ContentFilter, OriginFilter
-from ibbmaster.stages.table_pattern import TableChoice, TablePattern
+from ibbmaster.stages.table_pattern import TableChoice
 
 TRANSACTION, STANDALONE = GtidFlag.TRANSACTIONAL, GtidFlag.STANDALONE | GtidFlag.DDL
 XID = encode_event(event_type=T.XID, body=bytes(8), server_id=1)
@@ -73,7 +74,7 @@ def query(text: str, database: str = "shop") -> bytes:
 
 
 def choice(only: Iterable[str] = (), leaves_out: Iterable[str] = (), case: NameCase = NameCase.EXACT) -> TableChoice:
-    return TableChoice(map(TablePattern.parse, only), map(TablePattern.parse, leaves_out), lambda: case)
+    return TableChoice(map(parse_table_pattern, only), map(parse_table_pattern, leaves_out), lambda: case)
 
 
 def through(stage, group: EventGroup) -> list[bytes] | None:

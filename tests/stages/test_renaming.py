@@ -13,8 +13,9 @@ from ibbmaster.event.query import Query, decode_query, encode_query
 from ibbmaster.event.statement.load_data import LoadData, decode_load_data, encode_load_data
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.event.table_map import decode_table_map
-from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.stages.name_map import NameMap
 from ibbmaster.stages.renaming import NameChange
 from tests.stages.test_engine import check_group, gtids_of
@@ -112,13 +113,13 @@ def test_a_name_that_is_taken_is_refused():
     with pytest.raises(StageError, match="database stage is in the log, and another one is to be called so"):
         through(NameChange(SHOP), group_of(table_map(1, "stage.orders"), XID))
     with pytest.raises(NotUnderstoodError, match=r"table stage\.sales is in the log"):
-        ORDERS.table(FullName("stage", "sales"))
+        ORDERS.table(TableName("stage", "sales"))
 
 
 def test_two_may_change_their_names():
     swap = names("a=b", "b=a")
-    assert swap.table(FullName("a", "t")) == FullName("b", "t")
-    assert swap.table(FullName("b", "t")) == FullName("a", "t")
+    assert swap.table(TableName("a", "t")) == TableName("b", "t")
+    assert swap.table(TableName("b", "t")) == TableName("a", "t")
     assert swap.text(LoggedStatement("INSERT INTO a.t SELECT * FROM b.t", "", 0, 0, True)) == (
         "INSERT INTO `b`.t SELECT * FROM `a`.t"
     )

@@ -233,7 +233,7 @@ def test_what_is_no_option_is_refused_before_anything_is_made(tmp_path):
 
 @pytest.mark.parametrize("name", ["orders", "shop.", ".orders"])
 def test_a_table_has_a_database(ibb_primary, name):
-    with pytest.raises(ConfigurationError, match=r"is no name of a table, expected database\.table"):
+    with pytest.raises(ConfigurationError, match=r"is not the name of a table: expected database\.table"):
         ibb_primary.table(name, id="int primary key")
 
 

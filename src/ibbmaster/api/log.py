@@ -47,6 +47,7 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableState
+from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.options import StageOptions, expect_only, renamed_table, staged
 from ibbmaster.stages.span import LogSpan, span_so_far
@@ -576,8 +577,7 @@ class Log:
         from ibbmaster.kernel.loading import do_pay
         from ibbmaster.kernel.parts import KernelSet
 
-        if not all(table.partition(".")):
-            raise ConfigurationError(f"table is {table[:60]!r}, expected database.table")
+        table = str(parse_table_name(table))
         if zero_dates not in ("null", "text"):
             raise ConfigurationError(f"zero_dates is {zero_dates[:60]!r}, expected null or text")
         self._expect_files(reader)
@@ -703,7 +703,10 @@ class StagedView(LogView):
         if options:
             self.stages, self.spans = (*log.stages, options), (*log.spans, engine.span)
             case = log.name_case or NameCase.EXACT
-            self._schema = {renamed_table(name, options, lambda: case): one for name, one in log._schema.items()}
+            self._schema = {
+                str(renamed_table(parse_table_name(name), options, lambda: case)): one
+                for name, one in log._schema.items()
+            }
 
 
 class FileView(StagedView):

@@ -21,6 +21,7 @@ from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.large_rows import parse_row_event_max
 from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import NameCase, parse_name_case
+from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import holds_log
 
@@ -213,11 +214,13 @@ def _open_store(
 
 def _declarations(schema: str) -> dict[str, Declaration]:
     try:
-        found: dict[str, Declaration] = dict(parse_declarations(schema))
+        found: dict[str, Declaration] = {
+            str(parse_table_name(table)): columns for table, columns in parse_declarations(schema)
+        }
     except ConfigurationError as error:
         raise ConfigurationError(f"schema: {error}") from None
-    unnamed = next((table for table in found if not all(table.partition("."))), None)
-    if unnamed is not None or (schema.strip() and not found):
-        problem = "no CREATE TABLE statement with columns" if unnamed is None else f"table {unnamed!r}"
-        raise ConfigurationError(f"schema has {problem}, expected CREATE TABLE database.table (…)")
+    if schema.strip() and not found:
+        raise ConfigurationError(
+            "schema has no CREATE TABLE statement with columns, expected CREATE TABLE database.table (…)"
+        )
     return found

@@ -23,6 +23,7 @@ from ibbmaster.log.group_content import (
     table_name,
     xid_text,
 )
+from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +84,7 @@ class GroupColumns:
             if name is None:
                 if len(self._names) >= NAMES_MAX:
                     self._names.clear()
-                name = self._names[key] = self._told(batch, number, table_name, event)
+                name = self._names[key] = str(self._told(batch, number, table_name, event))
             sums.texts[owners[number]].tables.setdefault(name)
         for number in np.flatnonzero(np.isin(types, QUERIES)).tolist():
             texts = sums.texts[owners[number]]
@@ -101,7 +102,9 @@ class GroupColumns:
         import pyarrow as pa
 
         if self._tables.patterns:
-            wanted = np.array([any(map(self._tables.takes, texts.tables)) for texts in sums.texts], dtype=bool)
+            wanted = np.array(
+                [any(map(self._tables.takes, map(parse_table_name, texts.tables))) for texts in sums.texts], dtype=bool
+            )
             groups, sums = groups[wanted], sums.taken(np.flatnonzero(wanted))
             if not len(groups):
                 return

@@ -6,7 +6,6 @@ table by table.
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -56,6 +55,7 @@ from ibbmaster.rows.walk import TABLE_ID
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
+from ibbmaster.sqltext.table_name import TableName, parse_table_name
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.options import expect_only
 from ibbmaster.stages.table_pattern import unmatched_error
@@ -116,9 +116,9 @@ def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str
         parts = maps_backwards(source, options, boundaries, begin)
         maps = sorted(seen for part in parts for seen in part if seen.place.position >= begin)
         names = _names(options, history, end, maps, only_changed=only_changed)
-        found = {name: _fields_of(source, options, name, maps) for name in names if takes(name)}
+        found = {name: _fields_of(source, options, name, maps) for name in names if takes(parse_table_name(name))}
     for pattern in () if only_changed else options.tables:
-        if not any(fnmatch.fnmatchcase(name, pattern) for name in found):
+        if not any(map(TableFilter((pattern,)).takes, map(parse_table_name, found))):
             raise unmatched_error(options.path or options.host, pattern, names)
     return found
 
@@ -140,19 +140,19 @@ def expect_tables(options: ReadOptions) -> None:
             expect_only(inner, given)
             inner = inner.inner
         wanted = () if options.table is not None else options.tables
-        names: set[str] = set()
+        names: set[TableName] = set()
         for found in _names_found(log, options) if wanted else ():
             names |= found
-            wanted = tuple(one for one in wanted if not any(fnmatch.fnmatchcase(name, one) for name in found))
+            wanted = tuple(one for one in wanted if not any(map(TableFilter((one,)).takes, found)))
             if not wanted:
                 return
     if wanted:
-        raise unmatched_error(options.path, wanted[0], names)
+        raise unmatched_error(options.path, wanted[0], map(str, names))
 
 
-def _names_found(log: LogEngine, options: ReadOptions) -> Iterator[set[str]]:
+def _names_found(log: LogEngine, options: ReadOptions) -> Iterator[set[TableName]]:
     """Names of tables of a log: what is known of their columns has most of them, and events have the others."""
-    yield {".".join(name) for name in history_of(options, log.with_past).names()}
+    yield set(history_of(options, log.with_past).names())
     for maps in maps_backwards(log, options, []):
         yield {table_name(seen.event) for seen in maps}
 
@@ -180,7 +180,7 @@ def _names(
 ) -> list[str]:
     """The tables up to a place, by their names there."""
     found = set()
-    for name in {table_name(seen.event) for seen in maps if end is None or seen.place < end}:
+    for name in {str(table_name(seen.event)) for seen in maps if end is None or seen.place < end}:
         newest = selected_versions(of_table(options, name), history, end).newest(end)
         found.add(name if newest is None else newest.full_name)
     for key in () if only_changed else set(history.names()):
@@ -311,16 +311,16 @@ class TableReaders:
         for number in last_of_each(batch, maps, EVENT_HEADER_SIZE, self._kernels):
             event = batch.event(number)
             with batch.naming_group(number):
-                database, table = own_name(event)
+                called = own_name(event)
             found = self._takers.setdefault(int.from_bytes(event[TABLE_ID], "little"), set())
-            found.update(name for name, task in self._tasks.items() if _may_mean(task, database, table))
+            found.update(name for name, task in self._tasks.items() if _may_mean(task, called))
 
 
-def _may_mean(task: ReadTask, database: str, table: str) -> bool:
+def _may_mean(task: ReadTask, name: TableName) -> bool:
     """Whether events that name a table so may mean that of a task, somewhere in its range."""
     if task.versions.are_of_one:
-        return task.versions.may_mean(database, table)
-    return TableFilter(task.options.tables).takes(f"{database}.{table}")
+        return task.versions.may_mean(*name)
+    return TableFilter(task.options.tables).takes(name)
 
 
 def _table_ids(batch: EventBatch, numbers: Any) -> Any:

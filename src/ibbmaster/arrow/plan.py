@@ -33,10 +33,11 @@ from ibbmaster.log.undefined_tables import defined_history
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.rows.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import NameRange, named_ranges, parse_table_name, ranges_of
+from ibbmaster.schema.identity import NameRange, named_ranges, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
+from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.store.redo_names import has_redo_log
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # of the last log, without and with its rows

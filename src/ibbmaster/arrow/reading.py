@@ -43,6 +43,7 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.rows.shape import ColumnOrigin
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.sqltext.table_name import TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -282,7 +283,7 @@ class _Groups:
 
     def _group(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
         count = size = 0
-        tables: dict[str, None] = {}
+        tables: dict[TableName, None] = {}
         query = database = None
         for event in group_events(group):
             count += 1
@@ -298,7 +299,7 @@ class _Groups:
             "end_offset": group.end.offset if group.end.is_in_file else None,
             "events": count,
             "bytes": size,
-            "tables": list(tables),
+            "tables": list(map(str, tables)),
             "query": query,
             "database": database,
             "xid": xid_text(group.gtid_event),

@@ -16,11 +16,12 @@ from ibbmaster.log.schema_history import LoggedSchema, StatementScan
 from ibbmaster.position import LOG_START
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import NameRange, TableName, parse_table_name
+from ibbmaster.schema.identity import NameRange
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.versions import TableVersions
 from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.table_name import TableName, parse_table_name
 
 
 def schema_of_log(
@@ -103,10 +104,9 @@ def _create_table(table: str, declaration: Declaration) -> str:
     return f"CREATE TABLE {quoted_name(table)} ({', '.join(parts)})"
 
 
-def versions_of(history: SchemaHistory, takes: Callable[[str], bool]) -> TableVersions:
+def versions_of(history: SchemaHistory, takes: Callable[[TableName], bool]) -> TableVersions:
     """The versions of the tables whose names are taken, whatever table was called so."""
-    wanted = [(database, table) for database, table in history.names() if takes(f"{database}.{table}")]
-    return TableVersions({name: history.versions(*name) for name in wanted}, history.case)
+    return TableVersions({name: history.versions(*name) for name in history.names() if takes(name)}, history.case)
 
 
 def versions_between(history: SchemaHistory, name: TableName, ranges: Sequence[NameRange]) -> TableVersions:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibbmaster.cli.arguments import add_log, add_name_case, add_stages, chosen_part
+from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -198,7 +199,7 @@ def _printer(args: argparse.Namespace, log: ibbmaster.Log) -> Printer:
     from ibbmaster.printing.sql_script import SqlScript
 
     if args.format == "csv":
-        return CsvLines(args.table)
+        return CsvLines(str(parse_table_name(args.table)))
     if args.format == "debezium":
         return DebeziumLines(log.engine.file_name)
     if args.format != "json":

@@ -33,10 +33,10 @@ EXAMPLES = """examples:
   ibbmaster lake count /srv/ibb shop.orders --at 0-1-1000
   ibbmaster lake find /srv/ibb shop.orders id=7
 
-maintain never uses Spark; it needs `pip install 'ibbmaster[delta]'` or `'ibbmaster[iceberg]'`. snapshot, count, find and
-stats read logs of up to 512 MB without it (--engine arrow), which needs `'ibbmaster[arrow]'`. verify and export, and
-larger logs, run on Spark: Java 17 and `'ibbmaster[spark]'`. Its first seconds start it; `--conf spark.log.level=INFO`
-shows its log.
+maintain never uses Spark; it needs `pip install 'ibbmaster[delta]'` or `'ibbmaster[iceberg]'`. snapshot, count, find
+and stats read logs of up to 512 MB without it (--engine arrow), which needs `'ibbmaster[arrow]'`. verify and export,
+and larger logs, run on Spark: Java 17 and `'ibbmaster[spark]'`. Its first seconds start it;
+`--conf spark.log.level=INFO` shows its log.
 """
 REWRITTEN = "; all of its rows were written anew"  # after the verdict on a table
 

@@ -20,7 +20,7 @@ from ibbmaster.dialogue.functions import FUNCTIONS, call_function, check_count
 from ibbmaster.dialogue.matching import like
 from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, out_of_memory, unknown_column
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.statement import TableName, Unread
+from ibbmaster.dialogue.statement import GivenTable, Unread
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
 from ibbmaster.schema.collations import character_sets, charset_of_collation
@@ -68,7 +68,7 @@ class Who:
     host: str
     database: str = ""  # the default one; empty: none
 
-    def located(self, table: TableName) -> tuple[str, str]:
+    def located(self, table: GivenTable) -> tuple[str, str]:
         """Database and name of a table; without a database it is in the default one.
 
         Raises:

@@ -13,7 +13,7 @@ from ibbmaster.position import LogPosition
 if TYPE_CHECKING:  # a replica's session needs none of these
     from ibbmaster.dialogue.evaluating import Evaluator
     from ibbmaster.dialogue.relation import Relation
-    from ibbmaster.dialogue.statement import Select, TableName
+    from ibbmaster.dialogue.statement import GivenTable, Select
     from ibbmaster.schema.catalog import SchemaCatalog
     from ibbmaster.schema.model import TableVersion
     from ibbmaster.sqltext.token import SqlTokens
@@ -73,7 +73,7 @@ class AnyQuery:
 
     snapshot: LogSnapshot
     tokens: SqlTokens
-    find: Callable[[TableName], object]
+    find: Callable[[GivenTable], object]
     evaluator: Evaluator
     text_charset: str | None
     text_collation_id: int

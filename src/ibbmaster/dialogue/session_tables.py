@@ -11,7 +11,7 @@ from ibbmaster.dialogue.information_schema import Catalog
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_position import SessionPosition
-from ibbmaster.dialogue.statement import Select, TableName, Unread
+from ibbmaster.dialogue.statement import GivenTable, Select, Unread
 from ibbmaster.dialogue.variables import version_number
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
@@ -107,7 +107,7 @@ class SessionTables:
             version=version_number(self._facts),
         )
 
-    def find(self, table: TableName) -> FoundTable:
+    def find(self, table: GivenTable) -> FoundTable:
         """A table that exists.
 
         Raises:

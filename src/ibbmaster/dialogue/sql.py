@@ -17,6 +17,7 @@ from ibbmaster.dialogue.statement import (
     CharsetAssignment,
     Describe,
     Do,
+    GivenTable,
     IsolationAssignment,
     KillStatement,
     KillUser,
@@ -31,7 +32,6 @@ from ibbmaster.dialogue.statement import (
     Set,
     SetStatement,
     Statement,
-    TableName,
     Transaction,
     Unread,
     Use,
@@ -295,10 +295,10 @@ class _Parser(ShowParser):
         self._has_subquery = True
         return Subquery(Unread("SELECT", tables, QuerySource(replace(self._text, tokens=tokens), tables)))
 
-    def _table(self) -> tuple[TableName, ...]:
+    def _table(self) -> tuple[GivenTable, ...]:
         """The one table after FROM; none where that is DUAL."""
         name = self._table_name()
-        found = TableName(name.name, name.database, self._alias())
+        found = GivenTable(name.name, name.database, self._alias())
         return () if found.database is None and found.name.upper() == "DUAL" else (found,)
 
     def _alias(self) -> str | None:
@@ -450,7 +450,7 @@ class _Parser(ShowParser):
             return LockTables((), "RELOAD", stops=stops) if is_harmless else Administration(verb)
         if not (self._accept("TABLES") or self._accept("TABLE")):
             raise self._error()
-        tables: list[TableName] = []
+        tables: list[GivenTable] = []
         writes = False
         while verb == "LOCK":
             tables.append(self._table_name())

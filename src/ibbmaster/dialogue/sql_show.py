@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibbmaster.dialogue.statement import Show, TableName
+from ibbmaster.dialogue.statement import GivenTable, Show
 from ibbmaster.schema.collations import find_charset
 from ibbmaster.sqltext.expression_parser import ExpressionParser
 from ibbmaster.sqltext.literals import UINT64_MAX
@@ -92,7 +92,7 @@ class ShowParser(ExpressionParser):
             if_not_exists = self._accept("IF", "NOT", "EXISTS")
             return Show(what=f"CREATE {what}", table=self._table_name(), if_not_exists=if_not_exists)
         if self._accept("ENGINE"):
-            table = TableName(self._take_name())
+            table = GivenTable(self._take_name())
             self._choice("STATUS", "MUTEX", "LOGS")
             return Show(what="ENGINE", table=table)
         for name in _OF_A_TABLE:
@@ -109,7 +109,7 @@ class ShowParser(ExpressionParser):
         self._choice("FROM", "IN")
         table = self._table_name()
         if self._accept("FROM") or self._accept("IN"):
-            table = TableName(table.name, self._take_name())
+            table = GivenTable(table.name, self._take_name())
         return self._chosen(Show(what=what, is_full=is_full, table=table))
 
     def _chosen(self, show: Show) -> Show:
@@ -161,11 +161,11 @@ class ShowParser(ExpressionParser):
         assert value <= UINT64_MAX
         return value
 
-    def _table_name(self) -> TableName:
+    def _table_name(self) -> GivenTable:
         name = self._take_name()
         if self._accept("."):
-            return TableName(self._take_name(), name)
-        return TableName(name)
+            return GivenTable(self._take_name(), name)
+        return GivenTable(name)
 
     def _choice(self, *choices: str) -> str:
         for choice in choices:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ibbmaster.dialogue.statement import TableName
+from ibbmaster.dialogue.statement import GivenTable
 from ibbmaster.sqltext.token import Token, words
 
 _ENDS_FROM = words("WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT SELECT INTO FOR LOCK PROCEDURE WINDOW")
@@ -12,10 +12,10 @@ _BEGINS_QUERY = words("SELECT WITH VALUES TABLE")
 _NO_TABLE = _ENDS_FROM | words("ON USING SET LATERAL JSON_TABLE")
 
 
-def named_tables(tokens: Sequence[Token]) -> tuple[TableName, ...]:
+def named_tables(tokens: Sequence[Token]) -> tuple[GivenTable, ...]:
     """The tables after FROM and JOIN, each once, in their order; names that WITH defines are none."""
     defined = _defined_names(tokens)
-    found: dict[TableName, None] = {}
+    found: dict[GivenTable, None] = {}
     is_after_from = False  # in the list of tables of the query that is read
     is_due = False  # a table comes next
     has_select = False  # in these brackets: else FROM belongs to a call, as in EXTRACT(YEAR FROM x)
@@ -49,7 +49,7 @@ def named_tables(tokens: Sequence[Token]) -> tuple[TableName, ...]:
     return tuple(found)
 
 
-def handled_table(tokens: Sequence[Token]) -> TableName:
+def handled_table(tokens: Sequence[Token]) -> GivenTable:
     """The table after HANDLER."""
     return _name(tokens, 1)[0]
 
@@ -71,9 +71,9 @@ def _defined_names(tokens: Sequence[Token]) -> set[str]:
     return found
 
 
-def _name(tokens: Sequence[Token], index: int) -> tuple[TableName, int]:
+def _name(tokens: Sequence[Token], index: int) -> tuple[GivenTable, int]:
     first = tokens[index].text
     index += 1
     if index + 1 < len(tokens) and tokens[index].is_sign("."):
-        return TableName(tokens[index + 1].text, first), index + 2
-    return TableName(first), index
+        return GivenTable(tokens[index + 1].text, first), index + 2
+    return GivenTable(first), index

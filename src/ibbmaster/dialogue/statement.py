@@ -20,7 +20,7 @@ class SelectItem:
 
 
 @dataclass(frozen=True, slots=True)
-class TableName:
+class GivenTable:
     """A table as a statement names it; without a database it is one of the session's."""
 
     name: str
@@ -44,7 +44,7 @@ class Select:
     """
 
     items: tuple[SelectItem, ...]
-    tables: tuple[TableName, ...] = ()
+    tables: tuple[GivenTable, ...] = ()
     is_distinct: bool = False
     where: Expression | None = None
     group_by: tuple[Expression, ...] = ()
@@ -60,7 +60,7 @@ class QuerySource:
     """The tokens of a query, and every table that is named anywhere in it."""
 
     tokens: SqlTokens = field(repr=False)
-    tables: tuple[TableName, ...]
+    tables: tuple[GivenTable, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Unread:
     """
 
     verb: str
-    tables: tuple[TableName, ...]
+    tables: tuple[GivenTable, ...]
     source: QuerySource | None = field(default=None, compare=False)
 
 
@@ -126,7 +126,7 @@ class Show:
     what: str
     scope: str = ""  # 'global', 'session' or ''
     is_full: bool = False
-    table: TableName | None = None  # or another thing that has a name
+    table: GivenTable | None = None  # or another thing that has a name
     database: str | None = None
     pattern: str | None = None  # LIKE
     where: Expression | None = None
@@ -183,7 +183,7 @@ class LockTables:
     `stops`: what follows is seen as it is now.
     """
 
-    tables: tuple[TableName, ...]
+    tables: tuple[GivenTable, ...]
     privilege: str | None
     writes: bool = False
     stops: bool = False
@@ -193,7 +193,7 @@ class LockTables:
 class Describe:
     """DESCRIBE table; `pattern` is about the names of its columns."""
 
-    table: TableName
+    table: GivenTable
     pattern: str | None = None
 
 

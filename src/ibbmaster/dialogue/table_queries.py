@@ -10,7 +10,7 @@ from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import not_supported, unknown_column
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.statement import Order, Select, SelectItem, TableName, Unread
+from ibbmaster.dialogue.statement import GivenTable, Order, Select, SelectItem, Unread
 from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
 from ibbmaster.schema.name_case import NameCase
@@ -25,7 +25,7 @@ class TableQuerying:
     """Reads queries of one session; `find` gives a table, or says why not."""
 
     evaluator: Evaluator
-    find: Callable[[TableName], FoundTable]
+    find: Callable[[GivenTable], FoundTable]
     version: int
 
     def read(
@@ -71,7 +71,7 @@ def results_charset(settings: Settings) -> str | None:
 class Resolver:
     """Finds the columns that a SELECT of one table names, and computes what depends on none."""
 
-    def __init__(self, evaluator: Evaluator, table: TableVersion, name: TableName) -> None:
+    def __init__(self, evaluator: Evaluator, table: TableVersion, name: GivenTable) -> None:
         self._evaluator = evaluator
         self._table = table
         self._columns = {column.name.lower(): column for column in table.columns if not column.is_hidden}

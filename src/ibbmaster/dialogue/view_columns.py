@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import Select, SelectItem, TableName
+from ibbmaster.dialogue.statement import GivenTable, Select, SelectItem
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
 from ibbmaster.schema.view_text import view_parts
 from ibbmaster.sqltext.expression import ColumnName, Star
@@ -43,14 +43,14 @@ def with_columns(view: TableVersion, find: FindTable, depth: int = 0) -> TableVe
     return replace(view, columns=tuple(found))
 
 
-def _found(name: TableName, database: str, find: FindTable) -> TableVersion | None:
+def _found(name: GivenTable, database: str, find: FindTable) -> TableVersion | None:
     try:
         return find(name.database or database, name.name)
     except RefusedError:
         return None
 
 
-def _columns(items: Sequence[SelectItem], table: TableVersion, name: TableName) -> Iterator[TableColumn | None]:
+def _columns(items: Sequence[SelectItem], table: TableVersion, name: GivenTable) -> Iterator[TableColumn | None]:
     qualifiers = {name.alias or name.name}
     for item in items:
         match item.expression:

@@ -37,7 +37,7 @@ from ibbmaster.fold.row_events import MappedTable
 from ibbmaster.fold.statement_rows import FollowedRows, can_be_followed, change_rows, session_of
 from ibbmaster.fold.stored import StoredLayouts, mapped_columns, own_columns
 from ibbmaster.gtid import Gtid
-from ibbmaster.log.group_content import group_events, table_name, xid_text
+from ibbmaster.log.group_content import group_events, own_name, xid_text
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.log_range import LogRange
@@ -67,13 +67,14 @@ from ibbmaster.rows.row_statement import (
 )
 from ibbmaster.rows.walk import walk
 from ibbmaster.schema.catalog import SchemaCatalog
-from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.schema.expression import NotSimpleError
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.sql_mode import MSSQL, ORACLE, PAD_CHAR_TO_FULL_LENGTH
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.work import check_wanted
 
 INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKind.INSERT)
@@ -134,7 +135,7 @@ class RowFold:
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
         self._followed: dict[tuple[str, str], Children] = {}  # of those, the children whose rows are kept
         self._known: SchemaCatalog | None = None  # until the next statement that may change it
-        self._temporary: set[tuple[tuple[int, int], FullName]] = set()  # tables of sessions
+        self._temporary: set[tuple[tuple[int, int], TableName]] = set()  # tables of sessions
         self._header = EventHeader(0, 0, 0, 0, 0, 0)  # of the statement that is read
         self._is_replace = False  # what the last ANNOTATE_ROWS says of the row events after it
         self._insert_id: int | None = None  # what AUTO_INCREMENT has given the statement that comes next
@@ -221,7 +222,7 @@ class RowFold:
         for inserted in base.read():
             table = self._version(*inserted.table)
             if table is None:
-                name = ".".join(inserted.table)
+                name = TableName(*inserted.table)
                 raise ConfigurationError(f"the dump has rows of {name}, and no CREATE TABLE of it")
             if not self.keeps(table):
                 continue
@@ -367,10 +368,10 @@ class RowFold:
         return self._mapped[key]
 
     def _new_map(self, event: bytes) -> MappedTable | None:
-        database, _, name = table_name(event).partition(".")
-        table = self._version(database, name)
+        called = own_name(event)
+        table = self._version(*called)
         if table is None:
-            self._doubt_children(database, name, ", whose columns are not known, may change rows")
+            self._doubt_children(*called, ", whose columns are not known, may change rows")
             return None
         if table.kind is TableKind.VIEW or not self._is_followed(table):
             return None
@@ -538,7 +539,7 @@ class RowFold:
                 if isinstance(one, Emptied) and one.is_temporary
             }
 
-    def _write(self, tables: Sequence[FullName], effect: WrittenTables, statement: LoggedStatement) -> None:
+    def _write(self, tables: Sequence[TableName], effect: WrittenTables, statement: LoggedStatement) -> None:
         """A change of rows in statement format: of rows, of some columns, or of everything in a table; its children."""
         parsed = row_statement(statement)
         targets = joined_targets(statement) if parsed is None else {parsed.table: None}
@@ -557,7 +558,7 @@ class RowFold:
             self._doubt_written(name, self._statements.before(name, self._place), None, effect, statement)
         for name in tables:
             table = self._statements.before(name, self._place)
-            key = name if table is None else FullName(table.database, table.name)
+            key = name if table is None else TableName(table.database, table.name)
             if key in reached:
                 continue
             if table is None or not self._is_followed_by_row(table, parsed, statement, effect):
@@ -565,14 +566,14 @@ class RowFold:
                 self._doubt_written(name, table, parsed, effect, statement, columns)
 
     def _reached(
-        self, tables: Sequence[FullName], statement: LoggedStatement, parsed: RowStatement | None
-    ) -> frozenset[FullName] | None:
+        self, tables: Sequence[TableName], statement: LoggedStatement, parsed: RowStatement | None
+    ) -> frozenset[TableName] | None:
         """The tables that programs may change as a statement runs; None: any."""
         return tables_reached(self._catalog(), tables, statement.text, _events_of(parsed))
 
-    def _below_views(self, tables: Sequence[FullName]) -> list[FullName] | None:
+    def _below_views(self, tables: Sequence[TableName]) -> list[TableName] | None:
         """Tables, with what they show in place of views; None: that may be any table."""
-        found: list[FullName] = []
+        found: list[TableName] = []
         for name in tables:
             table = self._statements.before(name, self._place)
             if table is None or table.kind is not TableKind.VIEW:
@@ -675,7 +676,7 @@ class RowFold:
 
     def _doubt_written(
         self,
-        name: FullName,
+        name: TableName,
         table: TableVersion | None,
         parsed: RowStatement | None,
         effect: WrittenTables,
@@ -721,7 +722,7 @@ class RowFold:
         for child, _ in self._followed_children(database, name):
             contents = self._contents(child)
             if contents.has_rows:
-                self.doubt(contents, f"its foreign key to {database}.{name}{why}")
+                self.doubt(contents, f"its foreign key to {TableName(database, name)}{why}")
             doubt_below(self, child)
 
     def _take_all(self, outcomes: Iterable[Outcome]) -> None:

@@ -29,13 +29,13 @@ from ibbmaster.schema.clause import (
     CreateDatabase,
     DdlStatement,
     DropTables,
-    FullName,
     NameProgram,
     NotUnderstoodError,
     RemoveDatabase,
     RenameTables,
 )
 from ibbmaster.schema.ddl import parse_ddl
+from ibbmaster.sqltext.table_name import TableName
 
 TABLES_KEPT = 10_000  # by the bytes of their TABLE_MAP events
 NOT_OF_TABLES = "(no table)"  # DDL of databases, programs and accounts
@@ -224,7 +224,7 @@ def take_statement(statistics: LogStatistics, event: bytes) -> None:
         statistics.take_changes(name, ChangeSum.DDL, 1, len(event))
 
 
-def tables_of(found: DdlStatement) -> Iterator[FullName]:
+def tables_of(found: DdlStatement) -> Iterator[TableName]:
     """The tables, views and sequences that a statement is about."""
     match found:
         case DropTables():

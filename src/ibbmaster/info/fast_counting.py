@@ -225,7 +225,7 @@ def _names_in(batch: EventBatch, group: int) -> frozenset[str]:
     first, last = np.searchsorted(batch.events[:, EventColumn.GROUP], [group, group + 1])
     types = batch.data[batch.events[first:last, EventColumn.START] + TYPE_OFFSET]
     maps = first + np.flatnonzero(types == EventType.TABLE_MAP)
-    return frozenset(table_name(batch.event(number)) for number in maps.tolist())
+    return frozenset(str(table_name(batch.event(number))) for number in maps.tolist())
 
 
 class _CountedTables(RowReader):

@@ -13,7 +13,6 @@ from ibbmaster.arrow.shape import arrow_schema
 from ibbmaster.lake.doubts import Condition, Seen
 from ibbmaster.lake.pasts import Place
 from ibbmaster.lake.statements import Logged, completions
-from ibbmaster.lake.text import pattern_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -81,7 +80,7 @@ class ArrowChanges:
 
     def first_of(self, table: str, kinds: Sequence[str], begin: Place) -> Seen | None:
         columns = ("_file_no", "_offset", "_gtid", "_change_type")
-        changes = read_table(replace(self._options, table=None, tables=(pattern_of(table),), columns=columns))
+        changes = read_table(replace(self._options, table=None, tables=(table,), columns=columns))
         numbers = (_is_after(changes, begin) & _mask(changes, Condition(tuple(kinds)))).nonzero()[0]
         return _seen(changes, int(numbers[0])) if len(numbers) else None
 

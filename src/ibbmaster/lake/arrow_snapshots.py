@@ -23,10 +23,10 @@ from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.shape import TableShape
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import parse_table_name
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.sql.answer import UnknownRowsError
+from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,10 +13,10 @@ from ibbmaster.errors import StoreError
 from ibbmaster.lake.table_directory import directory_of
 from ibbmaster.rows.shape import added
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import column_of
 from ibbmaster.spark.options import parse_options
+from ibbmaster.sqltext.table_name import parse_table_name
 
 
 def tables_to_export(source: Mapping[str, str], names: Iterable[str], place: Path, start: str, end: str) -> list[str]:

@@ -122,8 +122,7 @@ def _conditions(
 
 def _cascaded(changes: Changes, past: Past) -> Iterator[Doubt]:
     """Changes of parents whose foreign keys may have changed rows without an event, also in several steps."""
-    for database, name in sorted(past.ancestors):
-        table = f"{database}.{name}"
+    for table in map(str, sorted(past.ancestors)):
         first = changes.first_of(table, PARENT_CHANGES, past.begin)
         if first is not None:
             yield Doubt(*first, f"its foreign key to {table} deletes or changes rows without an event")

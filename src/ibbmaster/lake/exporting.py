@@ -35,8 +35,8 @@ from ibbmaster.lake.marks import Marks, expect_same, marks_at
 from ibbmaster.lake.placing import WRITER, make_directory, only_writer, replace_file, sync
 from ibbmaster.lake.spreading import spread
 from ibbmaster.lake.table_directory import directory_of, rename_older, table_name
-from ibbmaster.lake.text import pattern_of
 from ibbmaster.spark.options import parse_options, schema_options
+from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,6 +76,7 @@ def export(
             run, so that what it has written is no longer what they have.
     """
     place = named_place(target)
+    tables = [str(parse_table_name(name)) for name in tables]
     given = {"path": path, "failOnDataLoss": str(not keeps_going).lower(), **schema_options(schema or None, name_case)}
     source = parse_options({**given, "zeroDates": zero_dates})
     with only_writer(place), plain_errors(place):
@@ -149,7 +150,7 @@ def _tables_of(
 ) -> dict[str, TableFields]:
     """The tables of which a run has rows, under the names that they have at its end, and their columns."""
     start, end = options.starting_gtid or "", options.ending_gtid or ""
-    fields = find_tables(replace(options, tables=tuple(map(pattern_of, only))), only_changed=True)
+    fields = find_tables(replace(options, tables=tuple(only)), only_changed=True)
     tables_to_export(given, fields, place, start, end)
     for name in only:
         if name not in fields and not directory_of(place, name).exists():

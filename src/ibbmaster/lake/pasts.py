@@ -14,10 +14,10 @@ from ibbmaster.rows.certainty import Doubted, StatementFold, union_of
 from ibbmaster.rows.effects import DatabaseGone, Effect, Emptied, Unknown, WrittenTables
 from ibbmaster.rows.shape import changed_columns, version_shape
 from ibbmaster.schema.catalog import KnownTable
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import NameRange, TableName, ranges_of
+from ibbmaster.schema.identity import NameRange, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.sqltext.table_name import TableName
 
 Place = tuple[int, int]  # of a group: file number, offset
 START: Place = (-1, -1)
@@ -156,7 +156,7 @@ class _Telling:
                 reasons.append(effect.reason)
                 continue
             reasons += (
-                f"its foreign key to {'.'.join(parent)} deletes or changes rows without an event"
+                f"its foreign key to {parent} deletes or changes rows without an event"
                 for parent in self._past.ancestors
                 if list(_reasons_by_name(effect, self._history.case.table_key, parent))
             )
@@ -196,7 +196,7 @@ class _Telling:
         return called not in self._temporary
 
 
-def _reasons_by_name(effect: Effect, key: Callable[[str, str], FullName], called: TableName) -> Iterator[str]:
+def _reasons_by_name(effect: Effect, key: Callable[[str, str], TableName], called: TableName) -> Iterator[str]:
     """Why the rows of a table are not known of which only the name is."""
     if isinstance(effect, WrittenTables | Unknown):
         tables = effect.tables if isinstance(effect, WrittenTables) else (effect.table,)

@@ -24,10 +24,10 @@ from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.shape import TableShape
 from ibbmaster.schema.catalog import KnownTable
-from ibbmaster.schema.identity import parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.spark.options import listed, parse_options, schema_options
 from ibbmaster.sql.answer import UnknownRowsError
+from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,11 +64,11 @@ def snapshot(
 
     declared = schema_options(schema or None, name_case)
     case = find_versions(parse_options({"path": path, **declared})).case
-    table = case.key(table)
-    given = {"path": path, "table": table, "zeroDates": zero_dates, **declared}
+    given = {"path": path, "table": case.key(table), "zeroDates": zero_dates, **declared}
     if at:
         given["endingGtid"] = at
     options = parse_options(given)
+    table = options.table or ""
     shape = find_shape(options, table)
     keys = key_of(shape.schema, key)
     fields = [ShapeField(field_name(one.name), column_type(one, options.zero_dates)) for one in shape.columns]

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.lake.doubts import Condition, Seen
 from ibbmaster.lake.pasts import Place
-from ibbmaster.lake.text import array_of, named, pattern_of, struct_of, text_literal
-from ibbmaster.spark.options import listed
+from ibbmaster.lake.text import array_of, named, struct_of, text_literal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -48,7 +47,7 @@ class SparkChanges:
         given = {
             "path": options.path,
             "columns": "_file_no,_offset,_gtid,_change_type",
-            "tables": listed([pattern_of(table)]),
+            "tables": table,
         }
         if options.ending_gtid is not None:
             given["endingGtid"] = options.ending_gtid

@@ -23,9 +23,9 @@ from ibbmaster.kernel.fields import EventColumn, GroupColumn
 from ibbmaster.lake.spreading import spread
 from ibbmaster.log.group_content import OF_XA, group_events, xid_text
 from ibbmaster.rows.effects import LOST, Effect, WrittenTables, effects_of
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.spark.options import parse_options
+from ibbmaster.sqltext.table_name import TableName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,7 +114,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.logged: list[Logged] = []
-        self._told: set[tuple[FullName, ...] | None] = set()  # whose rows were changed, since anything else happened
+        self._told: set[tuple[TableName, ...] | None] = set()  # whose rows were changed, since anything else happened
 
         self._xid: str | None = None  # of the last XA group
 

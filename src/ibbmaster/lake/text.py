@@ -23,8 +23,3 @@ def array_of(texts: Iterable[str]) -> str:
 def struct_of(numbers: Iterable[int]) -> str:
     """A struct of numbers of 64 bits, which is compared field by field."""
     return f"struct({', '.join(f'CAST({number} AS BIGINT)' for number in numbers)})"
-
-
-def pattern_of(table: str) -> str:
-    """A pattern that only one table fits."""
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -28,6 +27,7 @@ from ibbmaster.rows.walk import walk
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.names import named, unknown_names
 from ibbmaster.schema.versions import TableState
+from ibbmaster.sqltext.table_name import TableName, parse_table_pattern
 
 DECODERS_MAX = 1000  # of tables as their TABLE_MAP events say; the oldest is dropped first
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
@@ -56,20 +56,20 @@ def group_events(group: EventGroup) -> Iterator[bytes]:
     splitter.finish()
 
 
-def table_name(event: bytes) -> str:
-    """`database.table` of a TABLE_MAP event.
+def table_name(event: bytes) -> TableName:
+    """The name of the table of a TABLE_MAP event, as text shows it.
 
     Raises:
         EventError: a part runs over the end.
     """
     head = decode_table_map(event)
-    return f"{head.database.decode('utf-8', 'replace')}.{head.table.decode('utf-8', 'replace')}"
+    return TableName(head.database.decode("utf-8", "replace"), head.table.decode("utf-8", "replace"))
 
 
-def own_name(event: bytes) -> tuple[str, str]:
+def own_name(event: bytes) -> TableName:
     """Database and table of a TABLE_MAP event, each name its own."""
     head = decode_table_map(event)
-    return head.database.decode("utf-8", "surrogateescape"), head.table.decode("utf-8", "surrogateescape")
+    return TableName(head.database.decode("utf-8", "surrogateescape"), head.table.decode("utf-8", "surrogateescape"))
 
 
 def query_texts(event: bytes) -> tuple[str, str]:
@@ -95,12 +95,12 @@ def xid_text(gtid_event: bytes) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TableFilter:
-    """Tables by name: `db.t`, also with * and ?. Without patterns every table."""
+    """Tables by patterns, as `parse_table_pattern` reads them. Without patterns every table."""
 
     patterns: tuple[str, ...] = ()
 
-    def takes(self, name: str) -> bool:
-        return not self.patterns or any(fnmatch.fnmatchcase(name, pattern) for pattern in self.patterns)
+    def takes(self, name: TableName) -> bool:
+        return not self.patterns or any(parse_table_pattern(pattern).takes(name) for pattern in self.patterns)
 
 
 FindVersion = Callable[[str, str, SchemaPlace], TableState | None]

@@ -29,7 +29,6 @@ from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, P
 from ibbmaster.log.undefined_tables import NeedsRows, defined_history
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.folding import TABLE
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
@@ -40,6 +39,7 @@ from ibbmaster.schema.saved_history import (
     decode_history,
     encode_history,
 )
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.versions import version_number
 from ibbmaster.work import BrokenOffError, check_wanted
 
@@ -376,12 +376,12 @@ class NamesInRows:
 
     def look(self, log: LogEngine, history: SchemaHistory) -> NameCase | None:
         """EXACT or LOWER; None if the names say nothing."""
-        wanted: dict[FullName, set[FullName]] = {}
+        wanted: dict[TableName, set[TableName]] = {}
         places = []
         for database, table in history.names():
             key = NameCase.LOWER.table_key(database, table)
             if key != (database, table):
-                wanted.setdefault(key, set()).add(FullName(database, table))
+                wanted.setdefault(key, set()).add(TableName(database, table))
                 places += [one.since.position for one in history.versions(database, table) if one.since is not None]
         if not places or self._bytes > LOOKED_BYTES:
             return None
@@ -404,7 +404,7 @@ class NamesInRows:
         return log.start_of_file(max(start.file_no, log.start_of_file().position.file_no))
 
     def _named_in(
-        self, group: EventGroup, wanted: dict[FullName, set[FullName]], history: SchemaHistory
+        self, group: EventGroup, wanted: dict[TableName, set[TableName]], history: SchemaHistory
     ) -> NameCase | None:
         size = 0
         for event in group_events(group):
@@ -413,7 +413,7 @@ class NamesInRows:
             if event[TYPE_OFFSET] != EventType.TABLE_MAP:
                 continue
             head = decode_table_map(event)
-            name = FullName(*(part.decode("utf-8", "surrogateescape") for part in (head.database, head.table)))
+            name = TableName(*(part.decode("utf-8", "surrogateescape") for part in (head.database, head.table)))
             if NameCase.LOWER.table_key(*name) != name:
                 return NameCase.EXACT
             place = SchemaPlace(group.start, 0)

@@ -16,6 +16,7 @@ from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.printing.json_lines import UNSEEN
 from ibbmaster.printing.server_script import ServerScript
 from ibbmaster.sqltext.quoting import quoted, quoted_name
+from ibbmaster.sqltext.table_name import TableName
 
 UTF8MB4_GENERAL_CI = 45
 HIDDEN = re.compile(f"[\0-\x1f]|{UNSEEN.pattern}")  # in quotes they would reach a terminal, or end a line
@@ -52,7 +53,7 @@ def _row_statement(table: TableSchema, change: Change) -> str:
     """
     if not table.has_names:
         raise EventError(f"{table.name}: its columns have no names here; declare them with --schema, or print JSON")
-    name = f"{quoted_name(table.database)}.{quoted_name(table.table)}"
+    name = TableName(table.database, table.table).sql
     columns = {column.name: column for column in table.columns}
     before, after = change.before, change.after
     if before is None:

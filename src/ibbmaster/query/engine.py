@@ -12,7 +12,7 @@ from typing import Any
 from ibbmaster.dialogue.log_tables import AnyQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, out_of_memory
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.statement import TableName
+from ibbmaster.dialogue.statement import GivenTable
 from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.query import collecting
@@ -106,7 +106,7 @@ class QueryRun:
 
     def source(self, table: NamedTable, sql_alias: str) -> tuple[str, SourceTable]:
         """As `Tables` has it."""
-        found = self._find(TableName(table.name, table.database))
+        found = self._find(GivenTable(table.name, table.database))
         if isinstance(found, Relation):
             return self._listed_source(table, found, sql_alias)
         assert isinstance(found, TableVersion)

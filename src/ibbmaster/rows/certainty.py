@@ -24,10 +24,10 @@ from ibbmaster.rows.effects import (
     WrittenTables,
 )
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import tokens
 
 MERGED = frozenset(("MERGE", "MRG_MYISAM"))
@@ -116,7 +116,7 @@ class StatementFold:
             case DatabaseGone(database=database):
                 for name in list(self._timeline.at(place).tables):
                     if name[0].lower() == database.lower():
-                        table = FullName(*name)
+                        table = TableName(*name)
                         yield from self._replaced(self.before(table, place), self.after(table, place))
             case Changed(table=table):
                 after = self.after(table, place)
@@ -153,7 +153,7 @@ class StatementFold:
             if isinstance(table, TableVersion) and table.kind is TableKind.BASE and self.keeps_rows(table):
                 yield Doubted(table, reason)
 
-    def doubted(self, name: FullName, reason: str, place: SchemaPlace, *, adds: bool = True) -> Iterator[Doubted]:
+    def doubted(self, name: TableName, reason: str, place: SchemaPlace, *, adds: bool = True) -> Iterator[Doubted]:
         """A table that a statement at a place names, and those that it consists of."""
         table = self.after(name, place) or self.before(name, place)
         if table is not None and table.kind is TableKind.VIEW:
@@ -189,17 +189,17 @@ class StatementFold:
         if after is not None and (before is None or after.generation != before.generation):
             yield Fresh(after)
 
-    def after(self, table: FullName, place: SchemaPlace) -> TableVersion | None:
+    def after(self, table: TableName, place: SchemaPlace) -> TableVersion | None:
         """A table as a statement leaves it."""
         return self.before(table, SchemaPlace(place.position, place.event_no + 1))
 
-    def before(self, table: FullName, place: SchemaPlace) -> TableVersion | None:
+    def before(self, table: TableName, place: SchemaPlace) -> TableVersion | None:
         """A table as a statement finds it."""
         found = self._timeline.table_at(*table, place)
         return found if isinstance(found, TableVersion) else None
 
 
-def union_of(table: TableVersion) -> Iterator[FullName]:
+def union_of(table: TableVersion) -> Iterator[TableName]:
     """The tables that a MERGE table consists of."""
     union = table.options.get("UNION")
     if union is not None and engine_of(table) in MERGED:

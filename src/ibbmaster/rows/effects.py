@@ -24,7 +24,6 @@ from ibbmaster.schema.clause import (
     CreateTable,
     DdlStatement,
     DropTables,
-    FullName,
     NameProgram,
     NotUnderstoodError,
     RemoveDatabase,
@@ -36,6 +35,7 @@ from ibbmaster.schema.clause import (
 from ibbmaster.schema.ddl import read_ddl, statement_cursor
 from ibbmaster.schema.reading import expect_name, expect_table
 from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import TokenKind, tokens
 
 BLACKHOLE = "BLACKHOLE"
@@ -59,7 +59,7 @@ class Emptied:
     `is_temporary`: that is said of a table of the session.
     """
 
-    table: FullName
+    table: TableName
     is_kept: bool = False
     is_temporary: bool = False
 
@@ -75,7 +75,7 @@ class DatabaseGone:
 class Changed:
     """ALTER TABLE or RENAME: the rows of before are in another version of their table, which is called so now."""
 
-    table: FullName
+    table: TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +86,9 @@ class PartitionStep:
     these partitions, and is gone. `is_split`: it is new. `is_dropped`: so are the partitions.
     """
 
-    table: FullName
+    table: TableName
     names: tuple[str, ...]
-    other: FullName | None = None
+    other: TableName | None = None
     is_dropped: bool = False
     is_joined: bool = False
     is_split: bool = False
@@ -101,7 +101,7 @@ class Unknown:
     `step`: whoever has the rows can tell by their values.
     """
 
-    table: FullName
+    table: TableName
     reason: str
     adds: bool
     step: PartitionStep | None = None
@@ -111,7 +111,7 @@ class Unknown:
 class WrittenTables:
     """The statement itself changes rows of these tables: `tables` is None if they may be any."""
 
-    tables: tuple[FullName, ...] | None
+    tables: tuple[TableName, ...] | None
     verb: str
     adds: bool
 
@@ -136,8 +136,8 @@ class ProgramMade:
 class Substituted:
     """A table was given the engine BLACKHOLE, or is LIKE one; unless `is_sure`, a server may have taken another."""
 
-    table: FullName
-    like: FullName | None = None
+    table: TableName
+    like: TableName | None = None
     is_sure: bool = False
 
 
@@ -225,7 +225,7 @@ def _altered(altered: AlterTable, statement: LoggedStatement) -> Iterator[Effect
                     table=table, names=_split_names(altered), other=other, is_joined=is_gone, is_split=not is_gone
                 )
                 yield from _moved("CONVERT TABLE" if is_gone else "CONVERT PARTITION", step)
-            case AlterRows(other=FullName() as other):
+            case AlterRows(other=TableName() as other):
                 yield from _moved(clause.what, PartitionStep(table=table, names=clause.partitions or (), other=other))
             case AlterRows(partitions=tuple() as names):
                 yield _touched(table, clause.what, PartitionStep(table=table, names=names))
@@ -249,7 +249,7 @@ def _split_names(altered: AlterTable) -> tuple[str, ...]:
     return ()
 
 
-def _touched(table: FullName, what: str, step: PartitionStep | None = None) -> Unknown:
+def _touched(table: TableName, what: str, step: PartitionStep | None = None) -> Unknown:
     reason = f"{what} changes or removes rows"
     return Unknown(table=table, reason=reason, adds=what.startswith("IMPORT"), step=step)
 
@@ -264,7 +264,7 @@ def _is_blackhole(engine: str | None) -> bool:
     return engine is not None and engine.upper() == BLACKHOLE
 
 
-def _substituted(table: FullName, statement: LoggedStatement) -> Substituted:
+def _substituted(table: TableName, statement: LoggedStatement) -> Substituted:
     return Substituted(table=table, is_sure=bool(statement.sql_mode & NO_ENGINE_SUBSTITUTION))
 
 
@@ -293,7 +293,7 @@ def _left(found: DdlStatement, error_code: int) -> Iterator[Effect]:
             yield ProgramMade()
 
 
-def _unsure(tables: Iterable[FullName], verb: str, error_code: int) -> Iterator[Effect]:
+def _unsure(tables: Iterable[TableName], verb: str, error_code: int) -> Iterator[Effect]:
     for table in tables:
         yield Changed(table=table)
         yield _touched(table, failed(verb, error_code))
@@ -335,15 +335,15 @@ def _change(verb: str, *ends: str) -> Callable[[Cursor, str], Effects]:
     """UPDATE and DELETE may change each table that they name before a word, which is more than they do."""
 
     def read(cursor: Cursor, database: str) -> Effects:
-        tables: dict[FullName, None] = {}
+        tables: dict[TableName, None] = {}
         while not cursor.is_at_end and not cursor.peek().is_word(*ends):
             if cursor.peek().is_word(*_BETWEEN_TABLES) or not cursor.peek().is_name:
                 cursor.take()
                 continue
-            name = FullName(database, cursor.take().text)
+            name = TableName(database, cursor.take().text)
             if cursor.takes_sign("."):
                 second = cursor.name()  # DELETE t.* names t
-                name = name if second is None else FullName(name.name, second)
+                name = name if second is None else TableName(name.name, second)
             tables[name] = None
         if not tables:
             raise NotUnderstoodError(f"{verb} without a table")

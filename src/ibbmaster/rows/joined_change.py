@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ibbmaster.event.statement.logged import LoggedStatement
-from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.schema.reading import expect_name, expect_table
 from ibbmaster.sqltext.cursor import Cursor, parts_of
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import Token
 
 _JOINS = ("JOIN", "STRAIGHT_JOIN")
 _BEFORE_JOINS = ("INNER", "CROSS", "LEFT", "RIGHT", "OUTER", "NATURAL")
 _AFTER_NAMES = (*_JOINS, *_BEFORE_JOINS, "ON", "USING")
 
-Targets = Mapping[FullName, frozenset[str] | None]
+Targets = Mapping[TableName, frozenset[str] | None]
 """The columns that a table may get other values in, in lower case; None: its rows may be gone."""
 
 
@@ -35,7 +36,7 @@ def _updated(cursor: Cursor, database: str) -> Targets:
     known = _called(_until(cursor, "SET"), database)
     if not cursor.takes_words("SET"):
         raise NotUnderstoodError("SET")
-    found: dict[FullName, frozenset[str] | None] = {}
+    found: dict[TableName, frozenset[str] | None] = {}
     for part in parts_of(_until(cursor, "WHERE", "ORDER", "LIMIT")):
         assigned = Cursor(part)
         names = [expect_name(assigned)]
@@ -57,7 +58,7 @@ def _deleted(cursor: Cursor, database: str) -> Targets:
     if not cursor.takes_words("USING" if is_first else "FROM"):
         raise NotUnderstoodError("tables")
     known = _called(_until(cursor, "WHERE", "ORDER", "LIMIT"), database)
-    found: dict[FullName, frozenset[str] | None] = {}
+    found: dict[TableName, frozenset[str] | None] = {}
     for part in parts_of(targets):
         names = [token.text for token in part if token.is_name]
         table = known.get(names[-1].lower()) if names else None
@@ -78,13 +79,13 @@ def _until(cursor: Cursor, *words: str) -> list[Token]:
     return found
 
 
-def _called(references: list[Token], database: str) -> dict[str, FullName]:
+def _called(references: list[Token], database: str) -> dict[str, TableName]:
     """The tables of a join, by what they are called in the statement, in lower case.
 
     Raises:
         NotUnderstoodError: there is a query, or a join in brackets; or two are called alike.
     """
-    found: dict[str, FullName] = {}
+    found: dict[str, TableName] = {}
     cursor = Cursor(references)
     while not cursor.is_at_end:
         table = expect_table(cursor, database)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from ibbmaster.schema.catalog import SchemaCatalog
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.schema.stored_program import FUNCTION, PACKAGES, TRIGGER, StoredProgram
 from ibbmaster.sqltext.cursor import END, Cursor
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import Token, tokens
 
 _BEFORE_TABLES = ("UPDATE", "LOW_PRIORITY", "IGNORE", "QUICK", "FROM", "USING", "JOIN")
@@ -17,8 +17,8 @@ _ROUTINES = (FUNCTION, *PACKAGES)
 
 
 def tables_reached(
-    catalog: SchemaCatalog, tables: Sequence[FullName], text: str, events: Collection[str]
-) -> frozenset[FullName] | None:
+    catalog: SchemaCatalog, tables: Sequence[TableName], text: str, events: Collection[str]
+) -> frozenset[TableName] | None:
     """The tables whose rows a statement on these may change by programs, as the catalog calls them; None: any.
 
     `events` are INSERT, UPDATE and DELETE, as far as the statement is one.
@@ -29,8 +29,8 @@ def tables_reached(
     routines = {program.name.lower() for program in catalog.programs.values() if program.kind in _ROUTINES}
     if routines & _names(text):
         return None
-    found: set[FullName] = set()
-    waiting = [FullName(*catalog.case.table_key(*table)) for table in tables]
+    found: set[TableName] = set()
+    waiting = [TableName(*catalog.case.table_key(*table)) for table in tables]
     first, seen = set(waiting), set(waiting)
     while waiting:
         table = waiting.pop()
@@ -43,7 +43,7 @@ def tables_reached(
             if "call" in body or routines & _names(trigger.text, trigger.sql_mode):
                 return None
             for database, name in catalog.tables:
-                reached = FullName(database, name)
+                reached = TableName(database, name)
                 if name.lower() in body:
                     found.add(reached)
                     if reached not in seen:
@@ -52,17 +52,17 @@ def tables_reached(
     return frozenset(found)
 
 
-def tables_shown(catalog: SchemaCatalog, view: TableVersion) -> frozenset[FullName] | None:
+def tables_shown(catalog: SchemaCatalog, view: TableVersion) -> frozenset[TableName] | None:
     """The tables that a view may show, also by other views, as the catalog calls them; None: any."""
     routines = {program.name.lower() for program in catalog.programs.values() if program.kind in _ROUTINES}
-    found: set[FullName] = set()
-    waiting, seen = [view], {FullName(view.database, view.name)}
+    found: set[TableName] = set()
+    waiting, seen = [view], {TableName(view.database, view.name)}
     while waiting:
         names = _names(waiting.pop().text or "")
         if routines & names:
             return None
         for key, known in catalog.tables.items():
-            table = FullName(*key)
+            table = TableName(*key)
             if key[1].lower() not in names or table in seen:
                 continue
             seen.add(table)
@@ -73,9 +73,9 @@ def tables_shown(catalog: SchemaCatalog, view: TableVersion) -> frozenset[FullNa
     return frozenset(found)
 
 
-def _triggers_of(catalog: SchemaCatalog, table: FullName) -> Iterable[StoredProgram]:
+def _triggers_of(catalog: SchemaCatalog, table: TableName) -> Iterable[StoredProgram]:
     for program in catalog.programs.values():
-        if program.kind == TRIGGER and FullName(*catalog.case.table_key(program.database, program.table)) == table:
+        if program.kind == TRIGGER and TableName(*catalog.case.table_key(program.database, program.table)) == table:
             yield program
 
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibbmaster.event.statement.logged import LoggedStatement
-from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.schema.expression_text import statement_expression
 from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import END, Cursor, outside_brackets, parts_of
 from ibbmaster.sqltext.expression import Call, Expression, Literal
 from ibbmaster.sqltext.literals import number_value
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import SqlError, Token, TokenKind
 
 #: What is not understood: its value is never simple.
@@ -39,7 +40,7 @@ class RowsInserted:
     `on_duplicate`: what a row gets instead that is there already; None: nothing is said of it.
     """
 
-    table: FullName
+    table: TableName
     columns: tuple[str, ...] | None
     rows: tuple[tuple[Expression, ...], ...] | None
     on_duplicate: tuple[SetColumn, ...] | None = None
@@ -61,7 +62,7 @@ class RowFilter:
 class RowsChanged:
     """UPDATE: what chosen rows get, in order."""
 
-    table: FullName
+    table: TableName
     assignments: tuple[SetColumn, ...]
     chosen: RowFilter
 
@@ -70,7 +71,7 @@ class RowsChanged:
 class RowsGone:
     """DELETE of chosen rows."""
 
-    table: FullName
+    table: TableName
     chosen: RowFilter
 
 

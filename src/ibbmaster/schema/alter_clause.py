@@ -12,7 +12,6 @@ from ibbmaster.schema.clause import (
     AlterVersioning,
     CharsetClause,
     ConvertCharset,
-    FullName,
     IgnoreIndex,
     NotUnderstoodError,
     RedefineColumn,
@@ -38,6 +37,7 @@ from ibbmaster.schema.reading import (
     written,
 )
 from ibbmaster.sqltext.cursor import Cursor, outside_brackets, parts_of
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import Token, TokenKind
 
 CLAUSE_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
@@ -50,8 +50,8 @@ _VERBS = ("ADD", "DROP", "MODIFY", "CHANGE", "ALTER", "RENAME", "CONVERT", *_PAR
 
 
 def parse_clauses(
-    tokens: Sequence[Token], table: FullName, sql_mode: int = 0, database: str = ""
-) -> tuple[list[AlterClause], FullName | None]:
+    tokens: Sequence[Token], table: TableName, sql_mode: int = 0, database: str = ""
+) -> tuple[list[AlterClause], TableName | None]:
     """The clauses after the name of a table, and its new name if it gets one.
 
     Raises:
@@ -77,7 +77,7 @@ def parse_clauses(
     return found, to
 
 
-def tables_after_head(tokens: Sequence[Token], database: str) -> Iterator[FullName]:
+def tables_after_head(tokens: Sequence[Token], database: str) -> Iterator[TableName]:
     """The tables that clauses may name, whether these can be read or not: what stands after RENAME, or after TABLE."""
     cursor = Cursor(outside_brackets(tokens))
     while not cursor.is_at_end:
@@ -124,7 +124,7 @@ def _renames_table(part: Sequence[Token]) -> bool:
     )
 
 
-def _clause(cursor: Cursor, table: FullName, sql_mode: int, database: str) -> list[AlterClause]:
+def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> list[AlterClause]:
     if cursor.takes_words("ADD"):
         return _add(cursor, table, sql_mode)
     if cursor.takes_words("DROP"):
@@ -209,7 +209,7 @@ def _place(cursor: Cursor) -> str | None:
     return expect_name(cursor) if cursor.takes_words("AFTER") else None
 
 
-def _add(cursor: Cursor, table: FullName, sql_mode: int) -> list[AlterClause]:
+def _add(cursor: Cursor, table: TableName, sql_mode: int) -> list[AlterClause]:
     if cursor.takes_words("SYSTEM", "VERSIONING"):
         return [AlterVersioning(is_versioned=True)]
     if cursor.takes_words("PARTITION"):

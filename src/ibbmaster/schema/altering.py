@@ -25,7 +25,6 @@ from ibbmaster.schema.clause import (
     CheckDefinition,
     ConvertCharset,
     ForeignDefinition,
-    FullName,
     IgnoreIndex,
     IndexDefinition,
     NewColumn,
@@ -45,6 +44,7 @@ from ibbmaster.schema.model import UNKNOWN_VALUE, TableColumn, TableVersion
 from ibbmaster.schema.partitioning import altered_partitions
 from ibbmaster.schema.reading import named_in, with_new_names
 from ibbmaster.schema.session import SchemaSession
+from ibbmaster.sqltext.table_name import TableName
 
 PAGE_CHECKSUM = "PAGE_CHECKSUM"
 _LITERAL = re.compile(
@@ -114,7 +114,7 @@ class _Alteration:
         self._options = options
         self._converts_to = converts_to
         self._draft = TableDraft(
-            name=FullName(table.database, table.name),
+            name=TableName(table.database, table.name),
             session=session,
             new_id=new_id,
             collation=self._default if converts_to is None else converts_to,

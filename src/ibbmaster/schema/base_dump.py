@@ -11,13 +11,13 @@ from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.ddl import HARMLESS
 from ibbmaster.schema.dump_text import SHOWN, statements_of
 from ibbmaster.schema.folding import SchemaFold
 from ibbmaster.schema.model import TableKind, UnknownTable
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.quoting import unescaped
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import tokens
 
 Literal = str | bytes | None  # of a dump: a text or a number as written, bytes of _binary and 0x…, NULL
@@ -50,7 +50,7 @@ class BaseSchema:
 class BaseRows:
     """The rows of one INSERT. `columns` is None where the statement names none: all of the table."""
 
-    table: FullName
+    table: TableName
     columns: tuple[str, ...] | None
     rows: Iterator[tuple[Literal, ...]]
 
@@ -92,7 +92,7 @@ def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
             raise ConfigurationError(f"table {table.name!r}: expected database.table, or USE before it")
     if not any(table.kind is TableKind.BASE for table in fold.tables.values() if not isinstance(table, UnknownTable)):
         raise ConfigurationError("no CREATE TABLE: expected what mariadb-dump or SHOW CREATE TABLE writes")
-    tables: dict[tuple[str, str], KnownTable] = dict(fold.tables.items())
+    tables: dict[TableName, KnownTable] = dict(fold.tables.items())
     catalog = SchemaCatalog(databases=MappingProxyType(fold.databases), tables=MappingProxyType(tables))
     return BaseSchema(catalog=catalog, position=position)
 
@@ -133,9 +133,9 @@ def _rows_of(statement: str, database: str) -> BaseRows:
     cursor.take()
     cursor.pass_words("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
     name = cursor.name()
-    table = FullName(database, name or "")
+    table = TableName(database, name or "")
     if cursor.takes_sign("."):
-        table = FullName(name or "", cursor.name() or "")
+        table = TableName(name or "", cursor.name() or "")
     columns = None
     if cursor.peek().is_sign("("):
         columns = tuple(token.text for token in cursor.bracketed() if not token.is_sign(","))
@@ -149,7 +149,7 @@ def _begins_rows(statement: str, at: int) -> bool:
     return statement.startswith("(", at)
 
 
-def _literals(statement: str, at: int, table: FullName) -> Iterator[tuple[Literal, ...]]:
+def _literals(statement: str, at: int, table: TableName) -> Iterator[tuple[Literal, ...]]:
     while (opening := _OPEN.match(statement, at)) is not None:
         at = opening.end()
         row: list[Literal] = []

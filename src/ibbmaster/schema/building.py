@@ -15,7 +15,6 @@ from ibbmaster.schema.clause import (
     CreateTable,
     Definition,
     ForeignDefinition,
-    FullName,
     IndexDefinition,
     NewColumn,
     NotUnderstoodError,
@@ -38,6 +37,7 @@ from ibbmaster.schema.model import (
 )
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.type_clause import INTEGERS
+from ibbmaster.sqltext.table_name import TableName
 
 COLUMN_COUNT_MAX, INDEX_COUNT_MAX = 4096, 256
 SYSTEM_TIME = "SYSTEM_TIME"
@@ -77,7 +77,7 @@ class TableDraft:
     `collation` is what columns get that name none.
     """
 
-    name: FullName
+    name: TableName
     session: SchemaSession
     new_id: NewId
     collation: str
@@ -333,7 +333,7 @@ def create_table(
     )
 
 
-def copied_table(like: TableVersion, name: FullName, new_id: NewId) -> TableVersion:
+def copied_table(like: TableVersion, name: TableName, new_id: NewId) -> TableVersion:
     """What CREATE TABLE … LIKE makes: columns of its own, no foreign keys."""
     ids = {column.id: new_id() for column in like.columns}
     return replace(

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from ibbmaster.schema.model import DatabaseVersion, TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.stored_program import StoredProgram
+from ibbmaster.sqltext.table_name import TableName
 
 KnownTable = TableVersion | UnknownTable
 
@@ -23,7 +24,7 @@ class SchemaCatalog:
     """
 
     databases: Mapping[str, DatabaseVersion] = field(default_factory=lambda: MappingProxyType({}))
-    tables: Mapping[tuple[str, str], KnownTable] = field(default_factory=lambda: MappingProxyType({}))
+    tables: Mapping[TableName, KnownTable] = field(default_factory=lambda: MappingProxyType({}))
     programs: Mapping[tuple[str, str, str], StoredProgram] = field(default_factory=lambda: MappingProxyType({}))
     case: NameCase = NameCase.EXACT
 

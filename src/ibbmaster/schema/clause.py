@@ -7,20 +7,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ibbmaster.schema.model import IndexKind, RowPeriod, TableKind
+from ibbmaster.sqltext.table_name import TableName
 
 
 class NotUnderstoodError(ValueError):
     """A statement, or a part of one, that cannot be read; the text says which."""
-
-
-class FullName(NamedTuple):
-    """A table's name in full."""
-
-    database: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.database}.{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +51,7 @@ class ForeignDefinition:
     name: str | None
     index_name: str | None
     columns: tuple[str, ...]
-    parent: FullName
+    parent: TableName
     parent_columns: tuple[str, ...]
     on_delete: str
     on_update: str
@@ -150,12 +141,12 @@ class CreateTable:
     `problem` says what of it was not understood: then its columns are not known.
     """
 
-    table: FullName
+    table: TableName
     is_temporary: bool = False
     replaces: bool = False
     is_conditional: bool = False
     definitions: tuple[Definition, ...] = ()
-    like: FullName | None = None
+    like: TableName | None = None
     options: TableOptions
     selects: bool = False
     problem: str | None = None
@@ -246,7 +237,7 @@ class AlterPartitions:
 class SplitTable:
     """CONVERT PARTITION … TO TABLE, and CONVERT TABLE … TO PARTITION, after which the other table is gone."""
 
-    other: FullName
+    other: TableName
     is_gone: bool
 
 
@@ -258,7 +249,7 @@ class AlterRows:
     """
 
     what: str
-    other: FullName | None = None
+    other: TableName | None = None
     partitions: tuple[str, ...] | None = None
 
 
@@ -286,12 +277,12 @@ class AlterTable:
     `problem` says what of it was not understood: then nothing of it is known, but for all `others` that it may name.
     """
 
-    table: FullName
+    table: TableName
     clauses: tuple[AlterClause, ...] = ()
-    to: FullName | None = None
+    to: TableName | None = None
     is_conditional: bool = False
     problem: str | None = None
-    others: tuple[FullName, ...] = ()
+    others: tuple[TableName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,21 +292,21 @@ class DropTables:
     `kind` is BASE for DROP TABLE, which also drops sequences.
     """
 
-    tables: tuple[FullName, ...]
+    tables: tuple[TableName, ...]
     kind: TableKind = TableKind.BASE
     is_temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruncateTable:
-    table: FullName
+    table: TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameTables:
     """RENAME TABLE: pairs, in order."""
 
-    pairs: tuple[tuple[FullName, FullName], ...]
+    pairs: tuple[tuple[TableName, TableName], ...]
     is_conditional: bool = False
 
 
@@ -323,14 +314,14 @@ class RenameTables:
 class CreateView:
     """CREATE VIEW, ALTER VIEW."""
 
-    table: FullName
+    table: TableName
     text: str
     is_conditional: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateSequence:
-    table: FullName
+    table: TableName
     text: str
     is_temporary: bool
     is_conditional: bool
@@ -345,7 +336,7 @@ class CreateSequence:
 class AlterSequence:
     """ALTER SEQUENCE: its values change, its columns do not."""
 
-    table: FullName
+    table: TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,8 +363,8 @@ class NameProgram:
     """CREATE, ALTER and DROP of a trigger, a function, a procedure, an event or a package."""
 
     kind: str
-    name: FullName
-    table: FullName | None = None  # of a trigger
+    name: TableName
+    table: TableName | None = None  # of a trigger
     is_conditional: bool = False
     is_dropped: bool = False
     alters: bool = False

@@ -19,7 +19,6 @@ from ibbmaster.schema.clause import (
     DdlStatement,
     Definition,
     DropTables,
-    FullName,
     NameProgram,
     NotUnderstoodError,
     RemoveDatabase,
@@ -44,6 +43,7 @@ from ibbmaster.schema.reading import (
 )
 from ibbmaster.schema.type_clause import INTEGERS, parse_type
 from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import TokenKind, tokens
 
 HARMLESS = frozenset(  # what may be in a log and defines no table
@@ -284,7 +284,7 @@ def _rename(cursor: Cursor, database: str, sql_mode: int, sql: str) -> RenameTab
     if not (cursor.takes_words("TABLE") or cursor.takes_words("TABLES")):
         raise fail(cursor, "TABLE")
     is_conditional = cursor.pass_condition()
-    pairs: list[tuple[FullName, FullName]] = []
+    pairs: list[tuple[TableName, TableName]] = []
     while not pairs or cursor.takes_sign(","):
         table = expect_table(cursor, database)
         if cursor.takes_words("WAIT"):

@@ -22,7 +22,6 @@ from ibbmaster.schema.clause import (
     CreateView,
     DdlStatement,
     DropTables,
-    FullName,
     NameProgram,
     NotUnderstoodError,
     RemoveDatabase,
@@ -46,6 +45,7 @@ from ibbmaster.schema.program_text import moved_trigger, trigger_parts
 from ibbmaster.schema.programs import altered_event, altered_routine, created_program
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.stored_program import EVENT, TRIGGER, StoredProgram
+from ibbmaster.sqltext.table_name import TableName
 
 GIVE_SCHEMA = "give its CREATE TABLE with --schema"
 SHOWN = 60
@@ -67,16 +67,16 @@ class SchemaFold:
         self._on_change = on_change
         self.case = case or NameCase.EXACT
         self.finder = CaseFinder(is_whole=is_whole) if case is None else None
-        self._written: dict[FullName, FullName] = {}  # what the statement makes, as it calls that
+        self._written: dict[TableName, TableName] = {}  # what the statement makes, as it calls that
         self.databases: dict[str, DatabaseVersion] = {}
-        self.tables: dict[FullName, KnownTable] = {}
+        self.tables: dict[TableName, KnownTable] = {}
         self.programs: dict[Program, StoredProgram] = {}
-        self.temporary: dict[int, dict[FullName, KnownTable]] = {}  # by thread
-        self._tables_of: dict[str, set[FullName]] = {}  # by database
+        self.temporary: dict[int, dict[TableName, KnownTable]] = {}  # by thread
+        self._tables_of: dict[str, set[TableName]] = {}  # by database
         self._programs_of: dict[str, set[Program]] = {}
-        self._triggers_of: dict[FullName, set[Program]] = {}
-        self._children_of: dict[FullName, set[FullName]] = {}  # tables with foreign keys, by their parents
-        self._known: set[FullName] = set()
+        self._triggers_of: dict[TableName, set[Program]] = {}
+        self._children_of: dict[TableName, set[TableName]] = {}  # tables with foreign keys, by their parents
+        self._known: set[TableName] = set()
         self.last_id = 0
         self.last_generation = 0
         self._place: SchemaPlace | None = None
@@ -147,7 +147,7 @@ class SchemaFold:
 
     def _fail(self, statement: DdlStatement, error_code: int) -> None:
         """What a statement has done all the same that failed on the server, as `left_by_failure` says it of rows."""
-        lost: tuple[FullName, ...] = ()
+        lost: tuple[TableName, ...] = ()
         verb = ""
         match statement:
             case CreateTable() | CreateSequence() if statement.replaces:
@@ -198,14 +198,14 @@ class SchemaFold:
         found = self.databases.get(database)
         return session.collation if found is None else found.collation
 
-    def _find(self, name: FullName) -> tuple[KnownTable | None, bool]:
+    def _find(self, name: TableName) -> tuple[KnownTable | None, bool]:
         """A table as the session of the statement sees it, and whether it is a temporary one."""
         own = self.temporary.get(self._thread, {})
         if name in own:
             return own[name], True
         return self.tables.get(name), False
 
-    def _find_used(self, name: FullName) -> tuple[KnownTable | None, bool]:
+    def _find_used(self, name: TableName) -> tuple[KnownTable | None, bool]:
         """The same of a table that a statement has changed or copied, so that it was there."""
         found = self._find(name)
         if found[0] is None and self.finder is not None:
@@ -217,12 +217,12 @@ class SchemaFold:
                 return self.tables[name], False
         return found
 
-    def _set(self, name: FullName, table: KnownTable | None) -> None:
+    def _set(self, name: TableName, table: KnownTable | None) -> None:
         old = self.tables.get(name)
         for key in old.foreign_keys if isinstance(old, TableVersion) else ():
-            self._children_of.get(FullName(key.parent_database, key.parent_table), set()).discard(name)
+            self._children_of.get(TableName(key.parent_database, key.parent_table), set()).discard(name)
         for key in table.foreign_keys if isinstance(table, TableVersion) else ():
-            self._children_of.setdefault(FullName(key.parent_database, key.parent_table), set()).add(name)
+            self._children_of.setdefault(TableName(key.parent_database, key.parent_table), set()).add(name)
         self._known.discard(name)
         if isinstance(table, TableVersion):
             self._known.add(name)
@@ -240,7 +240,7 @@ class SchemaFold:
             self._tables_of.setdefault(name.database, set()).add(name)
         self._on_change(TABLE, name, table)
 
-    def _put(self, name: FullName, table: TableVersion, *, is_new: bool) -> None:
+    def _put(self, name: TableName, table: TableVersion, *, is_new: bool) -> None:
         generation, is_created = table.generation, table.is_created_in_log
         if is_new:
             generation, is_created = self._new_generation(), self._place is not None
@@ -249,7 +249,7 @@ class SchemaFold:
             replace(table, since=self._place, gtid=self._gtid, generation=generation, is_created_in_log=is_created),
         )
 
-    def _put_own(self, name: FullName, table: KnownTable, *, is_temporary: bool) -> None:
+    def _put_own(self, name: TableName, table: KnownTable, *, is_temporary: bool) -> None:
         """A table that was created just now."""
         if is_temporary:
             self.temporary.setdefault(self._thread, {})[name] = table
@@ -262,7 +262,7 @@ class SchemaFold:
         self.last_generation += 1
         return self.last_generation
 
-    def _unknown(self, name: FullName, reason: str, generation: int = 0, was: FullName | None = None) -> UnknownTable:
+    def _unknown(self, name: TableName, reason: str, generation: int = 0, was: TableName | None = None) -> UnknownTable:
         return UnknownTable(
             database=name.database,
             name=name.name,
@@ -273,13 +273,13 @@ class SchemaFold:
             was=was,
         )
 
-    def _lose(self, name: FullName, reason: str, was: FullName | None = None) -> None:
+    def _lose(self, name: TableName, reason: str, was: TableName | None = None) -> None:
         """From here on the table is not known; `was` is what one was called that no statement had named before."""
         own = self.temporary.get(self._thread, {})
         table = own.get(name) or self.tables.get(name)
         generation = 0 if table is None or was is not None else table.generation
         if isinstance(table, UnknownTable) and was is None and table.was is not None:
-            was = FullName(*table.was)
+            was = TableName(*table.was)
         unknown = self._unknown(name, reason, generation, was)
         if name in own:
             own[name] = unknown
@@ -385,7 +385,7 @@ class SchemaFold:
             elif isinstance(clause, SplitTable):
                 self._lose(clause.other, f"it was a partition of {statement.table}, whose columns are not known")
 
-    def _rename_in_children(self, name: FullName, old: TableVersion, new: TableVersion) -> None:
+    def _rename_in_children(self, name: TableName, old: TableVersion, new: TableVersion) -> None:
         """Foreign keys follow the new names of columns."""
         names = {column.id: column.name for column in new.columns}
         changed = {one.name.lower(): names.get(one.id, one.name) for one in old.columns}
@@ -413,17 +413,17 @@ class SchemaFold:
             elif self.finder is not None:
                 self.finder.see_maybe_gone(name)
 
-    def _end(self, name: FullName) -> None:
+    def _end(self, name: TableName) -> None:
         self._set(name, None)
         for trigger in self._triggers_of.pop(name, set()):
             self._forget_program(trigger)
 
-    def _truncate(self, name: FullName) -> None:
+    def _truncate(self, name: TableName) -> None:
         table, is_temporary = self._find_used(name)
         if isinstance(table, TableVersion) and not is_temporary:
             self._put(name, without_counter(table), is_new=True)
 
-    def _rename(self, old: FullName, new: FullName) -> None:
+    def _rename(self, old: TableName, new: TableName) -> None:
         table, is_temporary = self._find_used(old)
         if is_temporary:
             own = self.temporary[self._thread]
@@ -463,7 +463,7 @@ class SchemaFold:
             self._set_program(trigger, moved_trigger(self.programs[trigger], new.name))
 
     @staticmethod
-    def _is_of(key: ForeignConstraint, parent: FullName) -> bool:
+    def _is_of(key: ForeignConstraint, parent: TableName) -> bool:
         return (key.parent_database, key.parent_table) == parent
 
     def _create_database(self, statement: CreateDatabase, session: SchemaSession, *, shown: str | None) -> None:
@@ -538,7 +538,7 @@ class SchemaFold:
         """A new trigger after those that there are, or where FOLLOWS or PRECEDES puts it."""
         if program.kind != TRIGGER:
             return program
-        others = self._triggers_of.get(FullName(program.database, program.table), set())
+        others = self._triggers_of.get(TableName(program.database, program.table), set())
         line = sorted((self.programs[key] for key in others), key=lambda one: one.order)
         place = len(line)
         with contextlib.suppress(NotUnderstoodError):
@@ -556,7 +556,7 @@ class SchemaFold:
         self.programs[key] = program
         self._programs_of.setdefault(key[0], set()).add(key)
         if program.table:
-            self._triggers_of.setdefault(FullName(program.database, program.table), set()).add(key)
+            self._triggers_of.setdefault(TableName(program.database, program.table), set()).add(key)
         self._on_change(PROGRAM, key, program)
 
     def _forget_program(self, key: Program) -> None:
@@ -564,7 +564,7 @@ class SchemaFold:
         if program is None:
             return
         self._programs_of.get(key[0], set()).discard(key)
-        self._triggers_of.get(FullName(program.database, program.table), set()).discard(key)
+        self._triggers_of.get(TableName(program.database, program.table), set()).discard(key)
         self._on_change(PROGRAM, key, None)
 
 
@@ -575,7 +575,7 @@ def _drops(statement: DropTables, table: KnownTable) -> bool:
     return statement.kind is TableKind.BASE and table.kind is TableKind.SEQUENCE
 
 
-def _names_made(statement: DdlStatement) -> Iterator[FullName]:
+def _names_made(statement: DdlStatement) -> Iterator[TableName]:
     """The tables that come by these names with a statement."""
     match statement:
         case CreateTable() | CreateView() | CreateSequence():

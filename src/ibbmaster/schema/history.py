@@ -13,12 +13,12 @@ from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.schema.case_finding import ambiguous
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE, SchemaFold
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.stored_program import TRIGGER
 from ibbmaster.schema.table_map import derived_table, disagreement
+from ibbmaster.sqltext.table_name import TableName
 
 BEFORE = SchemaPlace(LogPosition(-1, 0), 0)  # the log's first event
 NO_STATEMENT = "its CREATE TABLE is not in the log; give its CREATE TABLE with --schema"
@@ -143,13 +143,13 @@ class SchemaHistory:
         found: KnownTable | None = _at(self.lines[TABLE].get(key, ()), place)
         return found if found is not None else self._maybe_another(key, place)
 
-    def table_of_trigger(self, trigger: FullName, place: SchemaPlace) -> FullName | None:
+    def table_of_trigger(self, trigger: TableName, place: SchemaPlace) -> TableName | None:
         """The table of a trigger, as events at a place see it; None if the log does not say it."""
         key = (self.case.key(trigger.database), TRIGGER, trigger.name)
         found = _at(self.lines[PROGRAM].get(key, ()), place)
-        return None if found is None else FullName(found.database, found.table)
+        return None if found is None else TableName(found.database, found.table)
 
-    def _maybe_another(self, name: FullName, place: SchemaPlace | None) -> UnknownTable | None:
+    def _maybe_another(self, name: TableName, place: SchemaPlace | None) -> UnknownTable | None:
         """A table that is not there, while there is one in other letters, and nothing says whether that is it."""
         finder = self.fold.finder
         others = finder.others(name) if finder is not None and finder.found is None else ()
@@ -187,7 +187,7 @@ class SchemaHistory:
         key = self.case.table_key(database, name)
         return [one.value for one in self.lines[TABLE].get(key, ()) if one.value is not None]
 
-    def names(self) -> Iterator[tuple[str, str]]:
+    def names(self) -> Iterator[TableName]:
         """Every table there ever was, by the database and name that it is found by."""
         yield from self.lines[TABLE]
 

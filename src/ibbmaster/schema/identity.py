@@ -11,18 +11,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ibbmaster.schema.catalog import KnownTable
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.folding import TABLE
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
-
-TableName = tuple[str, str]  # database, table
-
-
-def parse_table_name(text: str) -> TableName:
-    """A name as options have it: database.table."""
-    database, _, table = text.partition(".")
-    return database, table
+from ibbmaster.sqltext.table_name import TableName
 
 
 class NameRange(NamedTuple):
@@ -45,15 +37,15 @@ def ranges_of(history: SchemaHistory, name: TableName, place: SchemaPlace | None
 
     Where no table is called so there, it is the last one that was.
     """
-    lines: dict[FullName, list[tuple[SchemaPlace, KnownTable]]] = {
+    lines: dict[TableName, list[tuple[SchemaPlace, KnownTable]]] = {
         own: [(one.since, one.value) for one in line if one.value is not None]
         for own, line in history.lines[TABLE].items()
     }
     for line in list(lines.values()):
         for _, table in line:
             if isinstance(table, UnknownTable) and table.was is not None:
-                lines.setdefault(FullName(*table.was), [])
-    lines.setdefault(FullName(*name), [])
+                lines.setdefault(TableName(*table.was), [])
+    lines.setdefault(TableName(*name), [])
     same = _truncated(lines.values())
     found = [
         (NameRange(own, since, until), same.get(table, table))

@@ -12,7 +12,8 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.schema.clause import CreateDatabase, DdlStatement, FullName, NameProgram, RemoveDatabase
+from ibbmaster.schema.clause import CreateDatabase, DdlStatement, NameProgram, RemoveDatabase
+from ibbmaster.sqltext.table_name import TableName
 
 #: What `utf8mb3_general_ci` has in lower case, of a newer Unicode than its own: first and last.
 _CASED = (
@@ -61,9 +62,9 @@ class NameCase(enum.IntEnum):
         """What a name is found by."""
         return lower_name(name) if self.folds else name
 
-    def table_key(self, database: str, name: str) -> FullName:
+    def table_key(self, database: str, name: str) -> TableName:
         """What a table is found by."""
-        return FullName(self.key(database), self.key(name))
+        return TableName(self.key(database), self.key(name))
 
     def keys_of(self, statement: DdlStatement) -> DdlStatement:
         """A statement with every name of a database or table as it is found by."""
@@ -86,8 +87,8 @@ def parse_name_case(where: str, value: int | str | None) -> NameCase | None:
 
 
 def _with_lower_names(found: _Statement) -> _Statement:
-    if isinstance(found, FullName):
-        return FullName(lower_name(found.database), lower_name(found.name))  # type: ignore[return-value]
+    if isinstance(found, TableName):
+        return TableName(lower_name(found.database), lower_name(found.name))  # type: ignore[return-value]
     if isinstance(found, tuple):
         changed = tuple(map(_with_lower_names, found))
         return changed if type(found) is tuple else found  # type: ignore[return-value]
@@ -102,5 +103,5 @@ def _with_lower_names(found: _Statement) -> _Statement:
     if isinstance(found, CreateDatabase | RemoveDatabase):
         values["name"] = lower_name(found.name)
     elif isinstance(found, NameProgram):
-        values["name"] = FullName(lower_name(found.name.database), found.name.name)
+        values["name"] = TableName(lower_name(found.name.database), found.name.name)
     return replace(found, **values) if values else found  # type: ignore[type-var]

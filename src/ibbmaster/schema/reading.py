@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ibbmaster.schema.clause import CharsetClause, FullName, NotUnderstoodError
+from ibbmaster.schema.clause import CharsetClause, NotUnderstoodError
 from ibbmaster.schema.expression_text import plain_expression
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.sql_mode import HIGH_NOT_PRECEDENCE, PIPES_AS_CONCAT
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import LITERALS, Token, TokenKind, tokens
 
 SHOWN = 60  # characters of a statement in an error
@@ -75,12 +76,12 @@ def expect_column(cursor: Cursor) -> str:
     return name
 
 
-def expect_table(cursor: Cursor, database: str) -> FullName:
+def expect_table(cursor: Cursor, database: str) -> TableName:
     cursor.takes_sign(".")  # .t is t
     first = expect_name(cursor)
     if not cursor.takes_sign("."):
-        return FullName(database, first)
-    return FullName(first, expect_name(cursor))
+        return TableName(database, first)
+    return TableName(first, expect_name(cursor))
 
 
 def expect_text(cursor: Cursor) -> str:

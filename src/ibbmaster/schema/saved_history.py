@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from ibbmaster.codec.crc32c import crc32c
 from ibbmaster.position import LogPosition
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE
 from ibbmaster.schema.history import SchemaChange, SchemaHistory
 from ibbmaster.schema.model import (
@@ -35,6 +34,7 @@ from ibbmaster.schema.model import (
 )
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.stored_program import StoredProgram
+from ibbmaster.sqltext.table_name import TableName
 
 MAGIC = b"ibbschma"
 FORMAT = 2
@@ -132,7 +132,7 @@ def _read(content: Any) -> tuple[SchemaHistory, LastFolded]:
     last_id, last_generation = content["last"]
     history.fold.last_id, history.fold.last_generation = _exactly(last_id, int), _exactly(last_generation, int)
     for thread, own in content["temporary"]:
-        found = {FullName(*_texts(name, 2)): pools.get(table, (TableVersion, UnknownTable)) for name, table in own}
+        found = {TableName(*_texts(name, 2)): pools.get(table, (TableVersion, UnknownTable)) for name, table in own}
         history.fold.temporary[_exactly(thread, int)] = found
     start, *texts = content["up_to"]
     return history, LastFolded(_position(start), *_texts(texts, 4))
@@ -141,7 +141,7 @@ def _read(content: Any) -> tuple[SchemaHistory, LastFolded]:
 def _key(part: str, key: Any) -> Any:
     if part == DATABASE:
         return _exactly(key, str)
-    return FullName(*_texts(key, 2)) if part == TABLE else tuple(_texts(key, 3))
+    return TableName(*_texts(key, 2)) if part == TABLE else tuple(_texts(key, 3))
 
 
 def _texts(found: Any, count: int) -> list[str]:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import BEFORE
-from ibbmaster.schema.identity import NameRange, TableName
+from ibbmaster.schema.identity import NameRange
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.sqltext.table_name import TableName
 
 TableState = TableVersion | UnknownTable
 

@@ -53,7 +53,7 @@ def _rows(group: Group, has_names: bool) -> list[LoggedChange]:
         columns = tuple(column.name for column in schema.columns)
         found.append(
             LoggedChange(
-                table=f"{schema.database}.{schema.table}",
+                table=schema.name,
                 kind=change.kind,
                 before=_marked(schema, change.before),
                 after=_marked(schema, change.after),

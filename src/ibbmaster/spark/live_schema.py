@@ -21,12 +21,12 @@ from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.render import create_table
 from ibbmaster.schema.versions import TableVersions
 from ibbmaster.spark.offset import TableTexts
 from ibbmaster.spark.tracking import of_version
+from ibbmaster.sqltext.table_name import parse_table_name
 
 PRINTED_AS = 110800  # the version of a server whose SHOW CREATE TABLE offsets have
 
@@ -129,7 +129,7 @@ def _texts(options: ReadOptions, history: SchemaHistory, place: SchemaPlace | No
     found: TableTexts = {}
     takes = TableFilter(options.tables).takes
     for name, table in history.at(place).tables.items():
-        is_wanted = takes(".".join(name)) if options.table is None else name[0] == parse_table_name(options.table)[0]
+        is_wanted = takes(name) if options.table is None else name[0] == parse_table_name(options.table)[0]
         is_declared = table.since is None and table.full_name in options.declarations
         if not is_wanted or is_declared or table.undefined_because:
             continue

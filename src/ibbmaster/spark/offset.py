@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.position import LogPosition
-from ibbmaster.schema.identity import TableName, parse_table_name
+from ibbmaster.sqltext.table_name import TableName, parse_table_name
 
 VERSION = 1
 
@@ -34,7 +34,7 @@ def encode_offset(
     file = point.file_no if file_name is None else file_name
     offset: Offset = {"v": VERSION, "gtid": str(position), "file": file, "offset": point.offset}
     if tables:
-        offset["tables"] = {".".join(name): text for name, text in sorted(tables.items())}
+        offset["tables"] = {str(name): text for name, text in sorted(tables.items())}
     return offset
 
 

@@ -30,6 +30,7 @@ from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sizes import parse_size
 from ibbmaster.spark.offset import position_of_option
+from ibbmaster.sqltext.table_name import divided, parse_table_name, parse_table_pattern
 from ibbmaster.stages.options import StageOptions, check_stages, given_stages, renamed_table
 
 NUMBER_END = 1 << 63  # Spark's and Arrow's largest numbers have 64 bits, one for the sign
@@ -40,9 +41,7 @@ VALUE_TEXT_MAX = 60  # characters of a value in an error
 _Choice = TypeVar("_Choice", bound=enum.Enum)
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _SCRIPT = re.compile(r"(?:create|use)\s|--\s|/\*", re.IGNORECASE)  # how one begins, and no path
-_LISTED = re.compile(r"(?:(?<![^,.\s])`(?:[^`]|``)*`|[^,])+")  # a backquote inside a name is one of its letters
 _QUOTED = re.compile(r"(?<![^.])`((?:[^`]|``)*)`")
-_WILDCARD = re.compile(r"[*?[]")
 
 STAGES = option_names()  # by their names in Python
 _OF_FILES = ("after", "until", "map_server_id", "map_domain")  # of logs with places, and with GTIDs of their own
@@ -103,7 +102,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     host = given.get("host") or None
     if bool(given.get("path")) == bool(host):
         raise ConfigurationError("give either a path, as in load(PATH), or option host")
-    table = given.get("table", "").strip()
+    table = _table(given.get("table", "").strip())
     schema_mode, schema_at = parse_schema_mode("option schemaMode", given.get("schemamode", "latest"))
     path = local_path(given.get("path") or "")
     is_classic = is_classic or (bool(path) and holds_traditional(place(path)))
@@ -118,7 +117,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
         starting_time=_time("startingTimestamp", given.get("startingtimestamp")),
         ending_time=_time("endingTimestamp", given.get("endingtimestamp")),
         tables=(table,) if table else _table_patterns(given.get("tables")),
-        table=table or None,
+        table=table,
         domains=frozenset(number_of("domains", part, end=ID_END) for part in list_of(given.get("domains"))),
         columns=list_of(given.get("columns")),
         is_strict=flag_of("failOnDataLoss", given.get("failondataloss", "true")),
@@ -145,8 +144,6 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
     )
     if parsed.table is not None and parsed.granularity is not Granularity.ROWS:
         raise ConfigurationError("option table gives one table's rows; leave granularity out, or say rows")
-    if parsed.table is not None and (not all(parsed.table.partition(".")) or _WILDCARD.search(parsed.table)):
-        raise ConfigurationError(f"option table is {_shown(parsed.table)}, expected database.table without * and ?")
     if host is not None and schema_at is not None:
         raise ConfigurationError("option schemaMode at:GTID: a primary does not tell what its tables were; give a path")
     if host is not None and parsed.granularity in (Granularity.PAGES, Granularity.RECORDS):
@@ -187,7 +184,8 @@ def _declarations(text: str | None, stages: StageOptions, name_case: NameCase | 
     """What is declared of the tables in the log, by the names that they have after the stages."""
     case = name_case or NameCase.EXACT
     try:
-        return {renamed_table(name, stages, lambda: case): one for name, one in parse_declarations_option(text).items()}
+        found = parse_declarations_option(text).items()
+        return {str(renamed_table(parse_table_name(name), stages, lambda: case)): one for name, one in found}
     except ConfigurationError as error:
         raise named_as_options(error) from None
 
@@ -225,13 +223,22 @@ def _choice(kind: type[_Choice], name: str, value: str) -> _Choice:
         raise ConfigurationError(f"option {name} is {_shown(value)}, expected one of {choices}") from None
 
 
+def _table(text: str) -> str | None:
+    """The name of one table, as it is printed; None where none is given."""
+    try:
+        if text and parse_table_pattern(text).has_wildcard:
+            raise ConfigurationError(f"{_shown(text)} has a wildcard: expected database.table without * and ?")
+        return str(parse_table_name(text)) if text else None
+    except ConfigurationError as error:
+        raise ConfigurationError(f"option table: {error}") from None
+
+
 def _table_patterns(value: str | None) -> tuple[str, ...]:
     """Tables by name. One without its database would find nothing, and an empty answer looks like a true one."""
-    patterns = list_of(value)
-    for pattern in patterns:
-        if "." not in pattern and not _WILDCARD.search(pattern):
-            raise ConfigurationError(f"option tables has {_shown(pattern)}, expected database.table, also with * and ?")
-    return patterns
+    try:
+        return tuple(str(parse_table_pattern(text)) for text in divided(value or "", ",") if text)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"option tables: {error}") from None
 
 
 def _position(name: str, value: str | None) -> str | None:
@@ -271,7 +278,7 @@ def _time(name: str, value: str | None) -> float | None:
 
 def list_of(value: str | None) -> tuple[str, ...]:
     """What is between commas; a name in backquotes, as `a,b`, may have commas itself."""
-    parts = (match[0].strip() for match in _LISTED.finditer(value or ""))
+    parts = divided(value or "", ",")
     return tuple(_QUOTED.sub(lambda match: match[1].replace("``", "`"), part) for part in parts if part)
 
 
@@ -337,15 +344,12 @@ def parse_declarations_option(value: str | None) -> dict[str, dict[str, str]]:
     found = _declarations_of_json(text) if text.startswith("{") else _declarations_of_script(text)
     if not found:
         raise ConfigurationError("option schema has no CREATE TABLE statement with columns")
-    for table in found:
-        if not all(table.partition(".")):
-            raise ConfigurationError(f"option schema has table {_shown(table)}, expected database.table")
     return found
 
 
 def _declarations_of_script(text: str) -> dict[str, dict[str, str]]:
     try:
-        return dict(parse_declarations(text))
+        return {str(parse_table_name(table)): columns for table, columns in parse_declarations(text)}
     except ConfigurationError as error:
         raise ConfigurationError(f"option schema: {error}") from None
 
@@ -353,8 +357,10 @@ def _declarations_of_script(text: str) -> dict[str, dict[str, str]]:
 def _declarations_of_json(text: str) -> dict[str, dict[str, str]]:
     try:
         return {
-            str(table): {str(name): str(declared) for name, declared in columns.items()}
+            str(parse_table_name(str(table))): {str(name): str(declared) for name, declared in columns.items()}
             for table, columns in json.loads(text).items()
         }
+    except ConfigurationError as error:
+        raise ConfigurationError(f"option schema: {error}") from None
     except (ValueError, AttributeError, RecursionError) as error:
         raise ConfigurationError(f"option schema is no JSON of table -> column -> type: {error}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
 END = Token(TokenKind.SIGN, "")  # after the last token
@@ -72,15 +73,15 @@ class Cursor:
             return self.take().text
         return self.take().text if self.takes_sign("@") else None
 
-    def table(self, database: str) -> str | None:
-        """The name of a table as `database.table`; None if none comes."""
+    def table(self, database: str) -> TableName | None:
+        """The name of a table; None if none comes."""
         first = self.name()
         if first is None:
             return None
         if not self.takes_sign("."):
-            return f"{database}.{first}"
+            return TableName(database, first)
         second = self.name()
-        return None if second is None else f"{first}.{second}"
+        return None if second is None else TableName(first, second)
 
     def bracketed(self) -> list[Token]:
         """What is in the brackets that open here; nothing if none do."""

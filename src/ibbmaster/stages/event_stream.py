@@ -9,7 +9,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, decode_event_header
 from ibbmaster.event.table_map import TABLE_ID_SIZE
-from ibbmaster.schema.clause import FullName
+from ibbmaster.sqltext.table_name import TableName
 
 NAMES_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE + 2  # of a TABLE_MAP, after its flags
 HEAD_SIZE = 80  # bytes: header, table and flags of a row event, also of one in its first fragment
@@ -85,7 +85,7 @@ class EventStream:
         return EventError(f"the group ends inside an event, {self._left - len(self._data)} bytes early")
 
 
-def mapped_table(event: bytes) -> FullName:
+def mapped_table(event: bytes) -> TableName:
     """The table of a TABLE_MAP event, of which nothing else is read.
 
     Raises:
@@ -103,5 +103,5 @@ def mapped_table(event: bytes) -> FullName:
 
 
 @functools.lru_cache(maxsize=4096)
-def _full_name(database: bytes, table: bytes) -> FullName:
-    return FullName(database.decode("utf-8", "replace"), table.decode("utf-8", "replace"))
+def _full_name(database: bytes, table: bytes) -> TableName:
+    return TableName(database.decode("utf-8", "replace"), table.decode("utf-8", "replace"))

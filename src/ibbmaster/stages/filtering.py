@@ -29,9 +29,10 @@ from ibbmaster.event.statement.logged import STATEMENT_TYPES, LoggedStatement, d
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.rows.walk import unmapped
-from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.stages.event_stream import EventStream, mapped_table
 from ibbmaster.stages.stage import GroupTransform, emptied
 from ibbmaster.stages.statement_tables import StatementKind, Touched, touched_by
@@ -78,7 +79,7 @@ class ContentFilter(GroupTransform):
         self._kinds = frozenset(kinds)
         self.drops_empty = drops_empty
 
-    def has_rows_of(self, table: FullName) -> bool:
+    def has_rows_of(self, table: TableName) -> bool:
         """Whether row events of a table are left."""
         return "rows" in self._kinds and (self.tables is None or self.tables.has_table(table))
 

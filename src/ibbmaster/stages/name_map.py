@@ -18,7 +18,6 @@ from ibbmaster.schema.clause import (
     CreateTable,
     DdlStatement,
     DropTables,
-    FullName,
     NameProgram,
     NotUnderstoodError,
     RemoveDatabase,
@@ -27,6 +26,7 @@ from ibbmaster.schema.clause import (
 from ibbmaster.schema.ddl import parse_ddl, statement_cursor
 from ibbmaster.schema.name_case import NameCase, lower_name
 from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.table_name import TableName, divided, parse_name, parse_table_name, printed_name
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
 from ibbmaster.stages.statement_tables import touched_by
 
@@ -69,16 +69,16 @@ class NameMap:
         """
         self._find_case = functools.cache(find_case)
         self.databases: dict[str, str] = {}
-        self.tables: dict[FullName, FullName] = {}
+        self.tables: dict[TableName, TableName] = {}
         for old, new in pairs:
             old_name, new_name = _name(old), _name(new)
-            if isinstance(old_name, FullName) and isinstance(new_name, FullName):
+            if isinstance(old_name, TableName) and isinstance(new_name, TableName):
                 self.tables[old_name] = new_name
             elif isinstance(old_name, str) and isinstance(new_name, str):
                 self.databases[old_name] = new_name
             else:
                 raise ConfigurationError(f"--rename {old}={new}: give two databases, or two tables as database.table")
-        new_names = [str(name) for name in (*self.databases.values(), *self.tables.values())]
+        new_names = [*map(printed_name, self.databases.values()), *map(str, self.tables.values())]
         if len(set(new_names)) < len(new_names):
             twice = next(name for name in new_names if new_names.count(name) > 1)
             raise ConfigurationError(f"--rename: two would be called {twice}")
@@ -91,10 +91,10 @@ class NameMap:
         """
         found = self._find(name, self.databases)
         if found is None and self._is(name, self.databases.values()):
-            raise NotUnderstoodError(f"database {name} is in the log, and another one is to be called so")
+            raise NotUnderstoodError(f"database {printed_name(name)} is in the log, and another one is to be called so")
         return name if found is None else found
 
-    def table(self, name: FullName) -> FullName:
+    def table(self, name: TableName) -> TableName:
         """What a table is called now.
 
         Raises:
@@ -103,7 +103,7 @@ class NameMap:
         for old, new in self.tables.items():
             if self._same(old.database, name.database) and self._same(old.name, name.name):
                 return new
-        found = FullName(self.database(name.database), name.name)
+        found = TableName(self.database(name.database), name.name)
         for new in self.tables.values():
             if self._same(new.database, found.database) and self._same(new.name, found.name):
                 raise NotUnderstoodError(f"table {name} is in the log, and another one is to be called {new}")
@@ -160,12 +160,12 @@ class NameMap:
         return qualifiers
 
     def _tables_among(
-        self, words: list[_Word], old: FullName, new: FullName, statement: LoggedStatement
+        self, words: list[_Word], old: TableName, new: TableName, statement: LoggedStatement
     ) -> Iterator[tuple[int, int, str]]:
         """The place of a table's name, and the text that replaces it."""
         is_here = self._same(old.database, statement.database)
         database = self.database(statement.database)
-        written = f"{quoted_name(new.database)}.{quoted_name(new.name)}"
+        written = new.sql
         for word in words:
             if not (word.token.is_name and self._same(old.name, word.token.text)):
                 continue
@@ -189,7 +189,7 @@ class NameMap:
             if word.token.is_name and word.is_qualifier:
                 self.database(word.token.text)
                 if word.second.is_name:
-                    self.table(FullName(word.token.text, word.second.text))
+                    self.table(TableName(word.token.text, word.second.text))
 
     def _expect_no_hidden_names(self, words: list[_Word], statement: LoggedStatement) -> None:
         """Whether a program runs text that may name what is renamed."""
@@ -199,11 +199,11 @@ class NameMap:
             raise NotUnderstoodError("a program has a text in which a name may be that is renamed")
 
 
-def _name(text: str) -> str | FullName:
-    database, dot, table = text.strip().partition(".")
-    if not database or (dot and not table):
-        raise ConfigurationError(f"--rename: {text[:60]!r} is not the name of a database, or of a table as shop.orders")
-    return FullName(database, table) if dot else database
+def _name(text: str) -> str | TableName:
+    try:
+        return parse_table_name(text) if len(divided(text, ".")) > 1 else parse_name(text)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"--rename: {error}") from None
 
 
 def _words(statement: LoggedStatement) -> Iterator[_Word]:

@@ -13,8 +13,9 @@ from ibbmaster.errors import ClassicFormatError, ConfigurationError, EventError,
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.given_time import GivenTime, is_date, is_time, parse_time, shown_time
 from ibbmaster.option import NamedOption, Option, flag_of, named_options
-from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.sqltext.table_name import TableName, TablePattern, divided, parse_table_pattern
 
 if TYPE_CHECKING:
     from ibbmaster.log.interface import LogEngine
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ibbmaster.stages.name_map import NameMap
     from ibbmaster.stages.span import LogSpan
     from ibbmaster.stages.stage import GroupTransform
-    from ibbmaster.stages.table_pattern import TableChoice, TablePattern
+    from ibbmaster.stages.table_pattern import TableChoice
 
 PART, FILTER, OTHER = "which part of the log", "what of it", "under other names"
 TABLES_SHOWN = 8
@@ -188,16 +189,15 @@ def staged(
     return StagedLog(log, stages, span, notes=notes)
 
 
-def renamed_table(name: str, options: StageOptions, find_case: Callable[[], NameCase]) -> str:
-    """What a table (`database.table`) is called after these options.
+def renamed_table(name: TableName, options: StageOptions, find_case: Callable[[], NameCase]) -> TableName:
+    """What a table is called after these options.
 
     Raises:
         ConfigurationError: it is called as another one is to be called.
     """
     names = _names(options, find_case)
-    database, _, table = name.partition(".")
     try:
-        return name if names is None else str(names.table(FullName(database, table)))
+        return name if names is None else names.table(name)
     except NotUnderstoodError as error:
         raise ConfigurationError(f"--rename: {error}") from None
 
@@ -344,7 +344,7 @@ def _expect_some(name: str, wanted: frozenset[int], known: set[int]) -> None:
 def _values(options: StageOptions, name: str) -> list[str]:
     given: Any = options.get(name)
     texts = [given] if isinstance(given, str) else list(given or ())
-    values = [value.strip() for text in texts for value in str(text).split(",")]
+    values = [value for text in texts for value in divided(str(text), ",")]
     if given is not None and not all(values or [""]):
         raise ConfigurationError(f"{flag_of(name)} {given!r}: expected one or several, divided by commas")
     return values
@@ -362,7 +362,7 @@ def _names(options: StageOptions, find_case: Callable[[], NameCase]) -> NameMap 
     from ibbmaster.stages.name_map import NameMap
 
     values = _values(options, "rename")
-    pairs = [tuple(value.split("=")) for value in values]
+    pairs = [divided(value, "=") for value in values]
     for value, pair in zip(values, pairs, strict=True):
         if len(pair) != 2 or not all(pair):
             raise ConfigurationError(f"--rename {value[:60]!r}: expected OLD=NEW, as shop=stage")
@@ -395,6 +395,4 @@ def _kinds(options: StageOptions) -> list[Any]:
 
 
 def _patterns(options: StageOptions, name: str) -> list[TablePattern]:
-    from ibbmaster.stages.table_pattern import TablePattern
-
-    return [TablePattern.parse(value) for value in _values(options, name)]
+    return [parse_table_pattern(value) for value in _values(options, name)]

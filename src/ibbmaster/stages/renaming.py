@@ -14,7 +14,8 @@ from ibbmaster.event.statement.load_data import decode_load_data, encode_load_da
 from ibbmaster.event.statement.logged import STATUS_CHARSET, LoggedStatement, decode_statement, text_codec
 from ibbmaster.event.table_map import NAME_SIZE_MAX, decode_table_map
 from ibbmaster.event.types import EventType
-from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.clause import NotUnderstoodError
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.stages.event_stream import NAMES_OFFSET, EventStream, mapped_table
 from ibbmaster.stages.name_map import NameMap
 from ibbmaster.stages.stage import GroupTransform
@@ -25,9 +26,9 @@ class NameChange(GroupTransform):
 
     def __init__(self, names: NameMap) -> None:
         self._names = names
-        self._known: dict[FullName, FullName] = {}  # as many as a log has tables
+        self._known: dict[TableName, TableName] = {}  # as many as a log has tables
 
-    def renamed(self, table: FullName) -> FullName:
+    def renamed(self, table: TableName) -> TableName:
         """The name that a table gets.
 
         Raises:

@@ -17,7 +17,6 @@ from ibbmaster.schema.clause import (
     CreateView,
     DdlStatement,
     DropTables,
-    FullName,
     NameProgram,
     NotUnderstoodError,
     RemoveDatabase,
@@ -28,6 +27,7 @@ from ibbmaster.schema.clause import (
 from ibbmaster.schema.ddl import read_ddl, statement_cursor
 from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import Cursor
+from ibbmaster.sqltext.table_name import TableName
 
 #: What ends or divides a transaction.
 _CONTROL = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "START")
@@ -35,7 +35,7 @@ _DDL = ("CREATE", "DROP", "TRUNCATE", "RENAME", "ALTER")
 _MAINTENANCE = ("OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "ANALYZE")  # of tables: no value changes
 _OF_SERVER = ("FLUSH", "RESET", "PURGE", "CHANGE", "KILL", "BACKUP", "SHOW", "USE", "LOCK", "UNLOCK", "COMMENT")
 _ACCOUNTS = ("GRANT", "REVOKE", "SET", "INSTALL", "UNINSTALL")  # SET PASSWORD, SET DEFAULT ROLE
-ACCOUNTS = FullName("mysql", "global_priv")  # what statements about accounts change
+ACCOUNTS = TableName("mysql", "global_priv")  # what statements about accounts change
 
 
 class StatementKind(StrEnum):
@@ -55,10 +55,10 @@ class Touched:
     """
 
     kind: StatementKind
-    tables: tuple[FullName, ...] = ()
+    tables: tuple[TableName, ...] = ()
     databases: tuple[str, ...] = ()
     is_tolerant: bool = False
-    trigger: FullName | None = None
+    trigger: TableName | None = None
 
 
 def touched_by(statement: LoggedStatement) -> Touched:
@@ -86,7 +86,7 @@ def touched_by(statement: LoggedStatement) -> Touched:
 
 
 def _of_change(statement: LoggedStatement) -> Touched:
-    tables: dict[FullName, None] = {}
+    tables: dict[TableName, None] = {}
     for effect in effects_of(statement):
         if not isinstance(effect, WrittenTables) or effect.tables is None:
             raise NotUnderstoodError(f"{_shown(statement.text)!r} may change rows of any table")
@@ -98,7 +98,7 @@ def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Touched:
     match found:
         case CreateDatabase() | RemoveDatabase():
             return Touched(kind=StatementKind.DDL, databases=(found.name,))
-        case NameProgram(table=FullName() as table):
+        case NameProgram(table=TableName() as table):
             return Touched(kind=StatementKind.DDL, tables=(table,))
         case NameProgram():
             return Touched(
@@ -126,7 +126,7 @@ def _drops_if_there(statement: LoggedStatement) -> bool:
     return cursor.pass_condition()
 
 
-def _altered(found: AlterTable) -> dict[FullName, None]:
+def _altered(found: AlterTable) -> dict[TableName, None]:
     tables = dict.fromkeys((found.table, *found.others))
     if found.to is not None:
         tables[found.to] = None
@@ -136,7 +136,7 @@ def _altered(found: AlterTable) -> dict[FullName, None]:
     return tables
 
 
-def _listed(cursor: Cursor, database: str) -> tuple[FullName, ...]:
+def _listed(cursor: Cursor, database: str) -> tuple[TableName, ...]:
     """The tables of OPTIMIZE TABLE and its like."""
     cursor.take()
     cursor.pass_words("NO_WRITE_TO_BINLOG", "LOCAL")

@@ -3,37 +3,13 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.schema.clause import FullName
 from ibbmaster.schema.name_case import NameCase, lower_name
+from ibbmaster.sqltext.table_name import TableName, TablePattern, matches
 
 TABLES_SHOWN = 8  # in an error
-
-
-class TablePattern(NamedTuple):
-    """A database and a table, in which `*` stands for any letters and `?` for one."""
-
-    database: str
-    table: str
-
-    @classmethod
-    def parse(cls, text: str) -> TablePattern:
-        """Read `database.table`; the first dot divides.
-
-        Raises:
-            ConfigurationError: it is not two names with a dot between them.
-        """
-        database, dot, table = text.strip().partition(".")
-        if not dot or not database or not table:
-            raise ConfigurationError(f"{text[:80]!r} is not a pattern for tables: expected database.table, as 'shop.*'")
-        return cls(database, table)
-
-    def __str__(self) -> str:
-        return f"{self.database}.{self.table}"
 
 
 class TableChoice:
@@ -51,9 +27,9 @@ class TableChoice:
         self.only = tuple(only)
         self.leaves_out = tuple(leaves_out)
         self._find_case = functools.cache(find_case)
-        self.known: dict[FullName, bool] = {}  # each table that was asked for: whether it is chosen
+        self.known: dict[TableName, bool] = {}  # each table that was asked for: whether it is chosen
 
-    def has_table(self, table: FullName) -> bool:
+    def has_table(self, table: TableName) -> bool:
         """Whether a table is chosen."""
         found = self.known.get(table)
         if found is None:
@@ -65,7 +41,7 @@ class TableChoice:
         """Patterns that no table matched so far."""
         return [one for one in (*self.only, *self.leaves_out) if not any(map(self._is_matched_by(one), self.known))]
 
-    def _is_matched_by(self, pattern: TablePattern) -> Callable[[FullName], bool]:
+    def _is_matched_by(self, pattern: TablePattern) -> Callable[[TableName], bool]:
         alone = TableChoice((pattern,), (), self._find_case)
         return alone.has_table
 
@@ -83,19 +59,19 @@ class TableChoice:
 
     def _has(self, database: str, table: str, key: Callable[[str], str]) -> bool:
         def is_in(patterns: tuple[TablePattern, ...]) -> bool:
-            return any(_matches(key(one.database), database) and _matches(key(one.table), table) for one in patterns)
+            return any(matches(key(one.database), database) and matches(key(one.name), table) for one in patterns)
 
         return (not self.only or is_in(self.only)) and not is_in(self.leaves_out)
 
     def _may_have_of(self, database: str, key: Callable[[str], str]) -> bool:
-        if any(one.table == "*" and _matches(key(one.database), database) for one in self.leaves_out):
+        if any(one.name == "*" and matches(key(one.database), database) for one in self.leaves_out):
             return False
-        return not self.only or any(_matches(key(one.database), database) for one in self.only)
+        return not self.only or any(matches(key(one.database), database) for one in self.only)
 
     def _has_all_of(self, database: str, key: Callable[[str], str]) -> bool:
-        if any(_matches(key(one.database), database) for one in self.leaves_out):
+        if any(matches(key(one.database), database) for one in self.leaves_out):
             return False
-        return not self.only or any(one.table == "*" and _matches(key(one.database), database) for one in self.only)
+        return not self.only or any(one.name == "*" and matches(key(one.database), database) for one in self.only)
 
 
 def unmatched_error(log: object, pattern: object, names: Iterable[str]) -> ConfigurationError:
@@ -104,13 +80,3 @@ def unmatched_error(log: object, pattern: object, names: Iterable[str]) -> Confi
     more = f" and {len(known) - TABLES_SHOWN} more" if len(known) > TABLES_SHOWN else ""
     there = f"it has {', '.join(known[:TABLES_SHOWN])}{more}" if known else "nothing in it names a table"
     return ConfigurationError(f"no table of {log} matches {pattern}: {there}")
-
-
-def _matches(pattern: str, name: str) -> bool:
-    return _expression(pattern).fullmatch(name) is not None
-
-
-@functools.lru_cache(maxsize=1024)
-def _expression(pattern: str) -> re.Pattern[str]:
-    parts = {"*": ".*", "?": "."}
-    return re.compile("".join(parts.get(letter) or re.escape(letter) for letter in pattern), re.DOTALL)

@@ -35,7 +35,8 @@ from ibbmaster.kernel.packet_fields import (
     TableRow,
 )
 from ibbmaster.position import LOG_START
-from ibbmaster.schema.clause import FullName, NotUnderstoodError
+from ibbmaster.schema.clause import NotUnderstoodError
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.stages.event_stream import NAMES_OFFSET, mapped_table
 from ibbmaster.stages.filtering import ContentFilter, OriginFilter
 from ibbmaster.stages.renaming import NameChange
@@ -116,7 +117,7 @@ class _Leaving:
         stage: GroupTransform,
         kernels: Kernels,
         numbers: Any,
-        judge: Callable[[FullName], int] | None,
+        judge: Callable[[TableName], int] | None,
     ) -> None:
         """`judge` says what becomes of a table's events, if that decides."""
         self._stage = stage

@@ -30,6 +30,7 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.server.registry import Registry
 from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.certificates import CERTIFICATES, authority_pem, made_certificate
 from ibbmaster.testkit.classic_files import ClassicFiles
 from ibbmaster.testkit.clock import FixtureClock
@@ -301,23 +302,18 @@ class FixturePrimary:
         Raises:
             ConfigurationError: it is there already, or is not, or cannot be written.
         """
-        database, _, name = table_name.partition(".")
-        if not database or not name:
-            raise ConfigurationError(f"{table_name!r} is no name of a table, expected database.table")
+        table = parse_table_name(table_name)
         if columns:
-            if self._history.table_at(database, name) is not None:
-                raise ConfigurationError(f"there is a table {table_name} already: ask for it without columns")
+            if self._history.table_at(*table) is not None:
+                raise ConfigurationError(f"there is a table {table} already: ask for it without columns")
             declared = ", ".join(f"{quoted_name(column)} {text}" for column, text in columns.items())
-            if database not in self._history.at().databases:
-                self.ddl(f"CREATE DATABASE IF NOT EXISTS {quoted_name(database)}")
-            self.ddl(
-                f"CREATE TABLE {quoted_name(database)}.{quoted_name(name)} ({declared}) "
-                "CHARSET utf8mb4 COLLATE utf8mb4_general_ci"
-            )
-        for table in self._tables:
-            if table.name == table_name:
-                return table
-        found = FixtureTable(table_name, self.clock, self._writer.taking)
+            if table.database not in self._history.at().databases:
+                self.ddl(f"CREATE DATABASE IF NOT EXISTS {quoted_name(table.database)}")
+            self.ddl(f"CREATE TABLE {table.sql} ({declared}) CHARSET utf8mb4 COLLATE utf8mb4_general_ci")
+        for known in self._tables:
+            if known.name == str(table):
+                return known
+        found = FixtureTable(str(table), self.clock, self._writer.taking)
         self._follow(found)
         found.expect_known()
         self._tables.append(found)
@@ -410,8 +406,7 @@ class FixturePrimary:
 
     def _follow(self, handle: FixtureTable) -> None:
         """Make a table what it is at the end of the log, under the name that it has now."""
-        database, _, name = handle.name.partition(".")
-        found, old = self._history.table_at(database, name), handle.known
+        found, old = self._history.table_at(*parse_table_name(handle.name)), handle.known
         if old is not None and (not isinstance(found, TableVersion) or found.generation != old.generation):
             tables = self._history.at().tables.values()
             same = (one for one in tables if isinstance(one, TableVersion) and one.generation == old.generation)

@@ -180,7 +180,7 @@ class _Statement:
             found |= EventFlag.SUPPRESS_USE
         tables = self._catalog.tables
         drops = self._object in ("TABLE", "SEQUENCE") and (
-            self._verb == "DROP" or (self._replaces and self._table in {".".join(key) for key in tables})
+            self._verb == "DROP" or (self._replaces and self._table in tables)
         )
         empties = self._is_of_database and self._verb == "DROP" and any(key[0] == self.database for key in tables)
         return found | EventFlag.THREAD_SPECIFIC if drops or empties or self._is_temporary else found
@@ -220,8 +220,7 @@ class _Statement:
 
     def _needs_of_table(self, *, is_new: bool) -> Needs:
         alters = self._verb == "ALTER" or self._object == "INDEX"
-        tables = self._catalog.tables.items()
-        found = next((table for key, table in tables if alters and ".".join(key) == self._table), None)
+        found = self._catalog.tables.get(self._table) if alters and self._table is not None else None
         is_zoned = is_timed = False
         for column in found.columns if isinstance(found, TableVersion) else ():
             if column.type.word in ("timestamp", "datetime") and column.default not in (None, "NULL"):

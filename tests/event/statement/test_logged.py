@@ -10,7 +10,7 @@ from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.statement.logged import decode_statement
 from ibbmaster.event.types import EventType
 from ibbmaster.rows.effects import effects_of
-from ibbmaster.schema.clause import FullName
+from ibbmaster.sqltext.table_name import TableName
 
 
 def query(text, status=b""):
@@ -22,7 +22,7 @@ def test_a_statement_comes_with_its_database_its_session_and_its_mode():
     mode = b"\x01" + (4).to_bytes(8, "little")
     statement = decode_statement(query(b'TRUNCATE "t"', mode))
     assert (statement.database, statement.thread_id, statement.sql_mode) == ("d", 7, 4)
-    assert [one.table for one in effects_of(statement)] == [FullName("d", "t")]
+    assert [one.table for one in effects_of(statement)] == [TableName("d", "t")]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_statement_comes_with_its_database_its_session_and_its_mode():
 def test_the_text_is_in_the_character_set_of_its_client(collation, text):
     status = b"" if collation is None else b"\x04" + bytes([collation, 0]) * 3
     (dropped,) = effects_of(decode_statement(query(b"DROP TABLE " + text, status)))
-    assert dropped.table == FullName("d", "Größe")
+    assert dropped.table == TableName("d", "Größe")
 
 
 @pytest.mark.parametrize(("flags", "has_effect"), [(2, False), (4, True), (8, False), (0, True)])
@@ -61,7 +61,7 @@ def test_load_data_is_a_statement_too():
     assert found
     for statement in found:
         assert statement.text.startswith("LOAD DATA")
-        assert [one.tables for one in effects_of(statement)] == [(FullName("stmt", "l"),)]
+        assert [one.tables for one in effects_of(statement)] == [(TableName("stmt", "l"),)]
 
 
 def test_a_damaged_event_is_an_error():

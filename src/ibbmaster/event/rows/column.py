@@ -6,6 +6,8 @@ import dataclasses
 import enum
 from dataclasses import dataclass
 
+from ibbmaster.sqltext.table_name import TableName
+
 HASH_COLUMN = "DB_ROW_HASH_"  # with a number: the name of what a unique index of long columns adds
 
 
@@ -138,7 +140,7 @@ class TableSchema:
 
     @property
     def name(self) -> str:
-        return f"{self.database}.{self.table}"
+        return str(TableName(self.database, self.table))
 
     @property
     def shown(self) -> TableSchema:

@@ -21,6 +21,8 @@ from ibbmaster.event.rows.table_schema import CHARACTER, MetadataField
 from ibbmaster.event.rows.written_column import WrittenColumn, written_column
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
+from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.table_name import TableName, parse_table_name
 
 ROW_EVENT_BYTES = 8192  # MariaDB's binlog_row_event_max_size
 TABLE_MAP_FLAGS = 1
@@ -60,7 +62,7 @@ class WrittenTable:
 
     @property
     def name(self) -> str:
-        return f"{self.database}.{self.table}"
+        return str(TableName(self.database, self.table))
 
     def image(self, row: Row, columns: Columns | None = None) -> bytes:
         """One image of a row: with every column, or with some.
@@ -90,15 +92,15 @@ class WrittenTable:
     @property
     def statements(self) -> tuple[str, str]:
         """What creates it, so that a replica can follow."""
-        parts = [f"{_quoted(column.name)} {column.declared}" for column in self.columns]
+        parts = [f"{quoted_name(column.name)} {column.declared}" for column in self.columns]
         if self.primary_key and not any(is_primary_key(column.declared) for column in self.columns):
             parts.append(
-                f"PRIMARY KEY ({', '.join(_quoted(self.columns[number].name) for number in self.primary_key)})"
+                f"PRIMARY KEY ({', '.join(quoted_name(self.columns[number].name) for number in self.primary_key)})"
             )
-        full_name = f"{_quoted(self.database)}.{_quoted(self.table)}"
+        table = f"{TableName(self.database, self.table).sql} ({', '.join(parts)})"
         return (
-            f"CREATE DATABASE IF NOT EXISTS {_quoted(self.database)}",
-            f"CREATE TABLE IF NOT EXISTS {full_name} ({', '.join(parts)}) CHARSET utf8mb4 COLLATE utf8mb4_general_ci",
+            f"CREATE DATABASE IF NOT EXISTS {quoted_name(self.database)}",
+            f"CREATE TABLE IF NOT EXISTS {table} CHARSET utf8mb4 COLLATE utf8mb4_general_ci",
         )
 
 
@@ -113,9 +115,9 @@ def written_table(
         ConfigurationError: a column cannot be written, or the key names one that is not there, or is not
             the one that a column declares.
     """
-    database, _, table = name.partition(".")
-    if not database or not table or max(len(database.encode()), len(table.encode())) > 255:
-        raise ConfigurationError(f"{name!r} is no name of a table, expected database.table")
+    database, table = parse_table_name(name)
+    if max(len(database.encode()), len(table.encode())) > 255:
+        raise ConfigurationError(f"{name!r} has a name of more than 255 bytes")
     columns = tuple(written_column(column, declared) for column, declared in declaration.items())
     if not columns:
         raise ConfigurationError(f"{name} has no columns")
@@ -285,7 +287,3 @@ def _field(kind: MetadataField, value: bytes) -> bytes:
 def _short_name(name: str) -> bytes:
     data = name.encode()
     return bytes([len(data)]) + data + b"\0"
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -12,8 +12,8 @@ from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.rows import Replaced, place_of
 from ibbmaster.lake.maintain.source import LogSource, Read, just_before
 from ibbmaster.lake.pasts import START, Doubt
-from ibbmaster.schema.identity import TableName, parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.sqltext.table_name import TableName, parse_table_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,9 +51,7 @@ class TableChanges:
         """The first change of rows that no event shows."""
         past = self._source.past(name)
         parents = sorted(past.ancestors & self._source.written_since("")) if past.ancestors else []
-        cascades = (
-            Doubt(START, "", f"its foreign key to {'.'.join(one)} may change rows without an event") for one in parents
-        )
+        cascades = (Doubt(START, "", f"its foreign key to {one} may change rows without an event") for one in parents)
         return min([*past.past_doubts, *past.doubts, *cascades], default=None)
 
     def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read:
@@ -87,5 +85,5 @@ class TableChanges:
         before = source.version_at(name, then)
         if before is None or source.fields(before) != source.fields(table):
             return None
-        others = any(changes_of_table(source.options, source.history, ".".join(name), then, source.end_place))
+        others = any(changes_of_table(source.options, source.history, str(name), then, source.end_place))
         return None if others else Reshape()

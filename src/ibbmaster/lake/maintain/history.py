@@ -13,8 +13,8 @@ from ibbmaster.lake.maintain.rows import Replaced, names_of_key, nulls_of, place
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
 from ibbmaster.lake.maintain.versions import NewVersions, new_versions
 from ibbmaster.lake.pasts import START, Past, Place, Truncation
-from ibbmaster.schema.identity import TableName
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.sqltext.table_name import TableName
 
 FIRST = ("_file_no", "_offset", "_change_no", "_commit_ts", "_gtid", "_change_type", ABSENT_FIELD.name)
 
@@ -109,7 +109,7 @@ def _expect_all(table: TableVersion, past: Past, start: Place) -> None:
     if doubts:
         raise UncertainRowsError(min(doubts).gtid, min(doubts).reason)
     for parent in sorted(past.ancestors):
-        raise UncertainRowsError("", f"its foreign key to {'.'.join(parent)} may change rows without an event")
+        raise UncertainRowsError("", f"its foreign key to {parent} may change rows without an event")
     if table.primary_key is None:
         raise UncertainRowsError("", "it has no primary key")
     if table.is_versioned or any(one.expression is not None for one in table.columns):

@@ -22,7 +22,7 @@ from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError
 from ibbmaster.lake.maintain.versions import NewVersions
 from ibbmaster.lake.table_directory import directory_name
-from ibbmaster.schema.identity import parse_table_name
+from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,10 +21,9 @@ from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.maintain.table_list import TableList
 from ibbmaster.lake.maintain.target import ForeignChangeError, Lake, TargetTable
 from ibbmaster.lake.placing import only_writer
-from ibbmaster.schema.clause import FullName
-from ibbmaster.schema.identity import TableName, parse_table_name
 from ibbmaster.spark.options import schema_options
-from ibbmaster.stages.table_pattern import TableChoice, TablePattern, unmatched_error
+from ibbmaster.sqltext.table_name import TableName, parse_table_name, parse_table_pattern
+from ibbmaster.stages.table_pattern import TableChoice, unmatched_error
 
 DELTA, ICEBERG = "delta://", "iceberg://"
 LIBRARIES = {DELTA: "deltalake", ICEBERG: "pyiceberg.catalog.sql"}
@@ -127,7 +126,7 @@ def maintain(
         StoreError: the target holds something else, or cannot be written; or there is no log.
     """
     place = directory_of(target, catalog)
-    patterns = [TablePattern.parse(one) for one in only], [TablePattern.parse(one) for one in leaves_out]
+    patterns = [parse_table_pattern(one) for one in only], [parse_table_pattern(one) for one in leaves_out]
     given = {"path": path, "zeroDates": zero_dates, **schema_options(schema, name_case)}
     lake, called = _lake_of(target, place, catalog)
     settings = {"--as": kind, "--to": called, "--zero-dates": zero_dates}
@@ -137,9 +136,9 @@ def maintain(
             if table_list.position:
                 source.expect_same(table_list.marks, table_list.position)
             choice = TableChoice(*patterns, lambda: source.history.case)
-            names = [name for name in source.tables() if choice.has_table(FullName(*name))]
+            names = [name for name in source.tables() if choice.has_table(name)]
             if choice.unmatched:
-                raise unmatched_error(path, choice.unmatched[0], map(".".join, source.tables()))
+                raise unmatched_error(path, choice.unmatched[0], map(str, source.tables()))
             return _Run(place, lake, table_list, source, choice).go(names, KINDS[kind](source))
 
 
@@ -158,11 +157,11 @@ class _Run:
         with closing(rows):
             source.gather(self._reads(names, rows))
             for name in names:
-                full_name = ".".join(name)
+                full_name = str(name)
                 table_list.tables[full_name] = self._maintain(name, full_name, rows)
         for full_name in list(table_list.tables):
             name = parse_table_name(full_name)
-            if name not in names and self._choice.has_table(FullName(*name)):
+            if name not in names and self._choice.has_table(name):
                 table_list.tables[full_name] = replace(table_list.tables[full_name], seen=source.end, is_gone=True)
         table_list.position = source.end
         table_list.marks |= source.marks()
@@ -174,7 +173,7 @@ class _Run:
     def _reads(self, names: Sequence[TableName], rows: Kind) -> Iterator[Read]:
         """What tables need of the log, if nothing has happened to them since the last run."""
         for name in names:
-            state = self._list.tables.get(".".join(name), TableState())
+            state = self._list.tables.get(str(name), TableState())
             with contextlib.suppress(UncertainRowsError, ConfigurationError, EventError):  # which `find` meets, too
                 found = rows.reads(name, self._source.known_table(name), state.rows_at)
                 if found is not None:

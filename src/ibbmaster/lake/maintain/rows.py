@@ -15,11 +15,11 @@ from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChan
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
 from ibbmaster.lake.pasts import Past, Place
-from ibbmaster.schema.identity import TableName
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import key_numbers
 from ibbmaster.sql.answer import UnknownRowsError
 from ibbmaster.sql.select import TableReader
+from ibbmaster.sqltext.table_name import TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa

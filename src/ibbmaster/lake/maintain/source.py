@@ -27,10 +27,10 @@ from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.rows.shape import version_shape
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import TableName, parse_table_name
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion, UnknownTable
 from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
 from ibbmaster.spark.options import listed, parse_options
+from ibbmaster.sqltext.table_name import TableName, parse_table_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -252,7 +252,7 @@ class LogSource:
 
     def _wanted(self, read: Read) -> TableRequest:
         is_all = not read.gtids or any(self._straddles(place, read.start) for place in self.prepared)
-        return TableRequest(".".join(read.name), read.fields, None if is_all else read.gtids)
+        return TableRequest(str(read.name), read.fields, None if is_all else read.gtids)
 
     def _straddles(self, place: Place, start: Place) -> bool:
         return place <= start < self._effective(place)

@@ -15,6 +15,7 @@ from typing import Self
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.placing import WRITER, replace_file
+from ibbmaster.sqltext.table_name import parse_table_name
 
 HISTORY = "_ibbmaster-schema.cache"
 LIST = "_ibbmaster-maintain.json"
@@ -59,11 +60,13 @@ class TableList:
             found = json.loads(path.read_text())
             assert found["format"] == FORMAT
             marks = {str(domain): (str(gtid), int(seconds)) for domain, (gtid, seconds) in found["marks"].items()}
-            tables = {str(name): TableState.of_json(state) for name, state in found["tables"].items()}
+            tables = {str(parse_table_name(name)): TableState.of_json(state) for name, state in found["tables"].items()}
             begun = None if found["begun"] is None else (str(found["begun"][0]), list(found["begun"][1]))
             known, position = {"--to": "delta"} | dict(found["settings"]), str(found["position"])
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError):
             raise StoreError(f"{path}: this is no list of maintained tables") from None
+        except ConfigurationError as error:
+            raise StoreError(f"{path}: an older version wrote it: {error}: give an empty directory") from None
         for name, value in settings.items():
             if known.get(name) != value:
                 raise ConfigurationError(f"{place}: its tables were made with {name} {known.get(name)}, not {value}")

@@ -1,0 +1,130 @@
+"""The name of a table, and the patterns that name several: read from options here, and printed here, and nowhere else.
+
+Database and table are apart; text joins them where people and other programs read or write it. There a name stands in
+backquotes, as `shop.eu`.orders, if a letter of it means something else: a dot, a comma, a wildcard, an equals sign.
+What is printed can be pasted as an option.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import NamedTuple
+
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.sqltext.quoting import quoted_name, unquoted
+
+_NEEDS_QUOTES = re.compile(r"[`.,*?=]|\A\s|\s\Z")
+_PART = r"(`(?:[^`]|``)+`|[^`.][^.]*)"
+_NAME = re.compile(rf"{_PART}\.{_PART}", re.DOTALL)
+_QUOTED = re.compile(r"(?<![^.,=\s])`(?:[^`]|``)*`")  # a backquote inside a name is one of its letters
+_WILDCARDS = {"*": ".*", "?": "."}
+_TEXT_MAX = 80  # characters of a text in an error
+
+
+class TableName(NamedTuple):
+    """The name of a table, or of a program: each name as it is, without quotes."""
+
+    database: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{printed_name(self.database)}.{printed_name(self.name)}"
+
+    @property
+    def sql(self) -> str:
+        """The name in a statement."""
+        return f"{quoted_name(self.database)}.{quoted_name(self.name)}"
+
+
+class TablePattern(NamedTuple):
+    """A database and a table as they are written: `*` stands for any letters and `?` for one, but not in backquotes."""
+
+    database: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.database}.{self.name}"
+
+    @property
+    def has_wildcard(self) -> bool:
+        return any(not part.startswith("`") and _WILDCARDS.keys() & set(part) for part in self)
+
+    def takes(self, name: TableName) -> bool:
+        """Whether a table is meant; names are compared letter by letter."""
+        return matches(self.database, name.database) and matches(self.name, name.name)
+
+
+def printed_name(name: str) -> str:
+    """One name, in backquotes where it needs them."""
+    return quoted_name(name) if _NEEDS_QUOTES.search(name) else name
+
+
+def parse_name(text: str) -> str:
+    """One name, which may stand in backquotes.
+
+    Raises:
+        ConfigurationError: it has a dot, and no backquotes.
+    """
+    found = re.fullmatch(_PART, text.strip(), re.DOTALL)
+    if found is None:
+        raise ConfigurationError(f"{text[:_TEXT_MAX]!r} is not a name: one with a dot in it stands in backquotes")
+    return _plain(found[0])
+
+
+@functools.lru_cache(maxsize=1024)
+def parse_table_name(text: str) -> TableName:
+    """Read `database.table`.
+
+    Raises:
+        ConfigurationError: it is not two names with a dot between them.
+    """
+    found = _NAME.fullmatch(text.strip())
+    if found is None:
+        raise _unread(text, "the name of a table", "shop.orders")
+    return TableName(_plain(found[1]), _plain(found[2]))
+
+
+@functools.lru_cache(maxsize=1024)
+def parse_table_pattern(text: str) -> TablePattern:
+    """Read `database.table`, in which names outside of backquotes may have wildcards.
+
+    Raises:
+        ConfigurationError: it is not two names with a dot between them.
+    """
+    found = _NAME.fullmatch(text.strip())
+    if found is None:
+        raise _unread(text, "a pattern for tables", "'shop.*'")
+    return TablePattern(found[1], found[2])
+
+
+def divided(text: str, sign: str) -> list[str]:
+    """The parts of a text between commas, for one, without spaces around them; in backquotes a sign is a letter."""
+    masked = _QUOTED.sub(lambda found: "x" * len(found[0]), text)
+    ends = [place for place, letter in enumerate(masked) if letter == sign]
+    return [
+        text[start:end].strip() for start, end in zip([0, *(one + 1 for one in ends)], [*ends, len(text)], strict=True)
+    ]
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a pattern for one name is about this one."""
+    return _expression(pattern).fullmatch(name) is not None
+
+
+@functools.lru_cache(maxsize=1024)
+def _expression(pattern: str) -> re.Pattern[str]:
+    if pattern.startswith("`"):
+        return re.compile(re.escape(unquoted(pattern)))
+    return re.compile("".join(_WILDCARDS.get(letter) or re.escape(letter) for letter in pattern), re.DOTALL)
+
+
+def _plain(part: str) -> str:
+    return unquoted(part) if part.startswith("`") else part
+
+
+def _unread(text: str, what: str, example: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{text[:_TEXT_MAX]!r} is not {what}: expected database.table, as {example}; a name with a dot in it stands in "
+        "backquotes, as `shop.eu`.orders"
+    )
