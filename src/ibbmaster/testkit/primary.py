@@ -304,7 +304,7 @@ class FixturePrimary:
         """
         table = parse_table_name(table_name)
         if columns:
-            if self._history.table_at(*table) is not None:
+            if self._history.case.table_key(*table) in self._history.at().tables:
                 raise ConfigurationError(f"there is a table {table} already: ask for it without columns")
             declared = ", ".join(f"{quoted_name(column)} {text}" for column, text in columns.items())
             if table.database not in self._history.at().databases:

@@ -1,0 +1,79 @@
+"""Real servers of odd names: one makes the log anew, and replicas take it whole, chosen, renamed and as SQL."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lanes.odd_names import DATABASES, VERSION, odd_tables, record
+from lanes.replica import Replica
+
+import ibbmaster
+from ibbmaster.cli.main import main
+from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.testkit.mariadb_programs import find_programs
+
+TIMEOUT_S = 300
+ODD = Path(__file__).parents[2] / "fixtures" / "odd-names"
+ROWS = {TableName(one.database, one.name): sorted(one.rows) for one in odd_tables()}
+
+
+def rows_of(server: Replica) -> dict[TableName, list[tuple[int, str]]]:
+    """The rows of each table that a server has."""
+    marks = ", ".join(["%s"] * len((*DATABASES, "new")))
+    found = server.sql(
+        f"SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema IN ({marks})",
+        (*DATABASES, "new"),
+    )
+    return {TableName(*name): sorted(server.sql(f"SELECT * FROM {TableName(*name).sql}")) for name in found}
+
+
+def test_a_server_makes_the_captured_log_again(tmp_path: Path) -> None:
+    record(tmp_path)
+    assert (tmp_path / "tables.json").read_text() == (ODD / "tables.json").read_text()
+    with ibbmaster.open(tmp_path / "binlog.000001") as made, ibbmaster.open(ODD / "binlog.000001") as kept:
+        changes = [[(schema.name, one.after) for group in log for schema, one in group.rows()] for log in (made, kept)]
+    assert changes[0] == changes[1]
+
+
+CHOSEN = {
+    "whole": ({}, ROWS),
+    "only": (
+        {"only": "`shop.eu`.*,shop.`eu.orders`,` lead`.`*`"},
+        {
+            name: rows
+            for name, rows in ROWS.items()
+            if name.database == "shop.eu" or name in (("shop", "eu.orders"), (" lead", "*"))
+        },
+    ),
+    "rename": (
+        {"only": "`shop,eu`.orders", "rename": "`shop,eu`.orders=new.`a=b,c.d`"},
+        {TableName("new", "a=b,c.d"): ROWS[TableName("shop,eu", "orders")]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("stages", "wanted"), CHOSEN.values(), ids=CHOSEN)
+def test_a_replica_has_the_tables_that_were_chosen(stages, wanted, new_replica: Callable[..., Replica]) -> None:
+    replica = new_replica(VERSION)
+    replica.sql("CREATE DATABASE new")
+    with ibbmaster.serve(ODD / "binlog.000001", password="secret", tls="off", **stages) as primary:
+        replica.follow_at(primary.host, primary.port, user=primary.user, password=primary.password)
+        with ibbmaster.open(ODD / "binlog.000001") as log:
+            replica.wait_for_gtid(str(log.position))
+        assert rows_of(replica) == wanted
+
+
+@pytest.mark.parametrize("format", ["sql", "mariadb-binlog"])
+def test_a_server_that_runs_the_script_has_each_table(
+    format, new_replica: Callable[..., Replica], tmp_path: Path
+) -> None:
+    replica = new_replica(VERSION)
+    script = tmp_path / "script.sql"
+    assert main(["cat", str(ODD / "binlog.000001"), "--format", format, "--output", str(script)]) == 0
+    client = [*find_programs(VERSION).command("mariadb"), "--no-defaults", "--binary-mode", "--user=root"]
+    with script.open("rb") as file:
+        subprocess.run([*client, f"--socket={replica.socket}"], stdin=file, timeout=TIMEOUT_S, check=True)
+    assert rows_of(replica) == ROWS
