@@ -167,6 +167,6 @@ def test_a_view_has_the_character_set_and_the_collation_of_its_session(folded):
 
 
 def test_tables_of_a_merge_table_are_named_with_their_databases_where_these_are_others(folded):
-    folded.run("CREATE TABLE m (a INT) ENGINE=MERGE UNION=(a, `d`.`b`, e.c) INSERT_METHOD=NO")
+    folded.run("CREATE TABLE m (a INT) ENGINE=MERGE UNION=(a, `d`.`b`, e.c, d) INSERT_METHOD=NO")
 
-    assert create_table(folded.known("m"), 110806).endswith(" UNION=(`a`,`b`,`e`.`c`)")
+    assert create_table(folded.known("m"), 110806).endswith(" UNION=(`a`,`b`,`e`.`c`,`d`)")

@@ -67,7 +67,7 @@ def _union(cursor: Cursor, database: str) -> str:
     tables = []
     while not cursor.is_at_end:
         table = expect_table(cursor, database)
-        tables.append(".".join(quoted_name(part) for part in table if part != database))
+        tables.append(quoted_name(table.name) if table.database == database else table.sql)
         cursor.takes_sign(",")
     return f"({','.join(tables)})"
 
