@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from ibbmaster.lake.table_directory import directory_name
-from ibbmaster.schema.identity import parse_table_name
+from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -403,7 +403,7 @@ def declarations_of(capture):
         if (created := created_table(event)) is not None:
             declared[created[0]] = created[1]
         elif event[4] == EventType.TABLE_MAP:
-            changed.add(table_name(event))
+            changed.add(str(table_name(event)))
     return {name: columns for name, columns in declared.items() if name in changed}
 
 

@@ -14,12 +14,10 @@ from typing import Any
 
 import pymysql
 import pytest
-from deltalake import DeltaTable
 
 import ibbmaster
-from ibbmaster.lake.maintain.iceberg import IcebergLake
-from ibbmaster.lake.table_directory import directory_name
 from ibbmaster.sqltext.table_name import TableName
+from tests.kept_tables import KeptTables
 
 ODD = Path(__file__).parents[2] / "fixtures" / "odd-names"
 Rows = dict[TableName, list[tuple[int, str | None]]]
@@ -189,8 +187,7 @@ def test_delta_tables_are_each_in_a_directory_of_their_own(logs, run, tmp_path) 
             assert (code, errors) == (0, "")
             assert set(json.loads(text)["tables"]) == set(map(str, NAMES))
         for name, rows in TABLES.items():
-            table = DeltaTable(str(lake / directory_name(str(name)))).to_pyarrow_table()
-            found = of_arrow(table)
+            found = of_arrow(KeptTables("delta", lake).read(str(name)))
             assert found == rows if is_row is None else set(found) >= set(rows)
     only = run(
         "lake", "maintain", logs["ibb"], "--to", f"delta://{tmp_path / 'one'}", "--only", "`shop.eu`.`eu.orders`"
@@ -202,11 +199,8 @@ def test_delta_tables_are_each_in_a_directory_of_their_own(logs, run, tmp_path) 
 def test_iceberg_tables_have_the_names_of_the_server(logs, run, tmp_path) -> None:
     code, _, errors = run("lake", "maintain", logs["ibb"], "--to", f"iceberg://{tmp_path / 'lake'}")
     assert (code, errors) == (0, "")
-    with contextlib.closing(IcebergLake(tmp_path / "lake")) as lake:
-        catalog = lake.catalog()
-        assert catalog is not None
-        for name, rows in TABLES.items():
-            assert of_arrow(catalog.load_table(tuple(name)).scan().to_arrow()) == rows
+    for name, rows in TABLES.items():
+        assert of_arrow(KeptTables("iceberg", tmp_path / "lake").read(str(name))) == rows
 
 
 def test_a_test_writes_to_each(ibb_primary) -> None:

@@ -27,11 +27,49 @@ def keeps_history_twice(node: ast.AST) -> bool:
     return False
 
 
+TABLES = ("full_name", "key", "name", "parent", "table", "table_name")  # what code calls a table's name
+
+
+def joins_or_splits_names(node: ast.AST) -> bool:
+    """Whether somebody reads or prints the name of a table who has not asked `sqltext.table_name`: names have dots."""
+    match node:
+        case ast.JoinedStr(values=parts):
+            return any(
+                isinstance(first, ast.Attribute)
+                and isinstance(second, ast.Attribute)
+                and (first.attr, dot) == ("database", ".")
+                and second.attr in ("name", "table")
+                for first, dot, second in (
+                    tuple(getattr(part, "value", None) for part in parts[place : place + 3])
+                    for place in range(len(parts) - 2)
+                )
+            )
+        case (
+            ast.Call(
+                func=ast.Attribute(attr="partition" | "split", value=ast.Name(id=name)),
+                args=[ast.Constant(value="."), *_],
+            )
+            | ast.Call(func=ast.Attribute(attr="join", value=ast.Constant(value=".")), args=[ast.Name(id=name)])
+        ):
+            return name in TABLES
+    return False
+
+
 Finds = Callable[[ast.AST], bool]
 HOMES: dict[str, tuple[Finds, list[str]]] = {  # each with what it has to find
     "whether rows must define tables": (
         has_rows_define,
         ["logged_schema(options, log, takes_rows=True)", "new(takes_rows=True).history()"],
+    ),
+    "how a database and a table become one text": (
+        joins_or_splits_names,
+        [
+            'name.partition(".")',
+            'table.split(".", 1)',
+            '".".join(key)',
+            'f"table {self.database}.{self.name}"',
+            'f"{schema.database}.{schema.table}"',
+        ],
     ),
     "what a log was folded to": (
         keeps_history_twice,

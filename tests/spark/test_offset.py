@@ -9,7 +9,8 @@ import pytest
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.position import LogPosition
-from ibbmaster.spark.offset import decode_offset, encode_offset, position_of_option
+from ibbmaster.spark.offset import decode_offset, encode_offset, position_of_option, tables_of
+from ibbmaster.sqltext.table_name import TableName
 
 POSITION = GtidPosition.parse("0-1-100,1-2-7")
 OFFSET = {"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}
@@ -20,6 +21,16 @@ def test_an_offset_is_the_position_and_a_hint_where_it_is():
     assert encode_offset(POSITION, LogPosition(0, 4), file_name="binlog.000007")["file"] == "binlog.000007"
     assert decode_offset(OFFSET | {"lag": {"groups": 1}}) == decode_offset(OFFSET) == POSITION
     assert decode_offset({"v": 1, "gtid": ""}) == GtidPosition()
+
+
+def test_the_tables_of_an_offset_have_their_own_names():
+    tables = {TableName("shop", "orders"): "CREATE TABLE a", TableName("shop.eu", "a,b"): None}
+    offset = encode_offset(POSITION, LogPosition(0, 4), tables)
+    assert list(offset["tables"]) == ["shop.orders", "`shop.eu`.`a,b`"]
+    assert tables_of(json.loads(json.dumps(offset))) == tables
+    assert tables_of({"tables": {"shop.a,b": "x"}}) == {("shop", "a,b"): "x"}  # as older versions wrote it
+    with pytest.raises(ConfigurationError, match=r"'shop\.eu\.orders' is not .* begin the stream anew$"):
+        tables_of({"tables": {"shop.eu.orders": "x"}})
 
 
 @pytest.mark.parametrize("offset", [{}, {"v": 2, "gtid": ""}, {"v": 1}, {"v": 1, "gtid": 5}])

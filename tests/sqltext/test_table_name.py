@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import itertools
 import random
 
@@ -71,6 +72,21 @@ def test_a_text_that_is_not_two_names_is_refused(text: str) -> None:
 def test_a_text_that_is_not_one_name_is_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match="is not a name"):
         parse_name(text)
+
+
+def test_many_wildcards_take_no_longer_than_one() -> None:
+    name = TableName("a" * 64, "t")
+    assert not parse_table_pattern("*a" * 32 + "b.*").takes(name)
+    assert parse_table_pattern("*a" * 32 + "*?.*").takes(name)
+
+
+def test_a_pattern_takes_what_fnmatch_takes() -> None:
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    chance = random.Random(seed)
+    for _ in range(2000):
+        name, pattern = ("".join(chance.choices(letters, k=chance.randint(1, 8))) for letters in ("ab", "ab*?"))
+        assert parse_table_pattern(f"{pattern}.x").takes(TableName(name, "x")) is fnmatch.fnmatchcase(name, pattern)
 
 
 def test_wildcards_stand_for_letters_outside_of_backquotes_and_pass_no_dot_between_names() -> None:

@@ -91,9 +91,9 @@ class TableShower:
         """
         table = self._table(database, name)
         if show.what == "CREATE VIEW" and table.kind is not TableKind.VIEW:
-            raise RefusedError(1347, "HY000", f"'{table.full_name}' is not of type 'VIEW'")
+            raise RefusedError(1347, "HY000", f"'{database}.{name}' is not of type 'VIEW'")
         if show.what == "CREATE SEQUENCE" and table.kind is not TableKind.SEQUENCE:
-            raise RefusedError(4089, "42S02", f"'{table.full_name}' is not a SEQUENCE")
+            raise RefusedError(4089, "42S02", f"'{database}.{name}' is not a SEQUENCE")
         if table.kind is TableKind.VIEW:
             text = view_text.create_view(table, is_qualified=table.database != default)
             row = (table.name, text, table.charset, table.collation)

@@ -36,7 +36,9 @@ def table_name(directory: str) -> str:
     """
     names = directory.split(".")
     if len(names) != 2:
-        raise StoreError(f"{directory}: an older export wrote this directory, of a table that may be one of several")
+        raise StoreError(
+            f"{directory}: an older export wrote this directory, of a table that may be one of several: export anew"
+        )
     if "%" in directory:
         return str(TableName(*map(unquote, names)))
     return str(TableName(*(_BYTE.sub(_byte, name.encode()).decode(errors="replace") for name in names)))

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from ibbmaster.position import LogPosition
-from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.sqltext.table_name import printed_table
 
 AUTO_INCREMENT = "AUTO_INCREMENT"  # the option: the next number, as DDL has it
 NUMBER_DIGITS = 20  # of the largest one
@@ -218,7 +218,7 @@ class TableVersion:
 
     @property
     def full_name(self) -> str:
-        return str(TableName(self.database, self.name))
+        return printed_table(self.database, self.name)
 
     @property
     def shown(self) -> TableVersion:
@@ -269,7 +269,7 @@ class UnknownTable:
 
     @property
     def full_name(self) -> str:
-        return str(TableName(self.database, self.name))
+        return printed_table(self.database, self.name)
 
     @property
     def undefined_because(self) -> str:

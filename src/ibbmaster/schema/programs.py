@@ -19,7 +19,7 @@ from ibbmaster.schema.program_text import (
 )
 from ibbmaster.schema.stored_program import EVENT, TRIGGER, StoredProgram
 from ibbmaster.sqltext.cursor import PlacedCursor
-from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.sqltext.table_name import printed_table
 
 
 def created_program(
@@ -157,4 +157,4 @@ def _server_of(gtid: str | None) -> int:
 
 
 def _name(program: StoredProgram) -> str:
-    return str(TableName(program.database, program.name))
+    return printed_table(program.database, program.name)

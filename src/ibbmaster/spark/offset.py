@@ -47,7 +47,11 @@ def tables_of(offset: Mapping[str, object]) -> TableTexts:
     found = offset.get("tables", {})
     if not isinstance(found, dict) or not all(text is None or isinstance(text, str) for text in found.values()):
         raise ConfigurationError(f"offset {json.dumps(dict(offset))[:60]} has tables that are no statements")
-    return {parse_table_name(name): text for name, text in found.items()}
+    try:
+        return {parse_table_name(name): text for name, text in found.items()}
+    except ConfigurationError as error:
+        problem = "an older version wrote it, and it may mean another table: begin the stream anew"
+        raise ConfigurationError(f"offset {json.dumps(dict(offset))[:60]}: {error}: {problem}") from None
 
 
 def decode_offset(offset: Mapping[str, object]) -> GtidPosition:

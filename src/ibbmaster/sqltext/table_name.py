@@ -18,7 +18,6 @@ _NEEDS_QUOTES = re.compile(r"[`.,*?=]|\A\s|\s\Z")
 _PART = r"(`(?:[^`]|``)+`|[^`.][^.]*)"
 _NAME = re.compile(rf"{_PART}\.{_PART}", re.DOTALL)
 _QUOTED = re.compile(r"(?<![^.,=\s])`(?:[^`]|``)*`")  # a backquote inside a name is one of its letters
-_WILDCARDS = {"*": ".*", "?": "."}
 _TEXT_MAX = 80  # characters of a text in an error
 
 
@@ -29,7 +28,7 @@ class TableName(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{printed_name(self.database)}.{printed_name(self.name)}"
+        return printed_table(self.database, self.name)
 
     @property
     def sql(self) -> str:
@@ -44,20 +43,26 @@ class TablePattern(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        return f"{self.database}.{self.name}"
+        return ".".join(self)
 
     @property
     def has_wildcard(self) -> bool:
-        return any(not part.startswith("`") and _WILDCARDS.keys() & set(part) for part in self)
+        return any(not part.startswith("`") and {"*", "?"} & set(part) for part in self)
 
     def takes(self, name: TableName) -> bool:
         """Whether a table is meant; names are compared letter by letter."""
-        return matches(self.database, name.database) and matches(self.name, name.name)
+        return _takes(self, name)
 
 
 def printed_name(name: str) -> str:
     """One name, in backquotes where it needs them."""
     return quoted_name(name) if _NEEDS_QUOTES.search(name) else name
+
+
+@functools.lru_cache(maxsize=1024)
+def printed_table(database: str, name: str) -> str:
+    """The name of a table as text; what asks for it with each row is answered without a look at its letters."""
+    return f"{printed_name(database)}.{printed_name(name)}"
 
 
 def parse_name(text: str) -> str:
@@ -107,6 +112,11 @@ def divided(text: str, sign: str) -> list[str]:
     ]
 
 
+@functools.lru_cache(maxsize=4096)
+def _takes(pattern: TablePattern, name: TableName) -> bool:
+    return matches(pattern.database, name.database) and matches(pattern.name, name.name)
+
+
 def matches(pattern: str, name: str) -> bool:
     """Whether a pattern for one name is about this one."""
     return _expression(pattern).fullmatch(name) is not None
@@ -116,7 +126,10 @@ def matches(pattern: str, name: str) -> bool:
 def _expression(pattern: str) -> re.Pattern[str]:
     if pattern.startswith("`"):
         return re.compile(re.escape(unquoted(pattern)))
-    return re.compile("".join(_WILDCARDS.get(letter) or re.escape(letter) for letter in pattern), re.DOTALL)
+    first, *others = ("".join("." if one == "?" else re.escape(one) for one in part) for part in pattern.split("*"))
+    if others:  # what has matched first is not tried further on: many wildcards take no longer than one
+        first += "".join(f"(?>.*?{part})" for part in others[:-1]) + f".*{others[-1]}"
+    return re.compile(first, re.DOTALL)
 
 
 def _plain(part: str) -> str:

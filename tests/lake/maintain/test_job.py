@@ -484,6 +484,19 @@ def test_what_cannot_be_is_refused_and_nothing_is_written(run, tmp_path, options
     assert sorted(path for path in (tmp_path / "lake").rglob("*")) == before
 
 
+def test_a_list_of_an_older_version_is_read_where_it_says_which_table_it_means(run, tmp_path) -> None:
+    run(*LOG[:2])
+    path = tmp_path / "lake" / LIST
+    table_list = json.loads(path.read_text())
+    table_list["tables"]["d.a,b"] = table_list["tables"]["d.t"]
+    path.write_text(json.dumps(table_list))
+    assert set(run(*LOG).tables) == {"d.t", "d.`a,b`"}
+    table_list["tables"]["d.a.b"] = table_list["tables"]["d.t"]
+    path.write_text(json.dumps(table_list))
+    with pytest.raises(StoreError, match=r"an older version wrote it: 'd\.a\.b' is not .*: give an empty directory"):
+        run(*LOG)
+
+
 def test_a_target_that_holds_something_else_is_refused(run, tmp_path) -> None:
     (tmp_path / "lake").mkdir()
     (tmp_path / "lake" / "mine").touch()

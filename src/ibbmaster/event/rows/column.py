@@ -6,7 +6,7 @@ import dataclasses
 import enum
 from dataclasses import dataclass
 
-from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.sqltext.table_name import printed_table
 
 HASH_COLUMN = "DB_ROW_HASH_"  # with a number: the name of what a unique index of long columns adds
 
@@ -140,7 +140,7 @@ class TableSchema:
 
     @property
     def name(self) -> str:
-        return str(TableName(self.database, self.table))
+        return printed_table(self.database, self.table)
 
     @property
     def shown(self) -> TableSchema:

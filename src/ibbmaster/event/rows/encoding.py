@@ -22,7 +22,7 @@ from ibbmaster.event.rows.written_column import WrittenColumn, written_column
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, TABLE_ID_SIZE
 from ibbmaster.event.types import EventType
 from ibbmaster.sqltext.quoting import quoted_name
-from ibbmaster.sqltext.table_name import TableName, parse_table_name
+from ibbmaster.sqltext.table_name import TableName, parse_table_name, printed_table
 
 ROW_EVENT_BYTES = 8192  # MariaDB's binlog_row_event_max_size
 TABLE_MAP_FLAGS = 1
@@ -62,7 +62,7 @@ class WrittenTable:
 
     @property
     def name(self) -> str:
-        return str(TableName(self.database, self.table))
+        return printed_table(self.database, self.table)
 
     def image(self, row: Row, columns: Columns | None = None) -> bytes:
         """One image of a row: with every column, or with some.
