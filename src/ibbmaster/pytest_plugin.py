@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ibbmaster.testkit.primary import FixturePrimary
 
 
-class OwnFinder:
+class _OwnFinder:
     """Finds the modules of this package as Python does."""
 
     @staticmethod
@@ -30,8 +30,8 @@ class OwnFinder:
         return PathFinder.find_spec(name, path) if name.startswith("ibbmaster.") else None
 
 
-if OwnFinder not in sys.meta_path:
-    sys.meta_path.insert(0, OwnFinder)
+if _OwnFinder not in sys.meta_path:
+    sys.meta_path.insert(0, _OwnFinder)
 
 
 @pytest.fixture

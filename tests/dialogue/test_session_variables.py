@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY
-from ibbmaster.dialogue.variables import FIXED
+from ibbmaster.dialogue.session_variables import CHOICES, FIXED, SESSION_DEFAULTS, SESSION_ONLY
 from ibbmaster.sqltext.sql_mode import MODES
 
 

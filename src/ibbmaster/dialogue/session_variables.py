@@ -1,294 +1,33 @@
-"""Variables of a session that may be set, with the values a server starts with: facts of MariaDB 10.11 and 11.8.
+"""What is known of system variables: a row each in `variables.tsv`.
 
-Collected from `information_schema.SYSTEM_VARIABLES`. Nothing here depends on any of them but
-those named in `dump/settings.py`: they are kept, and shown again.
+Nothing here depends on any variable of a session but those named in `dump/settings.py`: they are kept, and shown again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+
+from ibbmaster.facts import NULL, rows_of
+
+_READERS: Mapping[str, Callable[[str], bool | int | float | str]] = {
+    "switch": lambda cell: cell == "ON",
+    "integer": int,
+    "real": float,
+    "text": str,
+}
+_ROWS = rows_of("ibbmaster.dialogue", "variables")
 
 #: True and False are shown as ON and OFF. The type of the value is the type of the variable.
 SESSION_DEFAULTS: Mapping[str, bool | int | float | str | None] = {
-    "alter_algorithm": "DEFAULT",
-    "analyze_max_length": 4294967295,
-    "analyze_sample_percentage": 100.0,
-    "aria_repair_threads": 1,
-    "aria_sort_buffer_size": 268434432,
-    "aria_stats_method": "nulls_unequal",
-    "auto_increment_increment": 1,
-    "auto_increment_offset": 1,
-    "autocommit": True,
-    "big_tables": False,
-    "binlog_alter_two_phase": False,
-    "binlog_annotate_row_events": True,
-    "binlog_direct_non_transactional_updates": False,
-    "binlog_format": "MIXED",
-    "binlog_row_image": "FULL",
-    "block_encryption_mode": "aes-128-ecb",
-    "bulk_insert_buffer_size": 8388608,
-    "character_set_client": "utf8mb4",
-    "character_set_collations": "",
-    "character_set_connection": "utf8mb4",
-    "character_set_database": "utf8mb4",
-    "character_set_filesystem": "binary",
-    "character_set_results": "utf8mb4",
-    "character_set_server": "utf8mb4",
-    "check_constraint_checks": True,
-    "collation_connection": "utf8mb4_uca1400_ai_ci",
-    "collation_database": "utf8mb4_uca1400_ai_ci",
-    "collation_server": "utf8mb4_uca1400_ai_ci",
-    "column_compression_threshold": 100,
-    "column_compression_zlib_level": 6,
-    "column_compression_zlib_strategy": "DEFAULT_STRATEGY",
-    "column_compression_zlib_wrap": False,
-    "completion_type": "NO_CHAIN",
-    "deadlock_search_depth_long": 15,
-    "deadlock_search_depth_short": 4,
-    "deadlock_timeout_long": 50000000,
-    "deadlock_timeout_short": 10000,
-    "default_master_connection": "",
-    "default_regex_flags": "",
-    "default_storage_engine": "InnoDB",
-    "default_tmp_storage_engine": "",
-    "default_week_format": 0,
-    "div_precision_increment": 4,
-    "enforce_storage_engine": "",
-    "eq_range_index_dive_limit": 200,
-    "expensive_subquery_limit": 100,
-    "explicit_defaults_for_timestamp": True,
-    "foreign_key_checks": True,
-    "group_concat_max_len": 1048576,
-    "gtid_domain_id": 0,
-    "gtid_seq_no": 0,
-    "histogram_size": 254,
-    "histogram_type": "JSON_HB",
-    "identity": 0,
-    "idle_readonly_transaction_timeout": 0,
-    "idle_transaction_timeout": 0,
-    "idle_write_transaction_timeout": 0,
-    "in_predicate_conversion_threshold": 1000,
-    "innodb_compression_default": False,
-    "innodb_default_encryption_key_id": 1,
-    "innodb_ft_enable_stopword": True,
-    "innodb_ft_user_stopword_table": "",
-    "innodb_lock_wait_timeout": 50,
-    "innodb_snapshot_isolation": True,
-    "innodb_strict_mode": True,
-    "innodb_table_locks": True,
-    "innodb_tmpdir": "",
-    "insert_id": 0,
-    "interactive_timeout": 28800,
-    "join_buffer_size": 262144,
-    "join_buffer_space_limit": 2097152,
-    "join_cache_level": 2,
-    "keep_files_on_create": False,
-    "last_insert_id": 0,
-    "lc_messages": "en_US",
-    "lc_time_names": "en_US",
-    "lock_wait_timeout": 86400,
-    "log_disabled_statements": "sp",
-    "log_queries_not_using_indexes": False,
-    "log_slow_admin_statements": True,
-    "log_slow_always_query_time": 31536000.0,
-    "log_slow_disabled_statements": "sp",
-    "log_slow_filter": (
-        "admin,filesort,filesort_on_disk,filesort_priority_queue,full_join,full_scan,query_cache,"
-        "query_cache_miss,tmp_table,tmp_table_on_disk"
-    ),
-    "log_slow_max_warnings": 10,
-    "log_slow_min_examined_row_limit": 0,
-    "log_slow_query": False,
-    "log_slow_query_time": 10.0,
-    "log_slow_rate_limit": 1,
-    "log_slow_slave_statements": True,
-    "log_slow_verbosity": "",
-    "log_warnings": 2,
-    "long_query_time": 10.0,
-    "low_priority_updates": False,
-    "max_allowed_packet": 1048576,
-    "max_delayed_threads": 20,
-    "max_error_count": 64,
-    "max_heap_table_size": 16777216,
-    "max_insert_delayed_threads": 20,
-    "max_join_size": 18446744073709551615,
-    "max_length_for_sort_data": 1024,
-    "max_recursive_iterations": 1000,
-    "max_relay_log_size": 1073741824,
-    "max_rowid_filter_size": 131072,
-    "max_seeks_for_key": 4294967295,
-    "max_session_mem_used": 9223372036854775807,
-    "max_sort_length": 1024,
-    "max_sp_recursion_depth": 0,
-    "max_statement_time": 0.0,
-    "max_tmp_session_space_usage": 1099511627776,
-    "max_tmp_tables": 32,
-    "max_user_connections": 0,
-    "mhnsw_default_distance": "euclidean",
-    "mhnsw_default_m": 6,
-    "mhnsw_ef_search": 20,
-    "min_examined_row_limit": 0,
-    "mrr_buffer_size": 262144,
-    "myisam_repair_threads": 1,
-    "myisam_sort_buffer_size": 134216704,
-    "myisam_stats_method": "NULLS_UNEQUAL",
-    "net_buffer_length": 16384,
-    "net_read_timeout": 30,
-    "net_retry_count": 10,
-    "net_write_timeout": 60,
-    "new_mode": "",
-    "note_verbosity": "basic,explain",
-    "old": False,
-    "old_alter_table": "DEFAULT",
-    "old_mode": "UTF8_IS_UTF8MB3",
-    "old_passwords": False,
-    "optimizer_adjust_secondary_key_costs": 0,
-    "optimizer_extra_pruning_depth": 8,
-    "optimizer_join_limit_pref_ratio": 0,
-    "optimizer_max_sel_arg_weight": 32000,
-    "optimizer_max_sel_args": 16000,
-    "optimizer_prune_level": 2,
-    "optimizer_scan_setup_cost": 10.0,
-    "optimizer_search_depth": 62,
-    "optimizer_selectivity_sampling_limit": 100,
-    "optimizer_switch": (
-        "index_merge=on,index_merge_union=on,index_merge_sort_union=on,index_merge_intersection=on,"
-        "index_merge_sort_intersection=off,index_condition_pushdown=on,derived_merge=on,"
-        "derived_with_keys=on,firstmatch=on,loosescan=on,materialization=on,in_to_exists=on,semijoin=on,"
-        "partial_match_rowid_merge=on,partial_match_table_scan=on,subquery_cache=on,mrr=off,"
-        "mrr_cost_based=off,mrr_sort_keys=off,outer_join_with_cache=on,semijoin_with_cache=on,"
-        "join_cache_incremental=on,join_cache_hashed=on,join_cache_bka=on,optimize_join_buffer_size=on,"
-        "table_elimination=on,extended_keys=on,exists_to_in=on,orderby_uses_equalities=on,"
-        "condition_pushdown_for_derived=on,split_materialized=on,condition_pushdown_for_subquery=on,"
-        "rowid_filter=on,condition_pushdown_from_having=on,not_null_range_scan=off,"
-        "hash_join_cardinality=on,cset_narrowing=on,sargable_casefold=on"
-    ),
-    "optimizer_trace": "enabled=off",
-    "optimizer_trace_max_mem_size": 1048576,
-    "optimizer_use_condition_selectivity": 4,
-    "optimizer_where_cost": 0.032,
-    "preload_buffer_size": 32768,
-    "profiling": False,
-    "profiling_history_size": 15,
-    "progress_report_time": 5,
-    "pseudo_slave_mode": False,
-    "pseudo_thread_id": 0,
-    "query_alloc_block_size": 32768,
-    "query_cache_strip_comments": False,
-    "query_cache_type": "OFF",
-    "query_cache_wlock_invalidate": False,
-    "query_prealloc_size": 32768,
-    "rand_seed1": 0,
-    "rand_seed2": 0,
-    "range_alloc_block_size": 4096,
-    "read_buffer_size": 131072,
-    "read_rnd_buffer_size": 262144,
-    "redirect_url": "",
-    "rowid_merge_buff_size": 8388608,
-    "server_id": 1,
-    "session_track_schema": True,
-    "session_track_state_change": False,
-    "session_track_system_variables": (
-        "autocommit,character_set_client,character_set_connection,character_set_results,redirect_url,time_zone"
-    ),
-    "session_track_transaction_info": "OFF",
-    "skip_parallel_replication": False,
-    "skip_replication": False,
-    "slow_query_log": False,
-    "sort_buffer_size": 2097152,
-    "sql_auto_is_null": False,
-    "sql_big_selects": False,
-    "sql_buffer_result": False,
-    "sql_if_exists": False,
-    "sql_log_bin": True,
-    "sql_log_off": False,
-    "sql_mode": "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION",
-    "sql_notes": True,
-    "sql_quote_show_create": True,
-    "sql_safe_updates": False,
-    "sql_select_limit": 18446744073709551615,
-    "sql_slave_skip_counter": 0,
-    "sql_warnings": False,
-    "standard_compliant_cte": True,
-    "storage_engine": "InnoDB",
-    "system_versioning_alter_history": "ERROR",
-    "system_versioning_asof": "DEFAULT",
-    "system_versioning_insert_history": False,
-    "tcp_nodelay": True,
-    "thread_pool_priority": "auto",
-    "time_zone": "SYSTEM",
-    "timestamp": 0.0,
-    "tmp_disk_table_size": 18446744073709551615,
-    "tmp_memory_table_size": 16777216,
-    "tmp_table_size": 16777216,
-    "transaction_alloc_block_size": 8192,
-    "transaction_isolation": "REPEATABLE-READ",
-    "transaction_prealloc_size": 4096,
-    "transaction_read_only": False,
-    "tx_isolation": "REPEATABLE-READ",
-    "tx_read_only": False,
-    "unique_checks": True,
-    "updatable_views_with_limit": "YES",
-    "use_stat_tables": "PREFERABLY_FOR_QUERIES",
-    "wait_timeout": 28800,
-    "wsrep_causal_reads": False,
-    "wsrep_dirty_reads": False,
-    "wsrep_gtid_seq_no": 0,
-    "wsrep_on": False,
-    "wsrep_osu_method": "TOI",
-    "wsrep_retry_autocommit": 1,
-    "wsrep_sync_wait": 0,
-    "wsrep_trx_fragment_size": 0,
-    "wsrep_trx_fragment_unit": "bytes",
+    name: _READERS[kind](value) for name, kind, _, _, value, _ in _ROWS if value != NULL
 }
-
+#: Values of this primary that do not depend on anything.
+FIXED: Mapping[str, bool | int | float | str | None] = {
+    name: _READERS[kind](value) for name, kind, *_, value in _ROWS if value != NULL
+}
 #: What a variable may be, where that is one of a few words.
-CHOICES: Mapping[str, tuple[str, ...]] = {
-    name: tuple(words.split())
-    for name, words in (
-        ("alter_algorithm", "DEFAULT COPY INPLACE NOCOPY INSTANT"),
-        ("aria_stats_method", "nulls_unequal nulls_equal nulls_ignored"),
-        ("binlog_format", "MIXED STATEMENT ROW"),
-        ("binlog_row_image", "MINIMAL NOBLOB FULL FULL_NODUP"),
-        (
-            "block_encryption_mode",
-            "aes-128-ecb aes-192-ecb aes-256-ecb aes-128-cbc aes-192-cbc aes-256-cbc "
-            "aes-128-ctr aes-192-ctr aes-256-ctr",
-        ),
-        ("column_compression_zlib_strategy", "DEFAULT_STRATEGY FILTERED HUFFMAN_ONLY RLE FIXED"),
-        ("completion_type", "NO_CHAIN CHAIN RELEASE"),
-        ("histogram_type", "SINGLE_PREC_HB DOUBLE_PREC_HB JSON_HB"),
-        ("mhnsw_default_distance", "euclidean cosine"),
-        ("myisam_stats_method", "NULLS_UNEQUAL NULLS_EQUAL NULLS_IGNORED"),
-        ("old_alter_table", "DEFAULT COPY INPLACE NOCOPY INSTANT"),
-        ("query_cache_type", "OFF ON DEMAND"),
-        ("session_track_transaction_info", "OFF STATE CHARACTERISTICS"),
-        ("system_versioning_alter_history", "ERROR KEEP"),
-        ("thread_pool_priority", "high low auto"),
-        ("transaction_isolation", "READ-UNCOMMITTED READ-COMMITTED REPEATABLE-READ SERIALIZABLE"),
-        ("tx_isolation", "READ-UNCOMMITTED READ-COMMITTED REPEATABLE-READ SERIALIZABLE"),
-        ("updatable_views_with_limit", "NO YES"),
-        ("use_stat_tables", "NEVER COMPLEMENTARY PREFERABLY COMPLEMENTARY_FOR_QUERIES PREFERABLY_FOR_QUERIES"),
-        ("wsrep_osu_method", "TOI RSU"),
-        ("wsrep_trx_fragment_unit", "bytes rows statements"),
-    )
-}
-
+CHOICES = {name: tuple(words.split()) for name, _, _, words, *_ in _ROWS if words != NULL}
 #: Those that have no global value.
-SESSION_ONLY = frozenset(
-    (
-        "default_master_connection",
-        "gtid_seq_no",
-        "identity",
-        "insert_id",
-        "last_insert_id",
-        "pseudo_slave_mode",
-        "pseudo_thread_id",
-        "rand_seed1",
-        "rand_seed2",
-        "skip_parallel_replication",
-        "skip_replication",
-        "timestamp",
-        "wsrep_gtid_seq_no",
-    )
-)
+SESSION_ONLY = frozenset(name for name, _, scope, *_ in _ROWS if scope == "session only")
+#: Variables of the whole primary that a real one lets its administrators set.
+SETTABLE_GLOBALS = frozenset(name for name, _, scope, *_ in _ROWS if scope == "global")

@@ -7,10 +7,9 @@ from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
-from ibbmaster.dialogue.session_variables import CHOICES, SESSION_DEFAULTS, SESSION_ONLY
+from ibbmaster.dialogue.session_variables import CHOICES, FIXED, SESSION_DEFAULTS, SESSION_ONLY, SETTABLE_GLOBALS
 from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.dialogue.variables import (
-    FIXED,
     OF_THE_LOG,
     READ_ONLY,
     ServerFacts,
@@ -233,36 +232,6 @@ class Settings:
 
     def _default_collation(self, charset: str) -> str:
         return character_sets()[charset].default_collation(is_uca=is_uca_default(self._facts))
-
-
-#: Variables of the whole primary that a real one lets its administrators set.
-SETTABLE_GLOBALS = frozenset(
-    [
-        "binlog_cache_size",
-        "binlog_legacy_event_pos",
-        "binlog_storage_engine",
-        "connect_timeout",
-        "event_scheduler",
-        "expire_logs_days",
-        "gtid_binlog_state",
-        "gtid_ignore_duplicates",
-        "gtid_slave_pos",
-        "gtid_strict_mode",
-        "init_connect",
-        "innodb_binlog_state_interval",
-        "innodb_flush_log_at_trx_commit",
-        "master_verify_checksum",
-        "max_binlog_size",
-        "max_connections",
-        "query_cache_size",
-        "read_only",
-        "binlog_checksum",
-        "slave_connections_needed_for_purge",
-        "sync_binlog",
-        "hostname_cache_size",
-        "log_bin_compress",
-    ]
-)
 
 
 def _wrong_value(name: str, value: Value) -> RefusedError:

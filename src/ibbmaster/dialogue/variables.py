@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ibbmaster import versions
 from ibbmaster.dialogue.matching import matcher
-from ibbmaster.dialogue.session_variables import SESSION_DEFAULTS
+from ibbmaster.dialogue.session_variables import FIXED, SESSION_DEFAULTS
 from ibbmaster.dump.profile import Profile
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.versions import Difference
@@ -99,70 +99,6 @@ class ProcessRow:
     seconds: int
     state: str
 
-
-#: Values that do not depend on anything. True and False are shown as ON and OFF, and selected as 1 and 0.
-FIXED: Mapping[str, SystemValue] = {
-    "auto_increment_increment": 1,
-    "auto_increment_offset": 1,
-    "autocommit": True,
-    "binlog_annotate_row_events": True,
-    "binlog_cache_size": 32768,
-    "binlog_format": "ROW",
-    "binlog_legacy_event_pos": False,
-    "binlog_row_image": "FULL",
-    "binlog_row_metadata": "FULL",
-    "character_set_client": "utf8mb4",
-    "character_set_connection": "utf8mb4",
-    "character_set_database": "utf8mb4",
-    "character_set_filesystem": "binary",
-    "character_set_results": "utf8mb4",
-    "character_set_server": "utf8mb4",
-    "character_set_system": "utf8mb3",
-    "connect_timeout": 10,
-    "default_storage_engine": "InnoDB",
-    "event_scheduler": "OFF",
-    "expire_logs_days": 0,
-    "gtid_domain_id": 0,
-    "gtid_ignore_duplicates": False,
-    "gtid_slave_pos": "",
-    "gtid_strict_mode": False,
-    "have_openssl": "YES",
-    "have_ssl": "YES",
-    "hostname": "ibbmaster",
-    "init_connect": "",
-    "innodb_flush_log_at_trx_commit": 1,
-    "interactive_timeout": 28800,
-    "license": "Apache-2.0",
-    "log_bin": True,
-    "log_bin_compress": False,
-    "log_slave_updates": False,
-    "master_verify_checksum": False,
-    "max_allowed_packet": 1048576,  # characters of a statement, as `dialog` takes it
-    "max_binlog_size": 1073741824,
-    "max_connections": 151,
-    "net_buffer_length": 16384,
-    "net_read_timeout": 30,
-    "net_write_timeout": 60,
-    "old_mode": "UTF8_IS_UTF8MB3",
-    "performance_schema": False,
-    "protocol_version": 10,
-    "query_cache_size": 0,
-    "query_cache_type": "OFF",
-    "read_only": True,
-    "skip_networking": False,
-    "skip_replication": False,
-    "slave_connections_needed_for_purge": 1,
-    "sql_mode": "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION",
-    "sync_binlog": 1,
-    "system_time_zone": "UTC",
-    "time_zone": "SYSTEM",
-    "timestamp": 0,
-    "transaction_isolation": "REPEATABLE-READ",
-    "tx_isolation": "REPEATABLE-READ",
-    "version_compile_machine": "x86_64",
-    "version_compile_os": "Linux",
-    "wait_timeout": 28800,
-}
 
 LOWER_CASE_TABLE_NAMES = "lower_case_table_names"
 #: Values that follow from the server.

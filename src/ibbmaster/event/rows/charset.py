@@ -10,8 +10,8 @@ from __future__ import annotations
 import contextlib
 import functools
 
-from ibbmaster.event.rows import eucjpms
-from ibbmaster.event.rows.byte_charsets import codec_name
+from ibbmaster.event.rows import byte_charsets, eucjpms  # noqa: F401 - they register codecs
+from ibbmaster.facts import NULL, rows_of
 
 BINARY_COLLATION = 63
 NO_PAD = 1024
@@ -21,56 +21,11 @@ UCA_1400_CHARSETS = ("utf8mb3", "utf8mb4", "ucs2", "utf16", "utf32")
 
 UNICODE = frozenset(("utf8mb4", "utf16", "utf16le", "utf32"))
 OF_PLANE_0 = frozenset(("utf8mb3", "ucs2"))  # these have only its first 65536 characters
-_WIDE = {  # bytes of the longest character; all others have one
-    **dict.fromkeys(("big5", "cp932", "euckr", "gb2312", "gbk", "sjis", "ucs2"), 2),
-    **dict.fromkeys(("eucjpms", "ujis", "utf8mb3"), 3),
-    **dict.fromkeys(UNICODE, 4),
-}
 
-#: name, Python's codec (None: there is none), collations
-_TABLE: tuple[tuple[str, str | None, str], ...] = (
-    ("big5", "big5hkscs", "1 84"),
-    ("dec8", codec_name("dec8"), "3 69"),
-    ("cp850", "cp850", "4 80"),
-    ("hp8", "hp_roman8", "6 72"),
-    ("koi8r", "koi8_r", "7 74"),
-    ("latin1", "cp1252", "5 8 15 31 47-49 94"),
-    ("latin2", "iso8859_2", "2 9 21 27 77"),
-    ("swe7", codec_name("swe7"), "10 82"),
-    ("ascii", "ascii", "11 65"),
-    ("ujis", "euc_jp", "12 91"),
-    ("sjis", "shift_jis", "13 88"),
-    ("hebrew", "iso8859_8", "16 71"),
-    ("tis620", "cp874", "18 89"),
-    ("euckr", "cp949", "19 85"),
-    ("koi8u", "koi8_u", "22 75"),
-    ("gb2312", "gb2312", "24 86"),
-    ("greek", "iso8859_7", "25 70"),
-    ("cp1250", "cp1250", "26 34 44 66 99"),
-    ("gbk", "gbk", "28 87"),
-    ("latin5", "iso8859_9", "30 78"),
-    ("armscii8", codec_name("armscii8"), "32 64"),
-    ("utf8mb3", "utf_8", "33 83 192-215 223 576-578"),
-    ("ucs2", "utf_16_be", "35 90 128-151 159 640-642"),
-    ("cp866", "cp866", "36 68"),
-    ("keybcs2", codec_name("keybcs2"), "37 73"),
-    ("macce", "mac_latin2", "38 43"),
-    ("macroman", "mac_roman", "39 53"),
-    ("cp852", "cp852", "40 81"),
-    ("latin7", "iso8859_13", "20 41-42 79"),
-    ("utf8mb4", "utf_8", "45-46 224-247 608-610"),
-    ("cp1251", "cp1251", "14 23 50-52"),
-    ("utf16", "utf_16_be", "54-55 101-124 672-674"),
-    ("utf16le", "utf_16_le", "56 62"),
-    ("cp1256", "cp1256", "57 67"),
-    ("cp1257", "cp1257", "29 58-59"),
-    ("utf32", "utf_32_be", "60-61 160-183 736-738"),
-    ("binary", None, "63"),
-    ("geostd8", codec_name("geostd8"), "92-93"),
-    ("cp932", "cp932", "95-96"),
-    ("eucjpms", eucjpms.NAME, "97-98"),
-)
-CODECS = {name: codec for name, codec, _ in _TABLE}
+#: Name, description, bytes of the longest character, Python's codec, default collation, and collations of each.
+CHARACTER_SETS = rows_of("ibbmaster.event.rows", "character_sets")
+CODECS = {name: None if codec == NULL else codec for name, _, _, codec, *_ in CHARACTER_SETS}
+_SIZES = {name: int(size) for name, _, size, *_ in CHARACTER_SETS}
 LETTER_BYTES_MAX = 4
 NO_LETTER = "\ufffe"  # in tables of letters
 LATIN1_HOLES = "\x81\x8d\x8f\x90\x9d"  # of cp1252
@@ -79,16 +34,18 @@ LATIN1_HOLES = "\x81\x8d\x8f\x90\x9d"  # of cp1252
 @functools.cache
 def character_size(charset: str | None) -> int:
     """Bytes of the longest character of a set; 1 without one, or for one that is unknown."""
-    return _WIDE.get(charset or "", 1)
+    return _SIZES.get(charset or "", 1)
 
 
+@functools.cache
 def _charsets() -> dict[int, str]:
-    found = {}
-    for name, _, numbers in _TABLE:
-        for part in numbers.split():
-            first, _, last = part.partition("-")
-            found.update(dict.fromkeys(range(int(first), int(last or first) + 1), name))
-    return found
+    """By numbers of collations, but those that are newer than 10.11."""
+    return {
+        int(entry.partition("=")[2].partition("/")[0]): name
+        for name, *_, entries in CHARACTER_SETS
+        for entry in entries.split()
+        if not entry.startswith("+")
+    }
 
 
 def charset_of(collation: int) -> str | None:

@@ -1,0 +1,33 @@
+"""Facts as tables of text: each is whole, says where it is from, and comes with the wheel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.facts import rows_of
+
+PACKAGE = Path(__file__).parents[1] / "src" / "ibbmaster"
+TABLES = sorted(PACKAGE.rglob("*.tsv"))
+
+
+@pytest.mark.parametrize("path", TABLES, ids=lambda path: path.name)
+def test_a_table_says_where_it_is_from_and_has_rows_of_one_shape(path: Path) -> None:
+    lines = path.read_text().splitlines()
+    comments = [line for line in lines if line.startswith("# ")]
+    head = lines[len(comments)].split("\t")
+    rows = rows_of(".".join(("ibbmaster", *path.parent.relative_to(PACKAGE).parts)), path.stem)
+
+    assert "facts of MariaDB" in comments[0]
+    assert len(rows) == len(lines) - len(comments) - 1 > 30
+    is_list = path.stem == "table_columns"  # its last column is one or more cells
+    assert all(len(row) >= len(head) if is_list else len(row) == len(head) for row in rows)
+    keys = [(row[0], row[1]) if is_list else row[0] for row in rows]
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_wheel_has_every_table(unpacked: Path) -> None:
+    assert len(TABLES) >= 3
+    found = {path.relative_to(unpacked / "ibbmaster") for path in unpacked.rglob("*.tsv")}
+    assert found == {path.relative_to(PACKAGE) for path in TABLES}
