@@ -223,9 +223,10 @@ def test_a_tool_hears_the_file_in_which_reading_begins() -> None:
 @pytest.mark.parametrize(
     ("position", "changes", "start"),
     [
-        ("0-1-99,1-1-5", {"ignored_domain_ids": frozenset({0})}, "0-1-7,1-1-5"),
-        ("0-1-99,1-1-5", {"wanted_domain_ids": frozenset({1})}, "0-1-7,1-1-5"),
-        ("0-1-3,9-1-1", {"ignored_domain_ids": frozenset({9})}, "0-1-3"),
+        ("0-1-99,1-1-5", {"ignored_domain_ids": frozenset({0})}, "0-1-99,1-1-5"),
+        ("0-1-99,1-1-5", {"wanted_domain_ids": frozenset({1})}, "0-1-99,1-1-5"),
+        ("0-1-3,1-1-5", {"wanted_domain_ids": frozenset({1})}, "0-1-7,1-1-5"),
+        ("0-1-3,9-1-1", {"ignored_domain_ids": frozenset({9})}, "0-1-3,9-1-1"),
         ("0-1-3", {"wanted_domain_ids": frozenset({0, 1})}, "0-1-3"),
         ("0-1-3", {"wanted_domain_ids": frozenset({5})}, "0-1-7,1-1-5"),
     ],

@@ -100,7 +100,7 @@ def run_dump(
     place = (
         engine.start_of_file(file_no_of(engine, request.file_name))
         if request.file_name
-        else engine.seek(request.position)
+        else engine.seek(check.position)
     )
     is_of_files = isinstance(engine, FileEngine)
     shape = PROFILES[profile].of_files(engine.checksum_algorithm) if is_of_files else PROFILES[profile]

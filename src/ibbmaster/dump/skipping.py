@@ -46,6 +46,7 @@ class GroupFilter:
         self._until_is_before = request.until_is_before
         self._current_state = current_state
         self._unknown_domain_ids = set(check.unknown_domain_ids)
+        self._awaited_domain_ids = check.awaited_domain_ids
         self._to_skip = {
             domain_id: gtid for domain_id, gtid in check.position.items() if start_state.latest(domain_id) != gtid
         }
@@ -65,8 +66,8 @@ class GroupFilter:
 
     @property
     def has_reached_start(self) -> bool:
-        """Whether the replica has seen nothing of what comes, but perhaps of domains that are not known yet."""
-        return self._to_skip.keys() <= self._unknown_domain_ids
+        """Whether the replica has seen nothing of what comes, but perhaps of domains where it is ahead of this log."""
+        return self._to_skip.keys() <= self._unknown_domain_ids | self._awaited_domain_ids
 
     @property
     def decides_nothing(self) -> bool:
@@ -85,9 +86,8 @@ class GroupFilter:
         """Groups of these domains up to these GTIDs are skipped, and nothing has to be decided."""
         if self._until is not None:
             return ()
-        if not self._unknown_domain_ids:
-            return tuple(self._to_skip.values())
-        return tuple(gtid for domain_id, gtid in self._to_skip.items() if domain_id not in self._unknown_domain_ids)
+        judged = self._unknown_domain_ids | self._awaited_domain_ids
+        return tuple(gtid for domain_id, gtid in self._to_skip.items() if domain_id not in judged)
 
     def ends_with(self, gtid: Gtid) -> bool:
         """Note that a group was skipped elsewhere; returns whether the skipping of its domain ends with it."""
@@ -125,7 +125,7 @@ class GroupFilter:
         if gtid.seq_no == wanted.seq_no:
             del self._to_skip[gtid.domain_id]
             return False, True
-        if self._is_strict:
+        if self._is_strict and gtid.domain_id not in self._awaited_domain_ids:
             raise DumpError(
                 f"The binlog on the master is missing the GTID {wanted} requested by the slave (even though both a "
                 "prior and a subsequent sequence number does exist), and GTID strict mode is enabled",

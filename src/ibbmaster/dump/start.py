@@ -21,12 +21,14 @@ class StartCheck:
     """What the check found.
 
     `unknown_domain_ids` are domains the log has nothing of; they are checked again when
-    they turn up. Of domains that the replica leaves out `position` is the end of the log.
+    they turn up. Of domains that the replica leaves out `position` is the end of the log, or where the replica
+    is if the log has not come there: `awaited_domain_ids`.
     `until` is what is left of the request's UNTIL, None if there is none.
     """
 
     position: GtidPosition
     unknown_domain_ids: frozenset[int] = frozenset()
+    awaited_domain_ids: frozenset[int] = frozenset()
     until: GtidPosition | None = None
 
 
@@ -43,9 +45,12 @@ def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
     """
     position = _without_ignored(request, state)
     until = None if request.until is None else dict(request.until)
-    unknown = set()
+    unknown, awaited = set(), set()
     for gtid in position.values():
         if is_logged(gtid, state):
+            continue
+        if request.leaves_out(gtid.domain_id):
+            awaited.add(gtid.domain_id)
             continue
         latest = state.latest(gtid.domain_id)
         if latest is None:
@@ -59,17 +64,19 @@ def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
     return StartCheck(
         position=position,
         unknown_domain_ids=frozenset(unknown),
+        awaited_domain_ids=frozenset(awaited),
         until=None if until is None else GtidPosition(until.values()),
     )
 
 
 def _without_ignored(request: DumpRequest, state: GtidState) -> GtidPosition:
-    """The replica's position, as if it had all of the domains that it leaves out: nothing of them is missing to it."""
+    """The replica's position, as if it had all that is logged of the domains that it leaves out; what it has stays."""
     position = GtidPosition() if request.position is None else request.position
     if not request.ignored_domain_ids and request.wanted_domain_ids is None:
         return position
-    kept = [gtid for gtid in position.values() if not request.leaves_out(gtid.domain_id)]
-    return GtidPosition([*kept, *(gtid for gtid in state.position().values() if request.leaves_out(gtid.domain_id))])
+    logged = [gtid for gtid in state.position().values() if request.leaves_out(gtid.domain_id)]
+    own = [gtid for gtid in position.values() if not (request.leaves_out(gtid.domain_id) and is_logged(gtid, state))]
+    return GtidPosition({gtid.domain_id: gtid for gtid in (*logged, *own)}.values())
 
 
 def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:
