@@ -15,6 +15,7 @@ from ibbmaster.errors import (
     Location,
     PositionPurgedError,
     RecordError,
+    StageError,
     StoreError,
 )
 
@@ -24,6 +25,7 @@ CAUSES = {
     "a checksum": (ChecksumError(HERE, "x"), f"event read from binlog did not pass crc check ({HERE})"),
     "a record": (RecordError(HERE, "x"), f"bogus data in log event ({HERE})"),
     "a traditional file": (ClassicFormatError("log.000001", 4, "x"), "bogus data in log event (log.000001 offset 4)"),
+    "what a stage refuses": (StageError("group 0-1-7 cannot be filtered: x"), "group 0-1-7 cannot be filtered: x"),
     "an event without a place": (EventError("x"), "bogus data in log event (group 7)"),
     "the disk": (StoreError("x"), "I/O error reading log event (group 7)"),
 }

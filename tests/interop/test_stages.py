@@ -11,7 +11,12 @@ import pytest
 from lanes.replica import Replica
 
 import ibbmaster
-from ibbmaster.gtid import GtidState
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.query import Query, encode_query
+from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.kernel import loading
+from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 VERSIONS = ["10.11", "11.8"]
@@ -158,3 +163,48 @@ def test_a_log_ends_exactly_at_any_gtid(version, recorded, new_replica, seed, py
                 assert replica.position == {until}
                 replica.sql("STOP SLAVE")
             begin = until
+
+
+REFUSED = {
+    "a filter": (
+        {"only": "shop.orders"},
+        "DROP TABLE shop.orders, shop.items",
+        "cannot be filtered: 'DROP TABLE shop.orders, shop.items' is about shop.orders, shop.items, and the filter "
+        "leaves out some tables and not all",
+    ),
+    "a rename": ({"rename": "shop=stage"}, "UPDATE shop.orders SET shop = 1", "cannot be renamed: "),
+}
+
+
+@pytest.mark.parametrize("has_kernels", [True, False], ids=["by kernels", "group by group"])
+@pytest.mark.parametrize("is_first", [True, False], ids=["the first group of the dump", "a later group"])
+@pytest.mark.parametrize(("stages", "statement", "reason"), REFUSED.values(), ids=REFUSED)
+def test_what_a_stage_refuses_ends_the_dump_with_the_gtid_and_the_reason(
+    tmp_path: Path,
+    new_replica: Callable[..., Replica],
+    monkeypatch: pytest.MonkeyPatch,
+    stages: dict[str, str],
+    statement: str,
+    reason: str,
+    is_first: bool,
+    has_kernels: bool,
+) -> None:
+    assert loading.load() is not None
+    if not has_kernels:
+        monkeypatch.setattr("ibbmaster.streaming.shared.kernels", lambda *parts: None)
+    before = ["CREATE DATABASE shop", "CREATE TABLE shop.orders (a INT)", *(f"CREATE DATABASE d{n}" for n in range(40))]
+    position = f"0-1-{len(before)}"
+    with BinlogStore(RealDisk(tmp_path)) as store:
+        for number, text in enumerate([*before, statement], 1):
+            gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
+            query = Query(thread_id=1, seconds=0, error_code=0, status=b"", database=b"", text=text.encode())
+            event = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.STANDALONE | GtidFlag.DDL))
+            store.write_direct(gtid, event, [encode_query(query, server_id=1)])
+    replica = new_replica("10.11")
+    with ibbmaster.serve(tmp_path, password="secret", tls="off", **stages) as primary:
+        at = {"user": primary.user, "password": primary.password, "position": position if is_first else ""}
+        replica.follow_at(primary.host, primary.port, **at)
+        problem = replica.wait_for_problem()
+        replica.wait_for_gtid(position)
+    refusal = f"'group 0-1-{len(before) + 1} {reason}"
+    assert f"Got fatal error 1236 from master when reading data from binary log: {refusal}" in problem

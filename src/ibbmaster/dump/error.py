@@ -10,6 +10,7 @@ from ibbmaster.errors import (
     IbbMasterError,
     MissingEventError,
     PositionPurgedError,
+    StageError,
     StoreError,
     without_paths,
 )
@@ -70,6 +71,8 @@ def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError
         return too_old(str(cause))
     if isinstance(cause, MissingEventError):
         return DumpError(_no_event_text(cause), str(cause))
+    if isinstance(cause, StageError):
+        return DumpError(str(cause), str(cause))
     if isinstance(cause, GapError):
         return DumpError(f"could not find next log ({cause.gap})", str(cause))
     if isinstance(cause, ChecksumError):
