@@ -167,7 +167,7 @@ class PositionPurgedError(PositionError):
 
 
 class StageError(IbbMasterError):
-    """A group cannot go through a stage, because that would take a guess; the text says which group, and why."""
+    """A group cannot go through a stage: that would take a guess, or a number that no GTID has; the text says why."""
 
 
 class SourceError(IbbMasterError):

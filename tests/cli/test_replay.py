@@ -58,6 +58,18 @@ def test_it_is_played_several_times_with_newer_numbers():
         assert gtids_in(tapped) == list(range(441, 454))
 
 
+@pytest.mark.parametrize("pace", ["max", "x100000"])
+def test_where_the_numbers_of_an_endless_loop_end_replicas_and_stderr_hear_it(pace):
+    log = FIXTURES / "classic/11.8/domains"
+    with replaying(log, "--pace", pace, "--loop", "--domain", "1", "--drop-empty", "--at-end", "close") as player:
+        tapped = listen_in(player.port, until=1 << 40)
+        said = "the loop has ended: the numbers of domain 1 end after 3 rounds, as a round takes "
+        assert tapped.end == "end"
+        assert tapped.packets[-1].startswith(b"\xff" + (1236).to_bytes(2, "little") + b"#HY000" + said.encode())
+        assert player.process.wait(TIMEOUT_S) == 0
+        assert said in player.process.stderr.read()
+
+
 def test_each_line_of_input_is_a_step():
     with replaying(TYPES, "--pace", "step") as player:
         for line, position in (("\n", "0-1-1"), ("4\n", "0-1-5"), ("what\n", None), ("2\n", "0-1-7")):

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.header import decode_event_header
+from ibbmaster.errors import ConfigurationError, StageError
+from ibbmaster.event.gtid_event import GtidExtraFlag, decode_gtid_event
+from ibbmaster.event.header import TYPE_OFFSET, decode_event_header
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.player.repeated_log import RepeatedLog
@@ -111,9 +113,32 @@ def test_it_ends_where_the_numbers_of_a_domain_end():
     ):
         repeated("classic/11.8/domains", 4)
     log = repeated("classic/11.8/domains", None)
-    found = list(groups_of(log))
-    assert len(found) == 3 * log.round_count
+    groups = groups_of(log)
+    assert sum(1 for _ in itertools.islice(groups, 3 * log.round_count)) == 3 * log.round_count
+    with pytest.raises(StageError, match=r"^the loop has ended: the numbers of domain 1 end after 3 rounds"):
+        next(groups)
     assert log.is_over
+
+
+@pytest.mark.parametrize("name", ["classic/10.11/alter-two-phase", "classic/11.8/alter-two-phase"])
+def test_what_ends_an_alter_names_the_one_that_was_started_in_its_round(name, dumped):
+    log = repeated(name)
+    events, _ = dumped(log, log.start_of_file().state.position(), waits_at_end=False)
+    sent = [event for event in events if event[TYPE_OFFSET] == EventType.GTID]
+    for heads in (sent, [group.gtid_event for group in groups_of(log)]):
+        values = [decode_gtid_event(head) for head in heads]
+        size, ended = len(values) // ROUNDS, 0
+        assert size == log.round_count
+        for number in range(ROUNDS):
+            started = set()
+            for value in values[number * size : (number + 1) * size]:
+                if value.extra_flags is not None and value.extra_flags & GtidExtraFlag.START_ALTER:
+                    started.add((value.gtid.domain_id, value.gtid.seq_no))
+                elif value.alter_seq_no is not None:
+                    started.remove((value.gtid.domain_id, value.alter_seq_no))
+                    ended += 1
+            assert not started
+        assert ended >= 2 * ROUNDS
 
 
 def test_groups_of_each_round_are_valid_by_every_way_to_read_them():

@@ -147,6 +147,8 @@ async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> Non
         if is_over and not has_ended:
             has_ended = True
             log.info("the recording has ended at %s", player.state().position())
+            if player.failure is not None:
+                log.error("%s", player.failure)
         if ends and is_over and player.was_read and not replicas:
             primary.stop()
             return

@@ -123,6 +123,7 @@ class PlayedLog(LogEngine):
             log.note_round(round_no)
             self._end, self._state = log.end_of_round(round_no), log.state_after_round(round_no)
             self._is_over = round_no == log.last_round_no
+            self._failure = log.end_error if self._is_over else None
             self._rounds = round_no + 1
             self.count = self._rounds * log.round_count
         else:
@@ -159,6 +160,11 @@ class PlayedLog(LogEngine):
     def is_over(self) -> bool:
         self.advance()
         return self._is_over
+
+    @property
+    def failure(self) -> IbbMasterError | None:
+        """Why it is over, if not because all was played."""
+        return self._failure
 
     # The log as it is now --------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import ConfigurationError
+from ibbmaster.errors import ConfigurationError, StageError
 from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
@@ -77,11 +77,10 @@ class RepeatedLog(LogEngine):
         self._steps = highest
         domain_id = max(highest, key=lambda one: highest[one])
         possible = SEQ_NO_MAX // highest[domain_id]
+        taken = f"a round takes {highest[domain_id]} of them"
+        self._limit = f"the numbers of domain {domain_id} end after {possible} rounds, as {taken}"
         if rounds is not None and rounds > possible:
-            raise ConfigurationError(
-                f"the numbers of domain {domain_id} end after {possible} rounds, as a round takes {highest[domain_id]} "
-                "of them: play fewer, or without that domain"
-            )
+            raise ConfigurationError(f"{self._limit}: play fewer, or without that domain")
         self._rounds = possible if rounds is None else rounds
         self.is_endless = rounds is None
         self._seconds = max(times) - min(times) + 1
@@ -233,6 +232,13 @@ class RepeatedLog(LogEngine):
         return round_no < self._rounds
 
     @property
+    def end_error(self) -> StageError | None:
+        """What to tell those who have come to the end of the last round: that there should be more; None if not."""
+        if not self.is_endless:
+            return None
+        return StageError(f"the loop has ended: {self._limit}; play it without that domain, or anew to new replicas")
+
+    @property
     def is_over(self) -> bool:
         return self._known + 1 >= self._rounds
 
@@ -291,11 +297,18 @@ class RepeatedGroups(EventGroups):
         self._groups.close()
 
     def next_group(self) -> EventGroup | None:
+        """The next group, or None at the end of the last round.
+
+        Raises:
+            StageError: the numbers end, and the rounds do not.
+        """
         while True:
             group = self._groups.next_group()
             if group is not None:
                 return self._log.repeated(group, self._repetition)
             if not self._log.has_round(self.round_no + 1):
+                if (error := self._log.end_error) is not None:
+                    raise error
                 return None
             self._groups.close()
             self.round_no += 1
