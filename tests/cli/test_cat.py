@@ -120,8 +120,15 @@ def test_a_value_that_cannot_be_read_names_group_place_and_remedy(run, tmp_path)
     assert "d.t column c" in err
     assert "(in group 0-1-2)" in err
     assert "at binlog-000000.ibb page 1 offset" in err
-    code, out, _ = run("cat", log, "--on-undecodable", "binary")
-    assert (code, json.loads(out.splitlines()[-1])["after"]["c"]) == (0, {"undecodable": "//4="})
+    for form, shown in (
+        ("json", '"c":{"undecodable":"//4="}}}'),
+        ("debezium", '"c":{"undecodable":"//4="}},"source"'),
+        ("csv", ",2,0xfffe\n"),
+        ("sql", "(2, X'fffe');\n"),
+    ):
+        chosen = ["--format", form, *(["--table", "d.t"] if form == "csv" else [])]
+        code, out, _ = run("cat", log, *chosen, "--on-undecodable", "binary")
+        assert (code, out.count(shown)) == (0, 1)
 
 
 @pytest.mark.parametrize(

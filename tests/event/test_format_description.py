@@ -13,7 +13,9 @@ from ibbmaster.event.format_description import (
     decode_format_description,
     describe_format,
     encode_format_description,
+    has_checksums,
 )
+from ibbmaster.event.header import EVENT_HEADER_SIZE, encode_event
 from ibbmaster.event.types import EventFlag, EventType
 
 
@@ -60,6 +62,28 @@ def test_a_flipped_bit_is_seen(described):
         damaged[bit // 8] ^= 1 << bit % 8
         with pytest.raises(EventError):
             decode_format_description(bytes(damaged))
+
+
+@pytest.mark.parametrize(
+    ("version", "has_trailer"),
+    [
+        *((name, False) for name in ("5.0.83-log", "5.1.42-MariaDB-log", "5.2.14-MariaDB", "5.5.62", "5.6.0-m4")),
+        *((name, True) for name in ("5.6.1", "5.3.0-MariaDB", "10.11.19-MariaDB", "unknown")),
+    ],
+)
+def test_servers_that_know_no_checksums_say_nothing_of_them(version, has_trailer):
+    value = describe_format(version, type_count=27)
+    event = encode_format_description(value, server_id=9, log_pos=256)
+
+    short = encode_event(event_type=EventType.FORMAT_DESCRIPTION, body=event[EVENT_HEADER_SIZE:-5], server_id=9)
+
+    assert decode_format_description(event if has_trailer else short) == value
+    if not has_trailer:
+        assert not has_checksums(short[:-5] + b"\1" + short[-4:])  # it is the size of a type
+    else:
+        assert has_checksums(altered(event, len(event) - 5, b"\1"))
+        with pytest.raises(EventError):
+            decode_format_description(short)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,23 @@ def test_captures_are_printed_alike(capture, tmp_path, expect_same):
     expect_same(tmp_path)
 
 
+def test_chars_of_old_servers_are_printed_as_those_of_new_ones(tmp_path, printed, expect_same):
+    """Where rows are of variable length servers before MySQL 5.5 call the type 253, with the metadata of 254.
+
+    The log is made, as no server of today writes one.
+    """
+    table = written_table("d.t", {"id": "int", "c": "char(10)", "l": "char(150)", "n": "int"}, table_id=1)
+    rows = inserted(table, [1, "abc", "ä" * 150, 7], [2, "", None, 8])
+    old = [event.replace(bytes([4, 3, 254, 254, 3]), bytes([4, 3, 253, 253, 3])) for event in rows]
+    assert old != rows
+    logs = [
+        write_log(tmp_path / name, "CREATE TABLE d.t (id INT, c CHAR(10), l CHAR(150), n INT)", [events])
+        for name, events in (("new", rows), ("old", old))
+    ]
+    assert printed(logs[0], JsonLines()) == printed(logs[1], JsonLines())
+    expect_same(logs[1])
+
+
 @pytest.mark.parametrize("name", ["domains", "large-groups", "types", "xa-and-ddl"])
 def test_directories_are_printed_alike(name, expect_same, monkeypatch):
     expect_same(IBB / name)

@@ -198,14 +198,19 @@ def _printer(args: argparse.Namespace, log: ibbmaster.Log) -> Printer:
     from ibbmaster.printing.server_script import ServerScript
     from ibbmaster.printing.sql_script import SqlScript
 
+    keeps_bytes = args.on_undecodable == "binary"
     if args.format == "csv":
-        return CsvLines(str(parse_table_name(args.table)))
+        return CsvLines(str(parse_table_name(args.table)), keeps_bytes=keeps_bytes)
     if args.format == "debezium":
-        return DebeziumLines(log.engine.file_name)
-    if args.format != "json":
-        script = SqlScript if args.format == "sql" else ServerScript
-        return script(log.stored.server_version, log.row_event_max, args.load_files)
-    return JsonLines(keeps_bytes=args.on_undecodable == "binary")
+        return DebeziumLines(log.engine.file_name, keeps_bytes=keeps_bytes)
+    if args.format == "json":
+        return JsonLines(keeps_bytes=keeps_bytes)
+    given = log.stored.server_version, log.row_event_max, args.load_files
+    if args.format != "sql":
+        return ServerScript(*given)
+    script = SqlScript(*given)
+    script.keeps_bytes = keeps_bytes
+    return script
 
 
 def _advancing(log: ibbmaster.Log, reach: Callable[[int, int], None]) -> Callable[[ibbmaster.Group], None]:

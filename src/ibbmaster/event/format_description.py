@@ -27,6 +27,7 @@ _IN_USE = int(EventFlag.IN_USE)
 SERVER_VERSION_OFFSET = EVENT_HEADER_SIZE + 2
 CREATED_OFFSET, CREATED_SIZE = EVENT_HEADER_SIZE + 52, 4
 SERVER_VERSION_SIZE = 50
+OLD_TYPE_COUNT_MAX = 29  # types of events that a server without checksums knows
 _CHECKSUMS_SINCE = {True: 50_300, False: 50_601}  # MariaDB, and MySQL
 
 
@@ -91,6 +92,8 @@ def knows_checksums(event: Buffer) -> bool:
 
     Source: MariaDB 12.3, log_event.cc, Format_description_log_event::is_version_before_checksum().
     """
+    if len(event) > EVENT_HEADER_SIZE + FIXED.size + OLD_TYPE_COUNT_MAX:
+        return True  # else one flipped bit of the version would leave nothing that shows it
     name = bytes(event[SERVER_VERSION_OFFSET : SERVER_VERSION_OFFSET + SERVER_VERSION_SIZE]).decode("latin-1")
     number = version_number(name)
     return not number or number >= _CHECKSUMS_SINCE["MariaDB" in name]

@@ -10,6 +10,7 @@ from ibbmaster.arrow.cell import value_cell
 from ibbmaster.arrow.reading import Row, batches
 from ibbmaster.arrow.shape import ShapeField
 from ibbmaster.dialogue.log_tables import LogSnapshot
+from ibbmaster.errors import UndecodableError
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.fold.stored import own_columns
 from ibbmaster.log.interface import LogEngine
@@ -60,7 +61,11 @@ def _rows(found: FoundRows, table: TableVersion, fields: Sequence[ShapeField]) -
     for place in found.places:
         layout_no, image = contents.kept.rows.read(place)
         values = contents.values_in(own, contents.layouts[layout_no], image)
-        yield tuple(
-            None if value is None else to_cell(convert(value))
-            for value, (convert, to_cell) in zip(values, shown, strict=True)
-        )
+        cells: list[object] = []
+        for value, (convert, to_cell) in zip(values, shown, strict=True):
+            try:
+                cells.append(None if value is None else to_cell(convert(value)))
+            except (ValueError, OverflowError) as error:
+                column = own.columns[len(cells)].column
+                raise UndecodableError(table.full_name, column.name, column.type_name, str(error)) from None
+        yield tuple(cells)

@@ -40,8 +40,6 @@ class Printer(Protocol):
 class ChangeLines(ABC):
     """A printer of lines, each of one change, with nothing before the first group and after the last."""
 
-    keeps_bytes = False  # values that cannot be read are printed as their bytes
-
     def begin(self) -> bytes:
         return b""
 
@@ -56,6 +54,10 @@ class ChangeLines(ABC):
         """
         for line in self.lines(GroupContent(group, keeps_bytes=self.keeps_bytes), group.start):
             yield f"{line}\n".encode()
+
+    def __init__(self, *, keeps_bytes: bool = False) -> None:
+        """With `keeps_bytes` values that cannot be read are printed as their bytes, and are no error."""
+        self.keeps_bytes = keeps_bytes
 
     @abstractmethod
     def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:

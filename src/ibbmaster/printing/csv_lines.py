@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ibbmaster.api.group import Group, Row
+from ibbmaster.api.group import Group, Row, UndecodableValue
 from ibbmaster.arrow.cell import text_of
 from ibbmaster.arrow.shape import field_name
 from ibbmaster.errors import ConfigurationError, EventError
@@ -21,9 +21,10 @@ TABLES_SHOWN = 8
 class CsvLines:
     """Prints the changes of one table; its groups are read in the table's last shape."""
 
-    def __init__(self, table: str) -> None:
-        """`table` is `database.table`, as the log has it."""
+    def __init__(self, table: str, *, keeps_bytes: bool = False) -> None:
+        """`table` is `database.table`, as the log has it; `keeps_bytes` as that of `ChangeLines`."""
         self._table = table
+        self._keeps_bytes = keeps_bytes
         self._columns: list[str] = []
         self._others: dict[str, None] = {}  # tables that were seen
 
@@ -49,7 +50,7 @@ class CsvLines:
         Raises:
             EventError: an event is damaged, or a value cannot be read.
         """
-        content = GroupContent(group)
+        content = GroupContent(group, keeps_bytes=self._keeps_bytes)
         gtid, time = str(content.head.gtid), time_text(content.timestamp)
         number = 0
         for item in content.items():
@@ -83,7 +84,8 @@ class CsvLines:
     def _cells(self, image: Row) -> Iterator[str | None]:
         yield " ".join(name for name in self._columns if name not in image) or None
         for name in self._columns:
-            yield text_of(image.get(name))
+            value = image.get(name)
+            yield text_of(value.data if isinstance(value, UndecodableValue) else value)
 
 
 def line_of(cells: list[str | None]) -> bytes:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from ibbmaster import __version__
-from ibbmaster.api.group import Row
+from ibbmaster.api.group import Row, UndecodableValue
 from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.position import LogPosition
 from ibbmaster.printing.content import ChangeLines, GroupContent, RowItem
@@ -44,8 +44,9 @@ class ChangeOrigin(NamedTuple):
 class DebeziumLines(ChangeLines):
     """Prints changes of rows; statements have no line."""
 
-    def __init__(self, file_name: Callable[[int], str]) -> None:
+    def __init__(self, file_name: Callable[[int], str], *, keeps_bytes: bool = False) -> None:
         """`file_name` gives the name of a file of the log by its number."""
+        super().__init__(keeps_bytes=keeps_bytes)
         self._file_name = file_name
 
     def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
@@ -109,7 +110,7 @@ def connect_value(column: Column, value: object) -> object:
     """A value as the connector gives it."""
     if value is None:
         return None
-    convert = _OF_KIND.get(column.kind)
+    convert = None if isinstance(value, UndecodableValue) else _OF_KIND.get(column.kind)
     return json_value(value) if convert is None else convert(column, value)
 
 

@@ -48,10 +48,7 @@ def time_text(timestamp: int) -> str:
 
 
 class JsonLines(ChangeLines):
-    """Prints groups as lines of JSON; with `keeps_bytes` values that cannot be read as their bytes."""
-
-    def __init__(self, *, keeps_bytes: bool = False) -> None:
-        self.keeps_bytes = keeps_bytes
+    """Prints groups as lines of JSON."""
 
     def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
         begin = head_text(content.head, content.timestamp)

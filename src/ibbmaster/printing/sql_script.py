@@ -23,9 +23,10 @@ HIDDEN = re.compile(f"[\0-\x1f]|{UNSEEN.pattern}")  # in quotes they would reach
 
 
 class SqlScript(ServerScript):
-    """Prints groups as SQL."""
+    """Prints groups as SQL; with `keeps_bytes` values that cannot be read as their bytes."""
 
     delimiter = b";"
+    keeps_bytes = False
 
     def _items(self, group: Group) -> Iterator[Event | tuple[TableSchema, Change]]:
         return group.contents()
@@ -41,7 +42,18 @@ class SqlScript(ServerScript):
         if self.settings.client_charset not in ("", "utf8mb4", "utf8mb3"):
             self.settings.client_charset = "utf8mb4"
             head = self._client_charset() + head
-        return head + self.statement(_row_statement(table, change))
+        return head + self.statement(_row_statement(table, _with_bytes(change) if self.keeps_bytes else change))
+
+
+def _with_bytes(change: Change) -> Change:
+    """A change with the bytes of values that cannot be read."""
+
+    def read(row: Row | None) -> Row | None:
+        items = () if row is None else row.items()
+        found = {name: one.data if isinstance(one, UndecodableValue) else one for name, one in items}
+        return None if row is None else found
+
+    return Change(kind=change.kind, before=read(change.before), after=read(change.after))
 
 
 def _row_statement(table: TableSchema, change: Change) -> str:

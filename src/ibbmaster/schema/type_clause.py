@@ -54,6 +54,7 @@ _SAME = {
 _NATIONAL = ("nchar", "nvarchar", "national")
 _SCHEMAS = ("MARIADB_SCHEMA", "ORACLE_SCHEMA", "MAXDB_SCHEMA")
 FLOAT_DIGITS_MAX = 24  # of FLOAT(p); with more it is a DOUBLE
+YEAR_OF_TWO_DIGITS = 2  # any other YEAR(n) is YEAR(4)
 _DECIMAL = (10, 0)
 
 
@@ -104,7 +105,8 @@ def parse_type(cursor: Cursor, sql_mode: int = 0) -> TypeClause:
         raise NotUnderstoodError(f"{token[:SHOWN]!r} where a type was expected")
     length = _length(cursor)
     if name in _SIZED:
-        length = _SIZED[name] if length is None else length
+        is_plain = length is None or (name == "bit" and not length) or (name == "year" and length != YEAR_OF_TWO_DIGITS)
+        length = _SIZED[name] if is_plain else length
     elif name not in ("point", *GEOMETRIES):
         length = None
     if name in GEOMETRIES:
@@ -151,6 +153,8 @@ def _fraction(cursor: Cursor, word: str, *, is_oracle: bool) -> TypeClause:
     elif scale is None:  # FLOAT(p) only says how large it is
         word = "double" if word == "float" and length is not None and length > FLOAT_DIGITS_MAX else word
         length = None
+    elif not length:  # FLOAT(0,0)
+        length = scale = None
     return _number(cursor, word, length, scale)
 
 

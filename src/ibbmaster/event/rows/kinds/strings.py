@@ -106,11 +106,12 @@ class Strings(ColumnKind):
             if not 1 <= metadata <= 4:
                 raise EventError(f"{where} has lengths of {metadata} bytes")
             return Layout(column_type, metadata)
-        if column_type != ColumnType.STRING:
+        if column_type not in (ColumnType.STRING, ColumnType.VAR_STRING):
             return Layout(column_type, metadata)
         first, length = raw
         real = first | STRING_LENGTH_BITS  # ENUM and SET travel as STRING
-        if real == ColumnType.STRING:
+        if real in (ColumnType.STRING, ColumnType.VAR_STRING):
+            real = column_type  # old servers call the CHAR of a table with variable rows a VAR_STRING
             length |= (first & STRING_LENGTH_BITS ^ STRING_LENGTH_BITS) << 4
         elif real not in (ColumnType.ENUM, ColumnType.SET) or length > 8:
             raise EventError(f"{where} has string metadata {metadata:#06x}")

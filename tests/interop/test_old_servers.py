@@ -1,0 +1,96 @@
+"""Logs of servers without checksums and GTIDs are served as a real primary serves them: by file and position."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pymysql
+import pytest
+from lanes.replica import Replica
+
+import ibbmaster
+from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS, find_programs
+from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+from tests.machinery.old_log import COMMIT, old_log
+
+STATEMENTS = (
+    "CREATE DATABASE d",
+    "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(9)) ENGINE=InnoDB",
+    "BEGIN",
+    "INSERT INTO t VALUES (1, 'a'), (2, 'b')",
+    COMMIT,
+    "CREATE TABLE m (id INT) ENGINE=MyISAM",
+    "INSERT INTO m VALUES (7)",
+    "UPDATE t SET v = 'c' WHERE id = 1",
+)
+ROWS = (((1, "c"), (2, "b")), ((7,),))
+NAME = "binlog.000001"
+TOOL_TIMEOUT_S = 300
+STOP_SIZE = 19
+
+
+def pulled(version: str, primary, target: Path) -> bytes:
+    """The file as mariadb-binlog gets it."""
+    account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}"]
+    command = [*find_programs(version).command("mariadb-binlog"), "--no-defaults", "--skip-ssl", *account, "--raw"]
+    target.mkdir()
+    subprocess.run(
+        [*command, f"--password={primary.password}", "--read-from-remote-server", f"--result-file={target}/", NAME],
+        timeout=TOOL_TIMEOUT_S,
+        check=True,
+    )
+    return (target / NAME).read_bytes()
+
+
+def told(primary) -> list[object]:
+    """What statements say of the log."""
+    given = {"host": primary.host, "port": primary.port, "user": primary.user, "password": primary.password}
+    with pymysql.connect(**given) as connection, connection.cursor() as cursor:
+        answers = []
+        for statement in (
+            f"SHOW BINLOG EVENTS IN '{NAME}'",
+            f"SELECT BINLOG_GTID_POS('{NAME}', 4)",
+            "SELECT @@gtid_binlog_pos",
+        ):
+            cursor.execute(statement)
+            answers.append(cursor.fetchall())
+        return answers
+
+
+def has_all(replica: Replica, primary, size: int) -> bool:
+    """Whether it gets the tables of a file with this many bytes."""
+    replica.sql(
+        f"CHANGE MASTER TO MASTER_HOST='{primary.host}', MASTER_PORT={primary.port}, MASTER_USER='{primary.user}', "
+        f"MASTER_PASSWORD='{primary.password}', MASTER_SSL_VERIFY_SERVER_CERT=0, MASTER_USE_GTID=no, "
+        f"MASTER_LOG_FILE='{NAME}', MASTER_LOG_POS=4"
+    )
+    replica.sql("START SLAVE")
+    replica.wait_until(lambda one: int(one.status()["Exec_Master_Log_Pos"]) >= size)
+    found = replica.sql("SELECT * FROM d.t ORDER BY id"), replica.sql("SELECT * FROM d.m")
+    replica.sql("STOP SLAVE")
+    return found == ROWS
+
+
+@pytest.mark.parametrize("version", MARIADB_VERSIONS)
+@pytest.mark.parametrize("old", ["5.0.83-log", "5.1.42-MariaDB-log"])
+def test_an_old_log_is_served_as_a_real_primary_serves_it(
+    version: str,
+    old: str,
+    template_of: Callable[[str], ServerTemplate],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    new_replica: Callable[..., Replica],
+    tmp_path: Path,
+) -> None:
+    data = old_log(old, STATEMENTS, database="d")
+    directory = tmp_path / "log"
+    directory.mkdir()
+    (directory / NAME).write_bytes(data)
+    real = RealPrimary(template_of(version), servers_directory / f"o{next(server_numbers)}", [directory / NAME])
+    with real, ibbmaster.serve(directory, password="secret", tls="off") as ours:
+        for number, primary in enumerate((real, ours)):
+            assert pulled(version, primary, tmp_path / f"raw-{number}") == data
+        assert told(ours) == told(real)
+        assert has_all(new_replica(version), ours, len(data) - STOP_SIZE)
