@@ -137,6 +137,17 @@ def test_a_value_that_cannot_be_read_names_group_place_and_remedy(run, tmp_path)
         (["nowhere"], "nowhere: no such file or directory"),
         (["."], ".: no binlog files (binlog-000000.ibb and so on)"),
         ([IBB / "types", "--schema", "none.sql"], "--schema: none.sql: No such file or directory"),
+        (
+            [IBB / "types", "--schema", IBB.parent / "README.md"],
+            f"--schema: {IBB.parent / 'README.md'} has no CREATE TABLE statement with columns, expected CREATE TABLE "
+            "database.table (…)",
+        ),
+        (
+            [IBB / "types", "--after", "noon"],
+            "--after: 'noon' is not a valid GTID or time: expected domain-server-seqno, as in 0-1-100, or a time, as "
+            "'2026-01-31 12:00:00+01:00'",
+        ),
+        ([IBB / "types", "--until", "0-1"], "'0-1' is not a valid GTID: expected domain-server-seqno, as in 0-1-100"),
         ([IBB / "types", "--output", "none/out"], "none/out: cannot be written: No such file or directory"),
     ],
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 import pymysql
 import pytest
 
+import ibbmaster
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.cli.main import build_parser, main
 from ibbmaster.cli.serve import open_log, parse_listen, read_options
@@ -293,3 +294,29 @@ def test_sighup_does_not_end_a_scenario(tmp_path):
         pymysql.connect(host=said["host"], port=said["port"], user=said["user"]).close()
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
+
+
+def test_what_is_logged_is_text_and_has_addresses_as_they_are_written(tmp_path):
+    """Statements as the client wrote them, an IPv6 address in brackets, and what ends the server."""
+    command = [sys.executable, "-m", "ibbmaster", "serve", str(DOMAINS), "--listen", "[::1]:0", "--tls", "off", "-v"]
+    with subprocess.Popen(
+        [*command, "--user", "cdc"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        serving = re.fullmatch(r"serving .* on \[::1\]:(\d+) \(profile .*\)\n", process.stdout.readline())
+        with pymysql.connect(host="::1", port=int(serving[1]), user="cdc", ssl_disabled=True) as connection:
+            connection.query("SELECT 'it''s', 'ü\t'")
+        process.send_signal(signal.SIGTERM)
+        logged = process.stderr.read()
+        assert process.wait(60) == 0
+    assert "connection 1 of cdc@::1: SELECT 'it''s', 'ü\\u0009'\n" in logged
+    assert re.search(r"SIGTERM: serving ends, and \d connections with it\n", logged)
+    assert "b'" not in logged
+
+
+def test_no_address_is_written_without_brackets():
+    """`address` puts a host and a port together; nothing else does."""
+    joined = re.compile(r"host\}:\{|%s:%d")
+    found = [path.name for path in Path(ibbmaster.__file__).parent.rglob("*.py") if joined.search(path.read_text())]
+    assert found == ["printable.py"]

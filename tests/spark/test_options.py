@@ -500,7 +500,9 @@ def test_declarations_in_a_file_that_is_not_there_are_an_error_that_names_it(tmp
 @pytest.mark.parametrize("value", ["CREATE TABLE a.b LIKE a.c", "create nothing", "DROP.sql"])
 def test_declarations_that_declare_nothing_are_refused(value, tmp_path):
     (tmp_path / "DROP.sql").write_text("DROP TABLE a.b;")
-    with pytest.raises(ConfigurationError, match=r"^option schema has no CREATE TABLE statement with columns$"):
+    with pytest.raises(
+        ConfigurationError, match=r"^option schema(: .*DROP\.sql)? has no CREATE TABLE statement with columns$"
+    ):
         read(schema=str(tmp_path / value) if value.endswith(".sql") else value)
 
 
@@ -522,5 +524,5 @@ def test_a_table_that_is_declared_without_its_database_is_refused():
 def test_a_file_of_declarations_that_cannot_be_read_is_an_error(tmp_path, content):
     path = tmp_path / "tables.sql"
     path.write_bytes(content or b"")
-    with pytest.raises(ConfigurationError, match=r"^option schema: "):
+    with pytest.raises(ConfigurationError, match=r"^option schema: .*tables\.sql.?: not a file of text in UTF-8$"):
         read(schema=str(path) if content else f"{path}\0")

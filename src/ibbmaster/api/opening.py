@@ -84,7 +84,7 @@ def open(
         StoreError: there is no such directory, or nothing there that can be written.
     """
     where = _directory(path)
-    declared = _declarations(schema)
+    declared = declarations_of(schema)
     case = parse_name_case("lower_case_table_names", lower_case_table_names)
     row_event_max = parse_row_event_max(max_row_event_bytes)
     if not writable:
@@ -130,7 +130,7 @@ def create(
         StoreError: there is a log already, or the directory cannot be written.
     """
     where = local_place(_directory(path), "a log that is written")
-    declared = _declarations(schema)
+    declared = declarations_of(schema)
     store_options(options).log_limits()  # what cannot be used shall leave no directory behind
     initial = GtidState.parse(state) if isinstance(state, str) else state
     try:
@@ -212,15 +212,20 @@ def _open_store(
     )
 
 
-def _declarations(schema: str) -> dict[str, Declaration]:
+def declarations_of(schema: str, where: str = "schema") -> dict[str, Declaration]:
+    """What `schema` declares, which errors call `where`.
+
+    Raises:
+        ConfigurationError: it is not CREATE TABLE statements.
+    """
     try:
         found: dict[str, Declaration] = {
             str(parse_table_name(table)): columns for table, columns in parse_declarations(schema)
         }
     except ConfigurationError as error:
-        raise ConfigurationError(f"schema: {error}") from None
+        raise ConfigurationError(f"{where}: {error}") from None
     if schema.strip() and not found:
         raise ConfigurationError(
-            "schema has no CREATE TABLE statement with columns, expected CREATE TABLE database.table (…)"
+            f"{where} has no CREATE TABLE statement with columns, expected CREATE TABLE database.table (…)"
         )
     return found

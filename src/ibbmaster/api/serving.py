@@ -22,6 +22,7 @@ from ibbmaster.api.accounts import read_accounts
 from ibbmaster.api.log import Log
 from ibbmaster.api.serving_options import ServingOptions, TlsChoice, default_options
 from ibbmaster.api.writing import WritableLog
+from ibbmaster.codec.printable import address
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import PROFILES, OpeningTimestamp, Profile
 from ibbmaster.errors import ConfigurationError
@@ -211,14 +212,13 @@ class RunningPrimary:
         self._token = trio.lowlevel.current_trio_token()  # of the event loop that it is made in
 
     def __repr__(self) -> str:
-        return f"<RunningPrimary of {self.log.path} on {self.host}:{self.port}>"
+        return f"<RunningPrimary of {self.log.path} on {address(self.host, self.port)}>"
 
     @property
     def dsn(self) -> str:
         """Where and how to connect, with the password: `mysql://user:password@host:port/`."""
         account = quote(self.user, safe="") + (f":{quote(self.password, safe='')}" if self.password else "")
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"mysql://{account}@{host}:{self.port}/"
+        return f"mysql://{account}@{address(self.host, self.port)}/"
 
     @property
     def replicas(self) -> list[ConnectedReplica]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.codec.printable import address
 from ibbmaster.errors import EventError, SourceError
 from ibbmaster.event.control import decode_gtid_list, decode_rotate
 from ibbmaster.event.format_description import FIXED
@@ -62,7 +63,7 @@ class PrimaryAddress:
     server_id: int  # of the client
 
     def __str__(self) -> str:
-        return f"{self.host}:{self.port}"
+        return address(self.host, self.port)
 
 
 def logged_position(primary: PrimaryAddress) -> GtidPosition:

@@ -145,12 +145,15 @@ def _following(is_wanted: bool) -> Iterator[Callable[[], bool]]:
 
 
 def _schema_text(path: Path | None) -> str:
+    from ibbmaster.api.opening import declarations_of
     from ibbmaster.errors import ConfigurationError
 
     if path is None:
         return ""
     try:
-        return path.read_text("utf-8")
+        text = path.read_text("utf-8")
+        declarations_of(text, f"--schema: {path}")  # so that an error has its name
+        return text
     except (OSError, UnicodeDecodeError) as error:
         problem = error.strerror if isinstance(error, OSError) else "is not text in UTF-8"
         raise ConfigurationError(f"--schema: {path}: {problem}") from None

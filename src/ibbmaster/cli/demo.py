@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.cli.arguments import add_log
+from ibbmaster.codec.printable import address
 from ibbmaster.errors import IbbMasterError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from ibbmaster.testkit.mariadb_programs import installed_versions
 
     with ibbmaster.serve(args.directory, user=USER, password=PASSWORD) as primary:
-        print(f"ibbmaster serves {args.directory} on {primary.host}:{primary.port}\n")
+        print(f"ibbmaster serves {args.directory} on {address(primary.host, primary.port)}\n")
         show_changes(primary.port)
         if args.no_replica:
             return 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.cli.arguments import written_directory
 from ibbmaster.cli.serve import DEFAULT_LISTEN, allow_open_files, begin_log, parse_listen
+from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _announce(args: argparse.Namespace, host: str, port: int) -> None:
     if args.json:
         print(json.dumps({"host": host, "port": port}), flush=True)
     else:
-        print(f"recording {args.source} on {host}:{port} into {args.to}", flush=True)
+        print(f"recording {args.source} on {address(host, port)} into {args.to}", flush=True)
     print("TLS and compression are not offered here, so that the conversation can be read", file=sys.stderr, flush=True)
 
 

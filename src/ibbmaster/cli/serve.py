@@ -18,6 +18,7 @@ from ibbmaster.api.serving_options import default_options
 from ibbmaster.api.serving_options import serving_options as options_of_serving
 from ibbmaster.cli import credentials
 from ibbmaster.cli.arguments import add_log, add_option
+from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -151,15 +152,20 @@ def _run_scenario(args: argparse.Namespace) -> int:
     given: Any = {name: value for name, value in serving_options(args).items() if value != default.get(name)}
     signal.signal(signal.SIGHUP, lambda *_: log.info("SIGHUP: a scenario has nothing that is read again"))
     over = threading.Event()
+
+    def end(number: int, _: object) -> None:
+        log.info("%s: serving ends", signal.Signals(number).name)
+        over.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: over.set())
+        signal.signal(number, end)
     with scenario.serving(**given) as primary, ControlSocket(primary, over.set) as control:
         said = {"host": primary.host, "port": primary.port, "server_id": primary.server_id, "user": primary.user}
         if args.json:
             print(json.dumps({**said, "control": control.address, "control_token": control.token}), flush=True)
         else:
             socket = f"control socket {control.address} with token {control.token}"
-            print(f"serving {args.scenario} on {primary.host}:{primary.port}, {socket}", flush=True)
+            print(f"serving {args.scenario} on {address(primary.host, primary.port)}, {socket}", flush=True)
         over.wait()
     return 0
 
@@ -260,7 +266,8 @@ class Announcement:
             print(json.dumps({"host": host, "port": port, "server_id": options.server_id}), flush=True)
             return
         tls = "off" if options.certificate is None else "self-signed" if options.certificate.is_automatic else "on"
-        print(f"serving {primary.log.path} on {host}:{port} (profile {options.profile.name}, TLS {tls})", flush=True)
+        how = f"(profile {options.profile.name}, TLS {tls})"
+        print(f"serving {primary.log.path} on {address(host, port)} {how}", flush=True)
         if sys.stdout.isatty():
             print(
                 f"on the replica: CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, "

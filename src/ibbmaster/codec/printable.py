@@ -1,4 +1,4 @@
-"""Text from outside as it may be shown on a terminal."""
+"""Text from outside as it may be shown on a terminal, and addresses."""
 
 from __future__ import annotations
 
@@ -8,3 +8,8 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in text)
+
+
+def address(host: str, port: int) -> str:
+    """A host, or an IPv6 address in brackets, with its port."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

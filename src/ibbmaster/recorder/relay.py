@@ -16,6 +16,7 @@ from typing import Protocol
 
 import trio
 
+from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.fault_stage import drain
 from ibbmaster.testkit.incident import BY_RESET
@@ -105,18 +106,18 @@ class Relay:
     async def _accept(self, listener: trio.socket.SocketType, nursery: trio.Nursery) -> None:
         while True:
             try:
-                client, address = await listener.accept()
+                client, peer = await listener.accept()
             except OSError as error:
                 if error.errno in _SHORTAGES:  # of descriptors, say: those that are there go on
                     await trio.sleep(ACCEPT_RETRY_S)
                 continue
             if self._places.available_tokens < 1:
-                log.warning("a connection of %s is refused: %d are there", address[0], self._places.total_tokens)
+                log.warning("a connection of %s is refused: %d are there", peer[0], self._places.total_tokens)
                 _reset(client)
                 continue
             place = object()
             self._places.acquire_on_behalf_of_nowait(place)
-            nursery.start_soon(self._relay, client, f"{address[0]}:{address[1]}", place)
+            nursery.start_soon(self._relay, client, address(*peer[:2]), place)
 
     async def _relay(self, client: trio.socket.SocketType, peer: str, place: object) -> None:
         try:
@@ -147,10 +148,10 @@ class Relay:
         """A connection to the primary, at the first of its addresses that takes one."""
         problem: OSError = OSError(errno.EHOSTUNREACH, "no address")
         found = await trio.socket.getaddrinfo(*self._primary, type=socket.SOCK_STREAM)
-        for family, kind, protocol, _, address in found:
+        for family, kind, protocol, _, place in found:
             primary = trio.socket.socket(family, kind, protocol)
             try:
-                await primary.connect(address)
+                await primary.connect(place)
                 primary.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 return primary
             except OSError as error:
@@ -171,7 +172,7 @@ async def listen_on(host: str, port: int) -> list[trio.SocketListener]:
     try:
         return await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)
     except OSError as error:
-        raise ConfigurationError(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+        raise ConfigurationError(f"cannot listen on {address(host, port)}: {error.strerror or error}") from None
 
 
 class _GoneError(trio.BrokenResourceError):

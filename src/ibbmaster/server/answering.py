@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 import trio
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.codec.printable import printable
 from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.refusal import broken_off
 from ibbmaster.server.client import ConnectedClient
@@ -18,6 +19,8 @@ from ibbmaster.wire.response import Eof, Ok, Response, Text
 from ibbmaster.work import BreakReason, BrokenOffError, Work
 
 log = logging.getLogger(__name__)
+
+LOGGED_MAX = 200  # bytes of a statement
 
 
 class Answers:
@@ -40,7 +43,8 @@ class Answers:
         responses: tuple[Response, ...]
         match command:
             case commands.QueryCommand(sql=sql):
-                log.debug("%s: %r", self._client, sql[:200])
+                if log.isEnabledFor(logging.DEBUG):
+                    log.debug("%s: %s", self._client, printable(sql[:LOGGED_MAX].decode("utf-8", "replace")))
                 answers = dialog.query_at_once(sql)
                 if answers is None:
                     return None

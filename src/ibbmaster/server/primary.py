@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import trio
 
+from ibbmaster.codec.printable import address
 from ibbmaster.dialogue.known_answers import KnownAnswers
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.log.history_cache import HistoryCache
@@ -140,7 +141,7 @@ class Primary:
         try:
             return await trio.open_tcp_listeners(port, host=host)
         except (OSError, socket.gaierror) as error:
-            raise ConfigurationError(f"cannot listen on {host}:{port}: {error}") from error
+            raise ConfigurationError(f"cannot listen on {address(host, port)}: {error}") from error
 
     async def _accept(self, listeners: list[trio.SocketListener], nursery: trio.Nursery) -> None:
         with self._accepting:
@@ -217,6 +218,8 @@ class Primary:
                 if number == signal.SIGHUP:
                     await self._read_again(read_again)
                     continue
+                name, count = signal.Signals(number).name, len(self.registry)
+                log.info("%s: serving ends, and %d connections with it", name, count)
                 if self._stopping.is_set():
                     scope.cancel()  # the second one does not wait for anybody
                 self.stop()

@@ -335,32 +335,34 @@ def parse_declarations_option(value: str | None) -> dict[str, dict[str, str]]:
     """Table -> column -> type, from JSON, from CREATE TABLE statements, or from a file with one of them."""
     if value is None:
         return {}
-    text = value.strip()
+    text, where = value.strip(), "option schema"
     if not text.startswith("{") and not _SCRIPT.match(text):
+        where = f"option schema: {text}"
         try:
-            text = Path(local_path(text)).read_text().strip()
+            text = Path(local_path(text)).read_text("utf-8").strip()
         except (OSError, ValueError) as error:
-            raise ConfigurationError(f"option schema: {error}") from None
-    found = _declarations_of_json(text) if text.startswith("{") else _declarations_of_script(text)
+            problem = error.strerror if isinstance(error, OSError) else "not a file of text in UTF-8"
+            raise ConfigurationError(f"{where}: {problem}") from None
+    found = _declarations_of_json(text, where) if text.startswith("{") else _declarations_of_script(text, where)
     if not found:
-        raise ConfigurationError("option schema has no CREATE TABLE statement with columns")
+        raise ConfigurationError(f"{where} has no CREATE TABLE statement with columns")
     return found
 
 
-def _declarations_of_script(text: str) -> dict[str, dict[str, str]]:
+def _declarations_of_script(text: str, where: str) -> dict[str, dict[str, str]]:
     try:
         return {str(parse_table_name(table)): columns for table, columns in parse_declarations(text)}
     except ConfigurationError as error:
-        raise ConfigurationError(f"option schema: {error}") from None
+        raise ConfigurationError(f"{where}: {error}") from None
 
 
-def _declarations_of_json(text: str) -> dict[str, dict[str, str]]:
+def _declarations_of_json(text: str, where: str) -> dict[str, dict[str, str]]:
     try:
         return {
             str(parse_table_name(str(table))): {str(name): str(declared) for name, declared in columns.items()}
             for table, columns in json.loads(text).items()
         }
     except ConfigurationError as error:
-        raise ConfigurationError(f"option schema: {error}") from None
+        raise ConfigurationError(f"{where}: {error}") from None
     except (ValueError, AttributeError, RecursionError) as error:
-        raise ConfigurationError(f"option schema is no JSON of table -> column -> type: {error}") from None
+        raise ConfigurationError(f"{where} is no JSON of table -> column -> type: {error}") from None

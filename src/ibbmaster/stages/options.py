@@ -9,7 +9,15 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from ibbmaster.errors import ClassicFormatError, ConfigurationError, EventError, FormatError, PositionError, StageError
+from ibbmaster.errors import (
+    ClassicFormatError,
+    ConfigurationError,
+    EventError,
+    FormatError,
+    GtidError,
+    PositionError,
+    StageError,
+)
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.given_time import GivenTime, is_date, is_time, parse_time, shown_time
 from ibbmaster.option import NamedOption, Option, flag_of, named_options
@@ -237,7 +245,17 @@ def _place(log: LogEngine, options: StageOptions, name: str, notes: list[str]) -
 
 
 def _parsed(name: str, text: str) -> GtidPosition | GivenTime:
-    return parse_time(flag_of(name), text) if is_time(text) else GtidPosition.parse(text)
+    if is_time(text):
+        return parse_time(flag_of(name), text)
+    try:
+        return GtidPosition.parse(text)
+    except GtidError:
+        if not any(letter.isalpha() for letter in text):
+            raise
+    raise GtidError(
+        f"{flag_of(name)}: {text[:60]!r} is not a valid GTID or time: expected domain-server-seqno, as in 0-1-100, or "
+        "a time, as '2026-01-31 12:00:00+01:00'"
+    )
 
 
 def stages_of(

@@ -18,6 +18,7 @@ import sniffio
 from ibbmaster.api.serving import TLS_CHOICES, RunningPrimary, check_options, serve_checked
 from ibbmaster.api.serving_options import PlainServingOptions, TlsChoice
 from ibbmaster.api.writing import WritableLog, as_gtid
+from ibbmaster.codec.printable import address
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.gtid_event import GtidExtraFlag
 from ibbmaster.event.rows.encoding import RowMetadata
@@ -124,7 +125,7 @@ class FixturePrimary:
         self._running: RunningPrimary | None = None
 
     def __repr__(self) -> str:
-        where = "stopped" if self._running is None else f"on {self.host}:{self.port}"
+        where = "stopped" if self._running is None else f"on {address(self.host, self.port)}"
         return f"<FixturePrimary of {self.log.path}, {where}>"
 
     # Serving ------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from typing import Protocol
 import trio
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.codec.printable import address
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import GroupBoundary
 from ibbmaster.event.gtid_event import decode_gtid
@@ -138,7 +139,7 @@ class SeenConnection:
 
     def __str__(self) -> str:
         """What it is doing, in a line."""
-        who = f"connection {self.number} of {self.user or 'nobody yet'}@{self.host}:{self.port}"
+        who = f"connection {self.number} of {self.user or 'nobody yet'}@{address(self.host, self.port)}"
         if self.server_id is not None:
             who += f" (server id {self.server_id})"
         if self.dump_file is None:
