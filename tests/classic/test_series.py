@@ -14,7 +14,7 @@ import pytest
 
 from ibbmaster.classic.head import head_of
 from ibbmaster.classic.packing import packing_of
-from ibbmaster.classic.series import ClassicSource, find_series
+from ibbmaster.classic.series import ClassicSource, find_series, read_whole
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
 
 zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
@@ -239,3 +239,14 @@ def test_a_zstd_file_that_asks_for_more_memory_than_any_is_refused(tmp_path: Pat
     path.write_bytes(head + b"\x01\x00\x00")
     with pytest.raises(ClassicFormatError, match="damaged zstd data"):
         read_all(path, 100)
+
+
+@pytest.mark.parametrize("grown_to", [60, 99, 100, 101, 500])
+def test_a_file_is_read_at_once_only_where_all_that_it_has_by_then_fits(tmp_path: Path, grown_to: int) -> None:
+    path, target = tmp_path / "b.000001", memoryview(bytearray(100))
+    path.write_bytes(bytes(50))
+    (file,) = find_series([path])
+    path.write_bytes(b"x" * grown_to)  # since it was looked at
+    size = read_whole(file, target)
+    assert size == (grown_to if grown_to < 100 else None)
+    assert size is None or target[:size] == b"x" * size

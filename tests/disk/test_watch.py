@@ -19,6 +19,8 @@ CHANGES = {
     "makes": lambda path: (path / "new").touch(),
     "removes": lambda path: (path / "there").unlink(),
     "renames": lambda path: (path / "there").rename(path / "elsewhere"),
+    "moves in": lambda path: (path / "below" / "one").rename(path / "here"),  # what lies below is not watched
+    "moves away": lambda path: (path / "there").rename(path / "below" / "there"),
     "cuts": lambda path: os.truncate(path / "there", 1),
 }
 
@@ -26,6 +28,8 @@ CHANGES = {
 @pytest.fixture
 def directory(tmp_path):
     (tmp_path / "there").write_bytes(b"something")
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "one").touch()
     return tmp_path
 
 

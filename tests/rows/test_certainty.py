@@ -6,12 +6,14 @@ import pytest
 
 from ibbmaster.rows.certainty import Altered, Doubted, Fresh, Gone, Outcome, StatementFold
 from ibbmaster.rows.effects import NO_ENGINE_SUBSTITUTION, effects_of
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.schema.name_case import NameCase
 from tests.schema.conftest import Folded, logged, place
 
 
-def came(*statements: str, sql_mode: int = 0) -> list[list[str]]:
+def came(*statements: str, sql_mode: int = 0, case: NameCase | None = None) -> list[list[str]]:
     """The outcomes of each statement in short."""
-    history = Folded()
+    history = Folded(case=case)
     history.run(*statements, sql_mode=sql_mode)
     fold = StatementFold(history)
     found = []
@@ -51,6 +53,11 @@ def in_short(outcome: Outcome) -> str:
 )
 def test_an_effect_is_one_on_the_tables_that_there_are(statement: str, outcomes: list[str]) -> None:
     assert came("CREATE TABLE t (a INT)", "CREATE TABLE u (a INT)", statement)[-1] == outcomes
+
+
+@pytest.mark.parametrize(("case", "outcomes"), [(NameCase.LOWER, ["gone 1"]), (NameCase.EXACT, [])])
+def test_a_database_is_gone_by_its_name_as_the_server_compares_names(case: NameCase, outcomes: list[str]) -> None:
+    assert came("CREATE TABLE t (a INT)", "DROP DATABASE D", case=case)[-1] == outcomes
 
 
 def test_a_table_of_a_session_leaves_the_one_of_its_name_what_it_is() -> None:
@@ -97,3 +104,17 @@ def test_the_reason_of_an_engine_is_one_for_all() -> None:
         "m": "a MERGE table has the rows of the tables in its UNION",
         "i": None,
     }
+
+
+def test_what_one_fold_hears_is_not_heard_by_that_which_it_was_forked_from() -> None:
+    history = Folded()
+    made = ("CREATE TABLE t (a INT) ENGINE=BLACKHOLE", "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET @a = 1")
+    history.run(*made, sql_mode=0)
+    fold = StatementFold(history)
+    other = fold.fork()
+    for number, one in enumerate(made, start=1):
+        for effect in effects_of(logged(one)):
+            list(other.take(effect, place(number)))
+    table = history.table_at("d", "t")
+    assert isinstance(table, TableVersion)
+    assert [(one.keeps_rows(table), one.has_programs) for one in (fold, other)] == [(False, False), (True, True)]

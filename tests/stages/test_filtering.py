@@ -102,6 +102,24 @@ TWO_TABLES = (
 )
 
 
+def test_an_annotation_is_left_once_and_only_before_rows_of_its_own_statement():
+    both = (table_map(1, "shop.orders"), table_map(3, "shop.orders_log"), rows(1, ends=False), rows(3, ends=True))
+    of_others = (annotation(b"INSERT INTO shop.items"), table_map(2, "shop.items"), rows(2, ends=True))
+    group = group_of(annotation(b"UPDATE shop.orders"), *both, *of_others, *both, XID)
+
+    left = through(ContentFilter(choice(["shop.orders", "shop.orders_log"])), group)
+
+    assert left == [group.gtid_event, annotation(b"UPDATE shop.orders"), *both, *both, XID]
+
+
+def test_what_is_said_before_a_statement_that_no_filter_judges_stays_before_it():
+    context = encode_event(event_type=T.INTVAR, body=b"\2" + bytes(8), server_id=1)
+    events = (table_map(1, "shop.orders"), rows(1, ends=True), context, query("SAVEPOINT a"), XID)
+    group = group_of(*events)
+
+    assert through(ContentFilter(ORDERS), group) == [group.gtid_event, *events]
+
+
 @pytest.mark.parametrize("cut", [None, 1, 7, 40])
 def test_rows_of_other_tables_go_with_their_table_map_and_annotation(cut):
     group = group_of(*TWO_TABLES, cut=cut)

@@ -36,6 +36,15 @@ def test_only_full_pages_whose_redo_is_durable_go_to_their_file():
     assert (len(fifo), fifo.next_run(300)) == (1, None)
 
 
+def test_of_changes_to_a_page_that_was_written_partly_filled_the_first_alone_brings_the_whole_page():
+    fifo = PageFifo()
+    fifo.load_last(0, 3, b"begun", 5)
+    one, two, other = PageChange(0, 3, 5, b"+one"), PageChange(0, 3, 9, b"+two"), PageChange(0, 4, 0, b"next")
+    assert fifo.whole_changes([one, two, other]) == [PageChange(0, 3, 0, b"begun+one"), two, other]
+    fifo.place([one], 100)
+    assert fifo.whole_changes([two]) == [two]
+
+
 def test_one_write_is_of_one_file_and_bounded():
     fifo = PageFifo()
     fifo.place([full(page_no) for page_no in range(1, RUN_PAGES_MAX + 5)], 100)

@@ -105,6 +105,17 @@ def test_the_blocks_used_longest_ago_go_first(readers, monkeypatch):
     assert made == [(2, 0, None)]
 
 
+def test_a_block_that_two_have_made_counts_once_and_one_that_goes_leaves_nothing(readers, monkeypatch):
+    monkeypatch.setattr(block_cache, "BYTES_MAX", 3 * (1000 + OVERHEAD))
+    cache = BlockCache()
+    for reader in readers[:2]:
+        cache.add_reader(reader)
+    for key in range(20):
+        for _ in range(5):
+            cache.keep((key,), 0, block(1000))
+        assert len(cache) == len(cache._numbers) == min(key + 1, 3)
+
+
 def test_blocks_without_packets_and_with_large_buffers_count_as_what_they_take(readers, monkeypatch):
     monkeypatch.setattr(block_cache, "BYTES_MAX", 10 * OVERHEAD)
     cache = BlockCache()

@@ -25,6 +25,7 @@ VALUES = {
     "a day": (FieldType.DATE, b"2020-01-02", "04 e4070102"),
     "zero": (FieldType.TIMESTAMP, b"0000-00-00 00:00:00", "00"),
     "time": (FieldType.TIME, b"-25:04:05.5", "0c 01 01000000 010405 20a10700"),
+    "whole days": (FieldType.TIME, b"48:00:00", "08 00 02000000 000000"),
     "time without a fraction": (FieldType.TIME, b"01:00:00", "08 00 00000000 010000"),
     "no time": (FieldType.TIME, b"00:00:00", "00"),
 }

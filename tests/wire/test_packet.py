@@ -50,12 +50,13 @@ def test_a_payload_below_the_maximum_is_one_packet() -> None:
     assert sequence == 1
 
 
-def test_a_payload_of_exactly_the_maximum_is_closed_by_an_empty_packet() -> None:
-    frame, sequence = frame_packets(bytes(PACKET_PAYLOAD_MAX), 7)
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_payload_of_whole_packets_is_closed_by_an_empty_one(count: int) -> None:
+    frame, sequence = frame_packets(bytes(count * PACKET_PAYLOAD_MAX), 7)
     assert frame[:4] == MAX_HEADER + b"\x07"
-    assert frame[-4:] == b"\x00\x00\x00\x08"
-    assert len(frame) == 4 + PACKET_PAYLOAD_MAX + 4
-    assert sequence == 9
+    assert frame[-4:] == bytes([0, 0, 0, 7 + count])
+    assert len(frame) == count * (4 + PACKET_PAYLOAD_MAX) + 4
+    assert sequence == 8 + count
 
 
 def test_an_event_of_17_million_bytes_is_split_as_a_real_primary_splits_it() -> None:

@@ -92,10 +92,7 @@ def _with_headers(body: Iterable[Buffer], change: Callable[[EventHeader], EventH
     events = EventStream(body)
     while (header := events.next_event()) is not None:
         pieces = events.pieces()
-        first = b""
-        while len(first) < EVENT_HEADER_SIZE:
-            first += bytes(next(pieces))
-        yield HEADER.pack(*change(header)) + first[EVENT_HEADER_SIZE:]
+        yield HEADER.pack(*change(header)) + next(pieces)[EVENT_HEADER_SIZE:]  # the first one has all of the header
         yield from pieces
 
 
