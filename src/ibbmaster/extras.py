@@ -22,7 +22,6 @@ EXTRAS = {  # a module that is imported here -> the extra that brings it, and wh
     "deltalake": "delta",
     "pyiceberg": "iceberg",
     "sqlalchemy": "iceberg",
-    "matplotlib": "plots",
     "tqdm": "cli",
     "trio": "server",
     "cryptography": "server",

@@ -10,7 +10,6 @@ import pytest
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.errors import StoreError
-from ibbmaster.lake.verifying import check_part
 from ibbmaster.spark.options import parse_options
 
 
@@ -44,12 +43,3 @@ def test_a_log_that_a_worker_does_not_see_is_an_error_that_names_the_worker(log,
         (log / "driver/log").mkdir()
     with pytest.raises(StoreError, match=f"{log}/driver/log: not reachable from worker node7: .*same path"):
         list(read_task(tasks[0]))
-
-
-def test_files_that_a_worker_does_not_see_are_no_faults(log, fixtures):
-    task = (str(log / "worker/log"), ([0, 1], True))
-    with pytest.raises(StoreError, match=r"not reachable from worker node7: binlog-000000\.ibb is not there"):
-        check_part(task)
-    shutil.copy(fixtures / "ibb/domains/binlog-000000.ibb", log / "worker/log")
-    with pytest.raises(StoreError, match=r"binlog-000001\.ibb is not there, which the driver has seen"):
-        check_part(task)

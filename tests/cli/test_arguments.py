@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -61,7 +60,7 @@ def test_what_cannot_be_read_is_said_before_long_work(tmp_path):
         arguments.expect_readable([Path(__file__), missing])
 
 
-@pytest.mark.parametrize("job", ["verify", "export", "snapshot", "stats", "find"])
+@pytest.mark.parametrize("job", ["export", "snapshot", "find"])
 def test_a_job_on_spark_that_has_no_log_ends_before_spark_starts(run, tmp_path, monkeypatch, job):
     def start(*given, **options):
         raise AssertionError("Spark takes ten seconds to start")
@@ -71,13 +70,6 @@ def test_a_job_on_spark_that_has_no_log_ends_before_spark_starts(run, tmp_path, 
     code, out, err = run("lake", job, tmp_path / "missing", *more)
     assert (code, out) == (2, "")
     assert err == f"ibbmaster: {tmp_path / 'missing'}: no such file or directory\n"
-
-
-def test_pictures_that_cannot_be_drawn_are_said_before_spark_starts(run, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, _, err = run("lake", "stats", tmp_path, "--plots", tmp_path / "plots")
-    assert code == 2
-    assert "needs the extra 'plots'" in err
 
 
 def test_a_log_that_is_damaged_is_one_that_there_is(tmp_path, feed):

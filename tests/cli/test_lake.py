@@ -6,7 +6,6 @@ import datetime
 import hashlib
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -20,25 +19,18 @@ from pyarrow import parquet
 
 from ibbmaster.arrow.plan import find_shape
 from ibbmaster.cli.main import main
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.object_store import client_of
 from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import InexactError
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.lake.delta import APPLICATION
 from ibbmaster.lake.export_files import RUN_MARK, run_and_attempt
 from ibbmaster.lake.exporting import RUNS, STAGING
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.lake.snapshots import snapshot
-from ibbmaster.lake.verifying import verify_archive
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
 from ibbmaster.spark.options import parse_options
-from ibbmaster.store.writer import BinlogWriter
-from tests.machinery.events import make_event, make_gtid_event
 
-BOTH = ("snapshot", "count", "stats", "find")  # jobs that both engines do
+BOTH = ("snapshot", "count", "find")  # jobs that both engines do
 
 
 @pytest.fixture
@@ -71,71 +63,12 @@ def copy_of(directory, tmp_path):
     return target
 
 
-@pytest.fixture(scope="session")
-def large_archive(tmp_path_factory):
-    """More than 1 GB of groups of all sizes, in files of 128 MB."""
-    directory = tmp_path_factory.mktemp("large")
-    rng = random.Random(1)
-    body = rng.randbytes(4 << 20)
-    with BinlogWriter(RealDisk(directory), max_file_bytes=128 << 20, is_sparse=True) as writer:
-        size = seq_no = 0
-        while size < 1 << 30:
-            seq_no += 1
-            gtid = Gtid(domain_id=seq_no % 3, server_id=1, seq_no=seq_no)
-            length = rng.choice([200, 20_000, 3_000_000])
-            event = make_event(23, 1, body[:length])
-            writer.write_group(gtid, make_gtid_event(gtid), [event, make_event(16, 1, bytes(8))])
-            size += length
-    return directory
-
-
-def test_every_planted_fault_in_an_archive_of_a_gigabyte_is_found(spark, large_archive):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
-    names = sorted(path.name for path in large_archive.iterdir() if path.stat().st_blocks > 1000)
-    planted = {}
-    for _ in range(60):
-        name = rng.choice(names[:-1])
-        page_no = rng.randrange(1, (large_archive / name).stat().st_size // PAGE_SIZE)
-        place = page_no * PAGE_SIZE + rng.randrange(PAGE_SIZE)
-        planted[int(name[7:13]), page_no] = (large_archive / name, place, 1 << rng.randrange(8))
-    for path, place, bit in planted.values():
-        flip(path, place, bit)
-    try:
-        found = verify_archive(spark, str(large_archive))
-    finally:
-        for path, place, bit in planted.values():
-            flip(path, place, bit)
-    damaged = {
-        (fault.location.file_no, fault.location.page_no)
-        for fault in found.faults
-        if fault.location is not None and "checksum" in fault.problem
-    }
-    assert damaged >= set(planted)
-    assert verify_archive(spark, str(large_archive)).faults == []
-
-
 def flip(path: Path, place: int, bit: int) -> None:
     with path.open("r+b") as file:
         file.seek(place)
         byte = file.read(1)[0]
         file.seek(place)
         file.write(bytes([byte ^ bit]))
-
-
-def test_faults_are_those_that_a_single_process_finds(lake, fixtures, tmp_path):
-    copy = copy_of(fixtures / "ibb/types", tmp_path)
-    flip(copy / "binlog-000001.ibb", 3 * PAGE_SIZE + 5000, 4)
-    flip(copy / "binlog-000000.ibb", 100, 1)
-    expected = [str(fault) for fault in verify(RealDisk(copy), Totals())]
-    code, out, _ = lake("verify", copy)
-    assert code == 1
-    assert out.splitlines()[:-1] == expected
-    code, out, _ = lake("verify", copy, "--json")
-    found = json.loads(out)
-    assert (found["faults"][0]["file_no"], found["faults"][0]["page_no"]) == (0, 0)
-    assert len(found["faults"]) == len(expected)
 
 
 def test_an_export_holds_every_change_and_a_later_one_adds_what_is_new(spark, lake, grow, tmp_path):
@@ -450,19 +383,6 @@ def test_history_tells_when_each_version_held(spark, tmp_path):
     assert sorted(map(tuple, snapshot(spark, log, "db.t", at="0-1-2", **accepted).collect())) == [(1, "c"), (2, "b")]
 
 
-def test_statistics_add_up_and_are_drawn(lake, fixtures, tmp_path):
-    code, out, _ = lake("stats", fixtures / "ibb/domains", "--json", "--plots", tmp_path)
-    found = json.loads(out)
-    assert code == 0
-    assert sum(row["groups"] for row in found["domains"]) == sum(row["groups"] for row in found["hours"]) == 155
-    assert {row["table"] for row in found["tables"]} >= {"dom_7.t", "dom_2.t"}
-    assert found["biggest"][0]["bytes"] == max(row["bytes"] for row in found["biggest"])
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["domains.png", "hours.png", "index.html", "tables.png"]
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.glob("*.png"))
-    code, out, _ = lake("stats", fixtures / "ibb/domains")
-    assert out.startswith("domains:\n  domain")
-
-
 def test_the_changes_of_a_row_are_found(lake, fixtures):
     code, out, _ = lake("find", fixtures / "ibb/xa-and-ddl", "shop.parent", "id=3", "--json")
     assert code == 0
@@ -478,17 +398,11 @@ def test_the_changes_of_a_row_are_found(lake, fixtures):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["verify", "/nonexistent"], "/nonexistent: no such file or directory"),
         (["find", "{log}", "shop.none", "id=1"], "no group in .* changes rows of table shop.none"),
         (["find", "{log}", "shop.parent", "nope=1"], "shop.parent has no column nope"),
         (["find", "{log}", "shop.parent", "nope"], "'nope' is not NAME=VALUE"),
         (["snapshot", "{log}", "shop.parent", "--key", "nope"], "no column nope"),
         (["snapshot", "{log}", "shop.parent", "--at", "0-1-99999"], "0-1-99999"),
-        (["stats", "/nonexistent"], "nonexistent"),
-        (
-            ["stats", "{log}", "--plots", "/dev/null/x"],
-            "^ibbmaster: /dev/null/x: cannot be made: /dev/null is not",
-        ),
         (["export", "{log}", "--to", "/dev/null/x"], "^ibbmaster: /dev/null/x: cannot be made: /dev/null is not"),
         (["export", "{log}", "--to", "/dev/null"], "^ibbmaster: /dev/null: this is not a directory$"),
         (
@@ -516,8 +430,6 @@ ASKED = {
     "text": ["snapshot", "{log}", "shop.parent"],
     "count": ["count", "{log}", "shop.parent"],
     "count at": ["count", "{log}", "shop.parent", "--at", "0-1-20", "--json"],
-    "stats": ["stats", "{log}"],
-    "stats json": ["stats", "{log}", "--json"],
     "find": ["find", "{log}", "shop.parent", "id=3"],
     "find json": ["find", "{log}", "shop.parent", "id=3", "--json"],
     "find ours": ["find", "{log}", "shop.parent", "_gtid=0-1-23"],
@@ -568,7 +480,6 @@ DAMAGE = r"ibbmaster: binlog-000001\.ibb page 3 offset 0: page checksum is [0-9a
     [
         ["export", "{log}", "--to", "{new}"],
         ["snapshot", "{log}", "types.no_pk", "--key", "a", "--to", "{new}"],
-        ["stats", "{log}"],
         ["find", "{log}", "types.no_pk", "a=1"],
     ],
     ids=lambda arguments: arguments[0],

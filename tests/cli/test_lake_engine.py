@@ -15,8 +15,8 @@ def test_settings_of_spark_are_not_for_arrow(run, fixtures, setting):
 
 
 @pytest.mark.parametrize("master", [[], ["--master", "local[2]"], ["--master", "sc://127.0.0.1:1"]])
-def test_a_wheel_is_for_the_workers_of_a_cluster(run, fixtures, master):
-    code, out, err = run("lake", "verify", fixtures / "ibb/domains", "--archives", "x.whl", *master)
+def test_a_wheel_is_for_the_workers_of_a_cluster(run, fixtures, tmp_path, master):
+    code, out, err = run("lake", "export", fixtures / "ibb/domains", "--to", tmp_path, "--archives", "x.whl", *master)
     assert (code, out) == (2, "")
     assert err == "ibbmaster: --archives is for a --master of a cluster (spark://, yarn, k8s://, local-cluster)\n"
 

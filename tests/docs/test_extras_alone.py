@@ -59,15 +59,6 @@ $ ibbmaster cat s3://logs/extras --until 0-1-1
 {"gtid":"0-1-1",...}
 ```
 """,
-    "plots": """
-```console
-$ ibbmaster lake stats fixtures/ibb/xa-and-ddl --engine arrow --plots pictures > stats
-$ ls pictures
-...
-....png
-...
-```
-""",
     "scorecard": """
 ```console
 $ ibbmaster scorecard python-mysql-replication --scenario cut-after-gtid

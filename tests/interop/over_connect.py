@@ -9,7 +9,6 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ibbmaster.lake.session import open_session
-from ibbmaster.lake.verifying import verify_archive
 from ibbmaster.spark.tables import LoggedTables, each_batch, tables
 
 PATTERN = "shop.pa*"
@@ -46,7 +45,6 @@ def main(url: str, log: str, place: Path) -> None:
         "is_connected": not isinstance(session, SparkSession),
         "changes": changes.count(),
         "table": session.sql("SELECT count(*) FROM made WHERE id = 3").first()[0],
-        "groups": verify_archive(session, log).totals.groups,
         "written": len(list((place / "written").glob("*.ibb"))),
         "tables": table_rows,
         "batches": {

@@ -65,7 +65,6 @@ def test_a_client_without_java_reads_writes_streams_and_verifies(server, fixture
         "is_connected": True,
         "changes": 57,
         "table": 4,
-        "groups": 93,
         "written": 2,
         "tables": {"shop.parent": 57, "shop.parts": 3},
         "batches": {"shop.parent": [46, 11], "shop.parts": [3]},

@@ -10,7 +10,6 @@ import pyspark
 
 from ibbmaster.lake.session import open_session
 from ibbmaster.lake.snapshots import snapshot
-from ibbmaster.lake.verifying import verify_archive
 from ibbmaster.spark import register
 
 
@@ -53,7 +52,6 @@ def main(log: str, classic: str, place: Path) -> None:
         "classic": session.read.format("ibb").load(classic).count(),
         "table": session.sql("SELECT count(*) FROM made WHERE id = 3").first()[0],
         "snapshot": snapshot(session, log, "shop.parent").count(),
-        "groups": verify_archive(session, log).totals.groups,
         "written": len(list((place / "written").glob("*.ibb"))),
         "stream": stream_of(session, log, place),
         **limited_stream_of(session, log, place),

@@ -53,7 +53,6 @@ def test_every_version_reads_batches_and_tables_and_streams(place, fixtures, tmp
         "classic": rows,
         "table": 4,
         "snapshot": 18,
-        "groups": 93,
         "written": 2,
         **STREAMS,
         "most groups in a batch": 5 if version >= "4.2" else 32,  # of others the first batch has all there is

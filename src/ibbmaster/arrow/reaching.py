@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Collection
 from contextlib import closing
 
 from ibbmaster.arrow.read_options import ReadOptions
@@ -14,22 +13,6 @@ from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.log.log_range import LogRange
 
 REMEDY = "workers read the log themselves, so each must see it under the same path"
-
-
-def expect_files(path: str, numbers: Collection[int]) -> None:
-    """In a worker: see that these files of a directory are there, as the driver saw them.
-
-    Raises:
-        StoreError: they are not; it names this machine. That is no damage of the log.
-    """
-    with closing(open_disk(path)) as disk, contextlib.suppress(StoreError):
-        for number in numbers:
-            disk.size(format_file_name(number))
-        return  # a directory may have ten thousand files: it is listed only to say which are missing
-    found = _numbers(path)
-    missing = next((number for number in numbers if number not in found), None)
-    if missing is not None:
-        raise _unreachable(path, f"{format_file_name(missing)} is not there, which the driver has seen")
 
 
 def expect_log(options: ReadOptions, log_range: LogRange, *, is_strict: bool) -> None:
@@ -43,7 +26,12 @@ def expect_log(options: ReadOptions, log_range: LogRange, *, is_strict: bool) ->
         if not place(path).exists():
             raise _unreachable(path, "no such file or directory")
     elif is_strict:
-        expect_files(path, [log_range.file_no])
+        name = format_file_name(log_range.file_no)
+        with closing(open_disk(path)) as disk, contextlib.suppress(StoreError):
+            disk.size(name)
+            return  # a directory may have ten thousand files: it is listed only to say which are missing
+        if log_range.file_no not in _numbers(path):
+            raise _unreachable(path, f"{name} is not there, which the driver has seen")
     elif not _numbers(path):
         raise _unreachable(path, "no binlog files are there, which the driver has seen")
 

@@ -23,20 +23,18 @@ if TYPE_CHECKING:
 
 
 EXAMPLES = """examples:
-  ibbmaster lake verify /srv/ibb
   ibbmaster lake export /srv/ibb --to /srv/parquet
   ibbmaster lake snapshot /srv/ibb shop.orders --to /srv/orders
   ibbmaster lake snapshot /srv/ibb shop.orders --history --at 0-1-1000 --to /srv/orders-history
   ibbmaster lake maintain /srv/ibb --to delta:///srv/tables
   ibbmaster lake maintain /srv/ibb --to iceberg:///srv/tables --as history
-  ibbmaster lake stats /srv/ibb --plots /srv/pictures
   ibbmaster lake count /srv/ibb shop.orders --at 0-1-1000
   ibbmaster lake find /srv/ibb shop.orders id=7
 
-maintain never uses Spark; it needs `pip install 'ibbmaster[delta]'` or `'ibbmaster[iceberg]'`. snapshot, count, find
-and stats read logs of up to 512 MB without it (--engine arrow), which needs `'ibbmaster[arrow]'`. verify and export,
-and larger logs, run on Spark: Java 17 and `'ibbmaster[spark]'`. Its first seconds start it;
-`--conf spark.log.level=INFO` shows its log.
+maintain never uses Spark; it needs `pip install 'ibbmaster[delta]'` or `'ibbmaster[iceberg]'`. snapshot, count
+and find read logs of up to 512 MB without it (--engine arrow), which needs `'ibbmaster[arrow]'`. export, and larger
+logs, run on Spark: Java 17 and `'ibbmaster[spark]'`. Its first seconds start it; `--conf spark.log.level=INFO` shows
+its log.
 """
 REWRITTEN = "; all of its rows were written anew"  # after the verdict on a table
 
@@ -45,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `lake` to the command line."""
     parser = subparsers.add_parser(
         "lake",
-        help="verify, export, maintain, fold, count and search whole archives",
+        help="export, maintain, fold, count and search whole archives",
         description="Jobs over whole archives: in this process, or with Spark on all cores or a cluster.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -98,7 +96,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         one.set_defaults(run=run)
         return one
 
-    job("verify", run_verify, "find every fault of an archive, its files shared out among all cores")
     one = job(
         "export",
         run_export,
@@ -179,48 +176,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     one.add_argument("table", metavar="DB.TABLE")
     one.add_argument("--at", metavar="GTIDS", help="up to this position (default: the end of the log)")
-    one = job("stats", saying_engine(run_stats), "count groups, bytes and rows by domain, hour and table", engine)
-    one.add_argument("--plots", metavar="DIR", help="also draw PNG pictures and a page, into this directory")
     one = job("find", saying_engine(run_find), "list the changes of the rows that have some values", declared, engine)
     one.add_argument("table", metavar="DB.TABLE")
     one.add_argument("values", nargs="+", metavar="COLUMN=VALUE")
-
-
-def run_verify(args: argparse.Namespace) -> int:
-    """Verify, and list what was found."""
-    from ibbmaster.lake.verifying import verify_archive
-
-    with session_of(args, "verify") as session:
-        found = verify_archive(session, args.directory)
-    faults = [
-        {
-            "file_no": fault.location and fault.location.file_no,
-            "page_no": fault.location and fault.location.page_no,
-            "offset": fault.location and fault.location.page_offset,
-            "problem": fault.problem,
-            "grade": fault.severity.value,
-        }
-        for fault in found.faults
-    ]
-    damage_count = sum(fault.is_damage for fault in found.faults)
-    totals = found.totals
-    if args.json:
-        counts = {
-            "files": totals.files,
-            "pages": totals.pages,
-            "groups": totals.groups,
-            "oob_records": totals.oob_records,
-        }
-        print(json.dumps({"directory": args.directory, **counts, "faults": faults}))
-    else:
-        for fault in found.faults:
-            print(fault)
-        verdict = f"{damage_count} fault{'s' * (damage_count != 1)}" if damage_count else "no faults"
-        print(
-            f"{totals.files} files, {totals.pages} pages, {totals.groups} event groups, "
-            f"{totals.oob_records} out-of-band records: {verdict}"
-        )
-    return 1 if damage_count else 0
 
 
 def run_export(args: argparse.Namespace) -> int:
@@ -368,33 +326,6 @@ def run_maintain(args: argparse.Namespace) -> int:
         for name in found.removed:
             print(f"removed {name}, which a killed run has left")
     return 0 if all(state.is_exact or state.is_gone for state in found.tables.values()) else 1
-
-
-def run_stats(args: argparse.Namespace) -> int:
-    """Count, and draw."""
-    from ibbmaster.lake.statistics import draw, statistics
-
-    if args.plots:
-        importlib.import_module("matplotlib")
-        expect_writable(Path(args.plots))
-    if is_for_arrow(args):
-        options = arrow_options(args)
-        from ibbmaster.lake.arrow_statistics import count_log
-
-        found = count_log(options)
-    else:
-        with session_of(args, "stats") as session:
-            found = statistics(session, args.directory)
-    pictures = draw(found, Path(args.plots)) if args.plots else []
-    if args.json:
-        print(json.dumps({**found, "pictures": [str(path) for path in pictures]}, default=as_json))
-        return 0
-    for name, table in found.items():
-        print(f"{name}:")
-        show(list(table[0]) if table else [], [tuple(row.values()) for row in table])
-    for path in pictures:
-        print(path)
-    return 0
 
 
 def run_find(args: argparse.Namespace) -> int:

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-CORES_UNKNOWN = 16  # of a cluster that does not say how many it has
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
@@ -34,9 +32,3 @@ def _run_each(run: Callable[[Any], Any], tasks: Sequence[Any], batches: Iterable
         for number in batch.column(0).to_pylist():
             result = pa.array([pickle.dumps(run(tasks[number]))], pa.binary())
             yield pa.RecordBatch.from_arrays([pa.array([number], pa.int64()), result], names=["number", "result"])
-
-
-def cores_of(session: SparkSession) -> int:
-    """How many tasks run at once, as far as the session says."""
-    context = getattr(session, "_sc", None)  # none of a session of Spark Connect
-    return CORES_UNKNOWN if context is None else int(context.defaultParallelism)
