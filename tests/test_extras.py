@@ -97,7 +97,7 @@ def test_whoever_imports_it_the_extra_is_named_and_not_the_module_alone(module: 
 
 
 COMMANDS = {
-    "py4j": (["lake", "snapshot", ".", "shop.orders", "--engine", "spark"], "spark"),
+    "py4j": (["lake", "snapshot", str(FIXTURE), "shop.parent", "--engine", "spark"], "spark"),
     "sniffio": (["serve", str(FIXTURE)], "server"),
     "outcome": (["serve", str(FIXTURE)], "server"),
 }
