@@ -149,7 +149,7 @@ def first_events_of_many_files(bench: Bench, files: int) -> Iterator[Figure]:
 
 @rows("first-event-classic")
 def first_events_of_files(bench: Bench) -> Iterator[Figure]:
-    """The same of one traditional file, that of the peer itself: with the GTID index beside it, and without."""
+    """The same of one traditional file, that of the peer itself."""
     workload = WORKLOADS["W1"]
     primary, _ = prepare(workload, bench.peer, bench.base, bench.pick(*workload.scales))
     groups = round(workload.groups * bench.pick(*workload.scales))
@@ -159,28 +159,16 @@ def first_events_of_files(bench: Bench) -> Iterator[Figure]:
         return first_event_s(account, f"0-1-{rng.randrange(1, groups)}")
 
     with tempfile.TemporaryDirectory(dir=bench.base) as name, contextlib.ExitStack() as stack:
-        servers: dict[str, Contender] = {}
-        for what, suffixes in (("with its index", ("", ".idx")), ("alone", ("",))):
-            directory = Path(name) / what
-            directory.mkdir()
-            for suffix in suffixes:
-                file = Path(f"{primary.binlogs[0]}{suffix}")
-                if file.exists():
-                    os.link(file, directory / file.name)
-            servers[what] = stack.enter_context(ibbmaster(directory))
-        peer = stack.enter_context(mariadb(primary))
-        asked = {what: server.account for what, server in {**servers, "peer": peer}.items()}
+        os.link(primary.binlogs[0], Path(name) / primary.binlogs[0].name)
+        ours, peer = stack.enter_context(ibbmaster(Path(name))), stack.enter_context(mariadb(primary))
         found = bench.rounds(
-            {
-                **{what: functools.partial(ask, account) for what, account in asked.items()},
-                "ping": lambda: ping_s(peer),
-            },
+            {"ours": lambda: ask(ours.account), "peer": lambda: ask(peer.account), "ping": lambda: ping_s(peer)},
             round(bench.pick(*SEEKS)),
         )
     limits = {"limit": statistics.median(found["ping"]) * 1e3, "limit_name": "a ping"}
-    for what in servers:
-        name = f"first event, a traditional file {what}"
-        yield from latencies(name, found[what], found["peer"], median_ms=1.0, p99_ms=5.0, **limits)
+    yield from latencies(
+        "first event, a traditional file", found["ours"], found["peer"], median_ms=1.0, p99_ms=5.0, **limits
+    )
 
 
 @rows("reconnect")
