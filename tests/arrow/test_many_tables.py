@@ -27,8 +27,8 @@ from tests.written_log import inserted, updated, write_log
 LOGS = {  # tables whose columns have names, by fixture
     "xa-and-ddl": "shop.*",
     "large-groups": "*.*",
-    "11.8/types-full_nodup": "types.[a-c]*",
-    "10.11/types-noblob-compressed": "types.[d-i]*",
+    "11.8/types-full_nodup": "types.a*",
+    "10.11/types-noblob-compressed": "types.g*,types.i*",
     "11.8/vectors": "vec.*",
 }
 

@@ -16,7 +16,8 @@ import ibbmaster
 from ibbmaster.arrow.plan import find_versions
 from ibbmaster.arrow.staging import option_names
 from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.log.group_content import RowReader, TableFilter
+from ibbmaster.event.types import EventType
+from ibbmaster.log.group_content import RowReader, TableFilter, table_name
 from ibbmaster.spark.options import parse_options
 from tests.table_versions import without_statements
 
@@ -27,16 +28,17 @@ def test_the_rows_are_those_that_mariadb_binlog_prints(spark, imported, capture,
         pytest.skip("as that of 11.8; --interop-all has no such exceptions")
     printed = [change for path in binlog_files(CLASSIC / capture, tmp_path) for change in printed_changes(path)]
     directory = imported(capture)
+    tables = readable_tables(directory)
     frame = (
         spark.read.format("ibb")
-        .option("tables", "types.[!o]*" if "/types" in capture else "[!t]*.*")
+        .option("tables", ",".join(tables))
         .option("partitionBytes", "1m")
         .load(str(directory))
         .select("_table", "_change_type", "before", "after")
     )
 
     ours = []
-    columns = image_columns(directory)
+    columns = image_columns(directory, tables)
     for table, kind, before, after in frame.collect():
         image = before if kind in ("delete", "update_preimage") else after
         known = next(columns)
@@ -63,14 +65,20 @@ def binlog_files(folder, tmp_path):
             yield path
 
 
-def image_columns(directory):
+def readable_tables(directory):
+    """The tables of row events, but for the one of whose values nothing tells the digits."""
+    with ibbmaster.open(directory) as log:
+        events = (event.data for group in log for event in group.events())
+        found = {str(table_name(event)) for event in events if event[4] == EventType.TABLE_MAP}
+    return sorted(found - {"types.old_temporal"})
+
+
+def image_columns(directory, tables):
     """The columns of each image in order, as the log alone tells them."""
 
-    class Readable(TableFilter):
-        def takes(self, name):
-            return not name.database.startswith("t") or (name.database == "types" and not name.name.startswith("o"))
-
-    reader = RowReader(Readable(), find_version=find_versions(parse_options({"path": str(directory)})).at)
+    reader = RowReader(
+        TableFilter(tuple(tables)), find_version=find_versions(parse_options({"path": str(directory)})).at
+    )
     with ibbmaster.open(directory) as log:
         for group in log:
             for schema, change in reader.changes((event.data for event in group.events()), group.start):
