@@ -16,10 +16,10 @@ from ibbmaster.event.gtid_event import decode_gtid
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.wire.auth import answer_native
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.wire.handshake import decode_greeting
 from ibbmaster.wire.packet import PacketReader
+from tests.machinery.client_wire import answer_native
 from tests.machinery.soak_log import gtid_of, is_whole
 
 PAYLOAD_MAX = 1 << 26

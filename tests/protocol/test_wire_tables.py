@@ -14,16 +14,9 @@ from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.auth import ED25519, ED25519_NONCE_SIZE, ED25519_SIGNATURE_SIZE
 from ibbmaster.wire.binary_row import encode_binary_value
 from ibbmaster.wire.capability import SERVER_OFFERED, Capability, StatusFlag
-from ibbmaster.wire.command import (
-    UNKNOWN_COMMAND,
-    BinlogDump,
-    Command,
-    DumpFlag,
-    RegisterReplica,
-    decode_command,
-    encode_command,
-)
+from ibbmaster.wire.command import UNKNOWN_COMMAND, BinlogDump, Command, DumpFlag, RegisterReplica, decode_command
 from ibbmaster.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, frame_packets
+from tests.machinery.client_wire import decode_column, decode_eof, encode_command, encode_login
 
 WIRE = Path(__file__).parents[2] / "protocol" / "wire"
 Row = dict[str, str]
@@ -166,7 +159,7 @@ def test_a_login_has_its_fields_where_the_table_says() -> None:
         attributes=(("k", "v"),),
     )
     assert handshake.decode_login(payload) == login
-    assert handshake.encode_login(login) == payload
+    assert encode_login(login) == payload
     rows = offsets(read_table("handshake.md", "Login"))
     assert rows["user"] == handshake.TLS_REQUEST_SIZE
 
@@ -225,7 +218,7 @@ def test_ok_err_and_eof_have_their_fields_where_the_tables_say() -> None:
     assert response.decode_err(fields_in_order("response.md", "ERR", err)) == response.Err(
         code=1045, sqlstate="28000", text="no"
     )
-    assert response.decode_eof(fields_in_order("response.md", "EOF", eof)) == response.Eof(status=2, warning_count=3)
+    assert decode_eof(fields_in_order("response.md", "EOF", eof)) == response.Eof(status=2, warning_count=3)
 
 
 @pytest.mark.parametrize("is_extended", [False, True], ids=["plain", "extended"])
@@ -260,7 +253,7 @@ def test_a_column_definition_has_its_fields_where_the_table_says(is_extended: bo
         extended_metadata=b"m" if is_extended else b"",
     )
     capabilities = Capability.EXTENDED_METADATA if is_extended else Capability(0)
-    assert response.decode_column(payload, capabilities) == column
+    assert decode_column(payload, capabilities) == column
     assert response.encode_column(column, capabilities) == payload
 
 

@@ -26,16 +26,8 @@ from ibbmaster.recorder.conversation import (
 )
 from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.capability import SERVER_OFFERED, Capability, StatusFlag
-from ibbmaster.wire.command import (
-    BinlogDump,
-    Ping,
-    QueryCommand,
-    Quit,
-    RegisterReplica,
-    StatementPrepare,
-    encode_command,
-)
-from ibbmaster.wire.handshake import Greeting, LoginRequest, TlsRequest, decode_greeting, encode_greeting, encode_login
+from ibbmaster.wire.command import BinlogDump, Ping, QueryCommand, Quit, RegisterReplica, StatementPrepare
+from ibbmaster.wire.handshake import Greeting, LoginRequest, TlsRequest, decode_greeting, encode_greeting
 from ibbmaster.wire.packet import frame_packets
 from ibbmaster.wire.response import (
     ColumnDefinition,
@@ -48,6 +40,7 @@ from ibbmaster.wire.response import (
     encode_err,
     encode_ok,
 )
+from tests.machinery.client_wire import encode_command, encode_login
 
 COLUMN = ColumnDefinition(name="a", column_type=FieldType.VAR_STRING, length=4)
 RESULT = ResultSet(columns=(COLUMN, COLUMN), rows=((b"1", None), (b"\xfe" * 7, b"x")))

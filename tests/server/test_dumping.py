@@ -47,10 +47,10 @@ from ibbmaster.streaming.large_group import LargeGroup
 from ibbmaster.streaming.page_blocks import PageBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.streaming.stage import Counter as SentCounter
-from ibbmaster.wire.auth import answer_native
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.wire.handshake import decode_greeting
 from ibbmaster.wire.packet import PacketReader
+from tests.machinery.client_wire import answer_native
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.simulated_disk import SimulatedDisk
 

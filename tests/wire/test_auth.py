@@ -15,14 +15,13 @@ from ibbmaster.wire.auth import (
     Account,
     Ed25519Verifier,
     NativeVerifier,
-    answer_ed25519,
-    answer_native,
     certificate_proof,
     ed25519_public_key,
     fingerprint_proof,
     make_account,
     native_password_hash,
 )
+from tests.machinery.client_wire import answer_ed25519, answer_native
 
 SEED = bytes(range(0x41, 0x55))
 NONCE = bytes(range(32))

@@ -32,9 +32,9 @@ from ibbmaster.wire.command import (
     Statistics,
     UnsupportedCommand,
     decode_command,
-    encode_command,
 )
 from ibbmaster.wire.response import Err
+from tests.machinery.client_wire import encode_command
 
 REGISTER = bytes.fromhex("15 02000000 04 72657032 00 00 ea0c 00000000 00000000")  # dump-protocol, 20.1
 DUMP = bytes.fromhex("12 04000000 0200 02000000")

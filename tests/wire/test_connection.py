@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
-from ibbmaster.wire.auth import Account, answer_ed25519, answer_native, certificate_proof, make_account
+from ibbmaster.wire.auth import Account, certificate_proof, make_account
 from ibbmaster.wire.capability import SERVER_DEFAULT, SERVER_OFFERED, Capability
-from ibbmaster.wire.command import BinlogDump, MalformedCommand, Ping, QueryCommand, UnsupportedCommand, encode_command
+from ibbmaster.wire.command import BinlogDump, MalformedCommand, Ping, QueryCommand, UnsupportedCommand
 from ibbmaster.wire.connection import (
     BEFORE_LOGIN,
     COMMAND_SIZE_MAX,
@@ -29,14 +29,7 @@ from ibbmaster.wire.connection import (
     ServerConnection,
     State,
 )
-from ibbmaster.wire.handshake import (
-    NATIVE_PASSWORD,
-    LoginRequest,
-    TlsRequest,
-    decode_auth_switch,
-    decode_greeting,
-    encode_login,
-)
+from ibbmaster.wire.handshake import NATIVE_PASSWORD, LoginRequest, TlsRequest, decode_greeting
 from ibbmaster.wire.packet import PacketReader, frame_packets
 from ibbmaster.wire.response import (
     BlockResultSet,
@@ -52,6 +45,7 @@ from ibbmaster.wire.response import (
     encode_err,
     encode_ok,
 )
+from tests.machinery.client_wire import answer_ed25519, answer_native, decode_auth_switch, encode_command, encode_login
 
 SEED = bytes(range(0x41, 0x55))
 NONCE = bytes(range(32))

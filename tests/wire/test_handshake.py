@@ -18,13 +18,12 @@ from ibbmaster.wire.handshake import (
     Greeting,
     LoginRequest,
     TlsRequest,
-    decode_auth_switch,
     decode_greeting,
     decode_login,
     encode_auth_switch,
     encode_greeting,
-    encode_login,
 )
+from tests.machinery.client_wire import decode_auth_switch, encode_login
 
 SEED = bytes(range(0x41, 0x55))
 

@@ -25,12 +25,8 @@ from ibbmaster.wire.response import (
     Response,
     ResultSet,
     Text,
-    decode_column,
-    decode_column_count,
-    decode_eof,
     decode_err,
     decode_ok,
-    decode_row,
     encode_column,
     encode_eof,
     encode_err,
@@ -39,6 +35,7 @@ from ibbmaster.wire.response import (
     is_eof,
     with_more_results,
 )
+from tests.machinery.client_wire import decode_column, decode_column_count, decode_eof, decode_row
 
 PLAIN = Capability.PROTOCOL_41
 EXTENDED = SERVER_DEFAULT | Capability.EXTENDED_METADATA | Capability.CACHE_METADATA

@@ -120,17 +120,6 @@ def native_password_hash(password: str) -> bytes:
     return hashlib.sha1(hashlib.sha1(password.encode()).digest()).digest() if password else b""
 
 
-def answer_native(password: str, seed: bytes) -> bytes:
-    """A client's answer for mysql_native_password: 20 bytes, or none for an empty password.
-
-    Source: MariaDB 12.3, password.c, scramble().
-    """
-    if not password:
-        return b""
-    hashed_once = hashlib.sha1(password.encode()).digest()
-    return _xor(hashed_once, hashlib.sha1(seed + hashlib.sha1(hashed_once).digest()).digest())
-
-
 def ed25519_public_key(password: str) -> bytes:
     """What a server keeps for client_ed25519: the 32 bytes of the password's public key.
 
@@ -142,25 +131,6 @@ def ed25519_public_key(password: str) -> bytes:
     Source: MariaDB 12.3, plugin/auth_ed25519/server_ed25519.c, compute_password_digest().
     """
     return _multiply_base(_ed25519_secrets(password)[0])
-
-
-def answer_ed25519(password: str, nonce: bytes) -> bytes:
-    """A client's answer for client_ed25519: the 64 bytes of a signature (RFC 8032, 5.1.6).
-
-    Raises:
-        ConfigurationError: PyNaCl is not installed.
-    """
-    scalar, prefix = _ed25519_secrets(password)
-    public_key = _multiply_base(scalar)
-    from nacl import bindings
-
-    r = bindings.crypto_core_ed25519_scalar_reduce(hashlib.sha512(prefix + nonce).digest())
-    commitment = _multiply_base(r)
-    challenge = hashlib.sha512(commitment + public_key + nonce).digest()
-    k = bindings.crypto_core_ed25519_scalar_reduce(challenge)
-    reduced_scalar = bindings.crypto_core_ed25519_scalar_reduce(scalar + bytes(32))
-    s = bindings.crypto_core_ed25519_scalar_add(r, bindings.crypto_core_ed25519_scalar_mul(k, reduced_scalar))
-    return commitment + bytes(s)
 
 
 def certificate_proof(account: Account, seed: bytes, certificate_der: bytes) -> bytes:

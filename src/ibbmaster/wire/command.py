@@ -323,59 +323,5 @@ def _decode_register_replica(body: bytes) -> RegisterReplica | MalformedCommand:
     )
 
 
-def encode_command(command: AnyCommand) -> bytes:
-    """The payload of a command, as a client sends it."""
-    match command:
-        case Quit():
-            return bytes((Command.QUIT,))
-        case InitDb():
-            return bytes((Command.INIT_DB,)) + command.database.encode()
-        case QueryCommand():
-            return bytes((Command.QUERY,)) + command.sql
-        case Statistics():
-            return bytes((Command.STATISTICS,))
-        case ProcessKill():
-            return bytes((Command.PROCESS_KILL,)) + command.connection_id.to_bytes(NUMBER_SIZE, "little")
-        case Ping():
-            return bytes((Command.PING,))
-        case BinlogDump():
-            fixed = _DUMP.pack(command.position, command.flags, command.server_id)
-            return bytes((Command.BINLOG_DUMP,)) + fixed + command.file_name.encode()
-        case RegisterReplica():
-            return b"".join(
-                (
-                    bytes((Command.REGISTER_REPLICA,)),
-                    command.server_id.to_bytes(NUMBER_SIZE, "little"),
-                    *(_short(text) for text in (command.host, command.user, command.password)),
-                    _REGISTER_TAIL.pack(command.port, command.rank, command.primary_id),
-                )
-            )
-        case SetOption():
-            return bytes((Command.SET_OPTION,)) + command.option.to_bytes(OPTION_SIZE, "little")
-        case ResetConnection():
-            return bytes((Command.RESET_CONNECTION,))
-        case StatementPrepare():
-            return bytes((Command.STATEMENT_PREPARE,)) + command.sql
-        case StatementExecute():
-            fixed = _EXECUTE.pack(command.statement_id, command.flags, 1)
-            return bytes((Command.STATEMENT_EXECUTE,)) + fixed + command.parameters
-        case StatementLongData():
-            fixed = _LONG_DATA.pack(command.statement_id, command.parameter_no)
-            return bytes((Command.STATEMENT_LONG_DATA,)) + fixed + command.data
-        case StatementClose() | StatementReset():
-            code = Command.STATEMENT_CLOSE if isinstance(command, StatementClose) else Command.STATEMENT_RESET
-            return bytes((code,)) + command.statement_id.to_bytes(NUMBER_SIZE, "little")
-        case StatementFetch():
-            return bytes((Command.STATEMENT_FETCH,)) + _FETCH.pack(command.statement_id, 1)
-        case UnsupportedCommand() | MalformedCommand():
-            return bytes((command.code,))
-
-
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
-
-
-def _short(text: str) -> bytes:
-    data = text.encode()
-    assert len(data) < 256, text
-    return bytes((len(data),)) + data

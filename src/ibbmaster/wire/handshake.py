@@ -134,30 +134,6 @@ def decode_greeting(payload: Buffer) -> Greeting:
     )
 
 
-def encode_login(login: LoginRequest | TlsRequest) -> bytes:
-    """The payload of a client's login, or of its request for TLS."""
-    capabilities = login.capabilities
-    extended = 0 if capabilities & Capability.MYSQL else capabilities >> EXTENDED_SHIFT
-    fixed = _LOGIN_FIXED.pack(
-        capabilities & LOW_MASK, login.payload_size_max, login.collation_id & COLLATION_BYTE_MAX, extended
-    )
-    if isinstance(login, TlsRequest):
-        return fixed
-    parts = [fixed, _terminated(login.user)]
-    if capabilities & Capability.LENENC_AUTH_DATA:
-        parts.append(lenenc.encode_bytes(login.auth_data))
-    else:
-        parts.append(bytes((len(login.auth_data),)) + login.auth_data)
-    if capabilities & Capability.CONNECT_WITH_DB:
-        parts.append(_terminated(login.database or ""))
-    if capabilities & Capability.PLUGIN_AUTH:
-        parts.append(_terminated(login.plugin_name or NATIVE_PASSWORD))
-    if capabilities & Capability.CONNECT_ATTRIBUTES:
-        texts = [lenenc.encode_bytes(text.encode()) for pair in login.attributes for text in pair]
-        parts.append(lenenc.encode_bytes(b"".join(texts)))
-    return b"".join(parts)
-
-
 def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
     """The value of a client's first packet, or of its second if the first asked for TLS.
 
@@ -208,20 +184,6 @@ def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
 def encode_auth_switch(switch: AuthSwitch) -> bytes:
     """The payload that asks for the answer of another plugin."""
     return bytes((AUTH_SWITCH_MARK,)) + _terminated(switch.plugin_name) + switch.plugin_data
-
-
-def decode_auth_switch(payload: Buffer) -> AuthSwitch:
-    """The value of an auth switch.
-
-    Raises:
-        RemoteProtocolError: it is none, or its plugin name is not terminated.
-    """
-    fields = _Fields(payload, "an auth switch")
-    (mark,) = fields.take(1)
-    if mark != AUTH_SWITCH_MARK:
-        raise RemoteProtocolError(f"byte {mark:#04x} where an auth switch was expected")
-    plugin_name = fields.take_text(NAME_SIZE_MAX)
-    return AuthSwitch(plugin_name=plugin_name, plugin_data=fields.take(fields.left))
 
 
 class _LoginForm(NamedTuple):

@@ -339,98 +339,9 @@ def decode_err(payload: Buffer) -> Err:
     return Err(code=code, sqlstate=sqlstate, text=text.decode("utf-8", "replace"))
 
 
-def decode_eof(payload: Buffer) -> Eof:
-    """The value of an EOF packet.
-
-    Raises:
-        RemoteProtocolError: the payload is no EOF packet.
-    """
-    _expect_mark(payload, EOF_MARK, "an EOF packet")
-    if len(payload) != _EOF.size:
-        raise RemoteProtocolError(f"an EOF packet of {len(payload)} bytes, expected {_EOF.size}")
-    _, warning_count, status = _EOF.unpack(payload)
-    return Eof(status=status, warning_count=warning_count)
-
-
 def is_eof(payload: Buffer) -> bool:
     """Whether a payload among rows or columns is an EOF packet."""
     return 0 < len(payload) <= EOF_SIZE_MAX and payload[0] == EOF_MARK
-
-
-def decode_column(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> ColumnDefinition:
-    """The value of a column definition in the form that `capabilities` agree to.
-
-    Raises:
-        RemoteProtocolError: the payload is no column definition of that form.
-    """
-    try:
-        texts = []
-        offset = 0
-        for _ in range(6):
-            text, offset = lenenc.decode_bytes(payload, offset)
-            texts.append(text.decode("utf-8", "replace"))
-        extended_metadata = b""
-        if capabilities & Capability.EXTENDED_METADATA:
-            extended_metadata, offset = lenenc.decode_bytes(payload, offset)
-        tail_size, collation_id, length, column_type, flags, decimals, _ = _COLUMN_TAIL.unpack_from(payload, offset)
-    except (ValueError, struct.error) as error:
-        raise RemoteProtocolError(f"a column definition that cannot be read: {error}") from None
-    if tail_size != _COLUMN_TAIL_SIZE or len(payload) != offset + _COLUMN_TAIL.size:
-        raise RemoteProtocolError("a column definition whose fixed part has another size than 12 bytes")
-    catalog, schema, table, original_table, name, original_name = texts
-    return ColumnDefinition(
-        name=name,
-        column_type=column_type,
-        length=length,
-        collation_id=collation_id,
-        flags=flags,
-        decimals=decimals,
-        original_name=original_name,
-        schema=schema,
-        table=table,
-        original_table=original_table,
-        catalog=catalog,
-        extended_metadata=extended_metadata,
-    )
-
-
-def decode_column_count(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> int:
-    """The number of columns in the head of a result set.
-
-    Raises:
-        RemoteProtocolError: the payload is no such head, or says that no column definitions follow.
-    """
-    try:
-        count, offset = lenenc.decode_int(payload, 0)
-    except ValueError as error:
-        raise RemoteProtocolError(f"a result set whose head cannot be read: {error}") from None
-    rest = bytes(payload[offset:])
-    if rest != (COLUMNS_FOLLOW if capabilities & Capability.CACHE_METADATA else b""):
-        raise RemoteProtocolError(f"a result set whose head ends in {rest[:8].hex() or 'nothing'}")
-    return count
-
-
-def decode_row(payload: Buffer, column_count: int) -> tuple[bytes | None, ...]:
-    """The values of one row.
-
-    Raises:
-        RemoteProtocolError: the payload does not hold exactly `column_count` values.
-    """
-    values: list[bytes | None] = []
-    offset = 0
-    try:
-        for _ in range(column_count):
-            if offset < len(payload) and payload[offset] == lenenc.NULL:
-                values.append(None)
-                offset += 1
-            else:
-                value, offset = lenenc.decode_bytes(payload, offset)
-                values.append(value)
-    except ValueError as error:
-        raise RemoteProtocolError(f"a row that cannot be read: {error}") from None
-    if offset != len(payload):
-        raise RemoteProtocolError(f"a row with {len(payload) - offset} bytes behind its {column_count} values")
-    return tuple(values)
 
 
 def _expect_mark(payload: Buffer, mark: int, what: str) -> None:

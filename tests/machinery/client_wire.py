@@ -1,0 +1,259 @@
+"""What a client does with the wire: what it sends, and how it reads what a server sends. Ours only answers."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+
+from ibbmaster.codec import lenenc
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.wire import auth, handshake, response
+from ibbmaster.wire import command as commands
+from ibbmaster.wire.capability import EXTENDED_SHIFT, LOW_MASK, Capability
+from ibbmaster.wire.command import (
+    NUMBER_SIZE,
+    OPTION_SIZE,
+    AnyCommand,
+    BinlogDump,
+    Command,
+    InitDb,
+    MalformedCommand,
+    Ping,
+    ProcessKill,
+    QueryCommand,
+    Quit,
+    RegisterReplica,
+    ResetConnection,
+    SetOption,
+    StatementClose,
+    StatementExecute,
+    StatementFetch,
+    StatementLongData,
+    StatementPrepare,
+    StatementReset,
+    Statistics,
+    UnsupportedCommand,
+)
+from ibbmaster.wire.handshake import (
+    AUTH_SWITCH_MARK,
+    COLLATION_BYTE_MAX,
+    NAME_SIZE_MAX,
+    NATIVE_PASSWORD,
+    AuthSwitch,
+    LoginRequest,
+    TlsRequest,
+)
+from ibbmaster.wire.response import COLUMNS_FOLLOW, EOF_MARK, ColumnDefinition, Eof
+
+
+def answer_native(password: str, seed: bytes) -> bytes:
+    """A client's answer for mysql_native_password: 20 bytes, or none for an empty password.
+
+    Source: MariaDB 12.3, password.c, scramble().
+    """
+    if not password:
+        return b""
+    hashed_once = hashlib.sha1(password.encode()).digest()
+    return auth._xor(hashed_once, hashlib.sha1(seed + hashlib.sha1(hashed_once).digest()).digest())
+
+
+def answer_ed25519(password: str, nonce: bytes) -> bytes:
+    """A client's answer for client_ed25519: the 64 bytes of a signature (RFC 8032, 5.1.6).
+
+    Raises:
+        ConfigurationError: PyNaCl is not installed.
+    """
+    scalar, prefix = auth._ed25519_secrets(password)
+    public_key = auth._multiply_base(scalar)
+    from nacl import bindings
+
+    r = bindings.crypto_core_ed25519_scalar_reduce(hashlib.sha512(prefix + nonce).digest())
+    commitment = auth._multiply_base(r)
+    challenge = hashlib.sha512(commitment + public_key + nonce).digest()
+    k = bindings.crypto_core_ed25519_scalar_reduce(challenge)
+    reduced_scalar = bindings.crypto_core_ed25519_scalar_reduce(scalar + bytes(32))
+    s = bindings.crypto_core_ed25519_scalar_add(r, bindings.crypto_core_ed25519_scalar_mul(k, reduced_scalar))
+    return commitment + bytes(s)
+
+
+def encode_login(login: LoginRequest | TlsRequest) -> bytes:
+    """The payload of a client's login, or of its request for TLS."""
+    capabilities = login.capabilities
+    extended = 0 if capabilities & Capability.MYSQL else capabilities >> EXTENDED_SHIFT
+    fixed = handshake._LOGIN_FIXED.pack(
+        capabilities & LOW_MASK, login.payload_size_max, login.collation_id & COLLATION_BYTE_MAX, extended
+    )
+    if isinstance(login, TlsRequest):
+        return fixed
+    parts = [fixed, handshake._terminated(login.user)]
+    if capabilities & Capability.LENENC_AUTH_DATA:
+        parts.append(lenenc.encode_bytes(login.auth_data))
+    else:
+        parts.append(bytes((len(login.auth_data),)) + login.auth_data)
+    if capabilities & Capability.CONNECT_WITH_DB:
+        parts.append(handshake._terminated(login.database or ""))
+    if capabilities & Capability.PLUGIN_AUTH:
+        parts.append(handshake._terminated(login.plugin_name or NATIVE_PASSWORD))
+    if capabilities & Capability.CONNECT_ATTRIBUTES:
+        texts = [lenenc.encode_bytes(text.encode()) for pair in login.attributes for text in pair]
+        parts.append(lenenc.encode_bytes(b"".join(texts)))
+    return b"".join(parts)
+
+
+def decode_auth_switch(payload: Buffer) -> AuthSwitch:
+    """The value of an auth switch.
+
+    Raises:
+        RemoteProtocolError: it is none, or its plugin name is not terminated.
+    """
+    fields = handshake._Fields(payload, "an auth switch")
+    (mark,) = fields.take(1)
+    if mark != AUTH_SWITCH_MARK:
+        raise RemoteProtocolError(f"byte {mark:#04x} where an auth switch was expected")
+    plugin_name = fields.take_text(NAME_SIZE_MAX)
+    return AuthSwitch(plugin_name=plugin_name, plugin_data=fields.take(fields.left))
+
+
+def decode_eof(payload: Buffer) -> Eof:
+    """The value of an EOF packet.
+
+    Raises:
+        RemoteProtocolError: the payload is no EOF packet.
+    """
+    response._expect_mark(payload, EOF_MARK, "an EOF packet")
+    if len(payload) != response._EOF.size:
+        raise RemoteProtocolError(f"an EOF packet of {len(payload)} bytes, expected {response._EOF.size}")
+    _, warning_count, status = response._EOF.unpack(payload)
+    return Eof(status=status, warning_count=warning_count)
+
+
+def decode_column(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> ColumnDefinition:
+    """The value of a column definition in the form that `capabilities` agree to.
+
+    Raises:
+        RemoteProtocolError: the payload is no column definition of that form.
+    """
+    try:
+        texts = []
+        offset = 0
+        for _ in range(6):
+            text, offset = lenenc.decode_bytes(payload, offset)
+            texts.append(text.decode("utf-8", "replace"))
+        extended_metadata = b""
+        if capabilities & Capability.EXTENDED_METADATA:
+            extended_metadata, offset = lenenc.decode_bytes(payload, offset)
+        fixed = response._COLUMN_TAIL.unpack_from(payload, offset)
+    except (ValueError, struct.error) as error:
+        raise RemoteProtocolError(f"a column definition that cannot be read: {error}") from None
+    tail_size, collation_id, length, column_type, flags, decimals, _ = fixed
+    if tail_size != response._COLUMN_TAIL_SIZE or len(payload) != offset + response._COLUMN_TAIL.size:
+        raise RemoteProtocolError("a column definition whose fixed part has another size than 12 bytes")
+    catalog, schema, table, original_table, name, original_name = texts
+    return ColumnDefinition(
+        name=name,
+        column_type=column_type,
+        length=length,
+        collation_id=collation_id,
+        flags=flags,
+        decimals=decimals,
+        original_name=original_name,
+        schema=schema,
+        table=table,
+        original_table=original_table,
+        catalog=catalog,
+        extended_metadata=extended_metadata,
+    )
+
+
+def decode_column_count(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> int:
+    """The number of columns in the head of a result set.
+
+    Raises:
+        RemoteProtocolError: the payload is no such head, or says that no column definitions follow.
+    """
+    try:
+        count, offset = lenenc.decode_int(payload, 0)
+    except ValueError as error:
+        raise RemoteProtocolError(f"a result set whose head cannot be read: {error}") from None
+    rest = bytes(payload[offset:])
+    if rest != (COLUMNS_FOLLOW if capabilities & Capability.CACHE_METADATA else b""):
+        raise RemoteProtocolError(f"a result set whose head ends in {rest[:8].hex() or 'nothing'}")
+    return count
+
+
+def decode_row(payload: Buffer, column_count: int) -> tuple[bytes | None, ...]:
+    """The values of one row.
+
+    Raises:
+        RemoteProtocolError: the payload does not hold exactly `column_count` values.
+    """
+    values: list[bytes | None] = []
+    offset = 0
+    try:
+        for _ in range(column_count):
+            if offset < len(payload) and payload[offset] == lenenc.NULL:
+                values.append(None)
+                offset += 1
+            else:
+                value, offset = lenenc.decode_bytes(payload, offset)
+                values.append(value)
+    except ValueError as error:
+        raise RemoteProtocolError(f"a row that cannot be read: {error}") from None
+    if offset != len(payload):
+        raise RemoteProtocolError(f"a row with {len(payload) - offset} bytes behind its {column_count} values")
+    return tuple(values)
+
+
+def encode_command(command: AnyCommand) -> bytes:
+    """The payload of a command, as a client sends it."""
+    match command:
+        case Quit():
+            return bytes((Command.QUIT,))
+        case InitDb():
+            return bytes((Command.INIT_DB,)) + command.database.encode()
+        case QueryCommand():
+            return bytes((Command.QUERY,)) + command.sql
+        case Statistics():
+            return bytes((Command.STATISTICS,))
+        case ProcessKill():
+            return bytes((Command.PROCESS_KILL,)) + command.connection_id.to_bytes(NUMBER_SIZE, "little")
+        case Ping():
+            return bytes((Command.PING,))
+        case BinlogDump():
+            fixed = commands._DUMP.pack(command.position, command.flags, command.server_id)
+            return bytes((Command.BINLOG_DUMP,)) + fixed + command.file_name.encode()
+        case RegisterReplica():
+            return b"".join(
+                (
+                    bytes((Command.REGISTER_REPLICA,)),
+                    command.server_id.to_bytes(NUMBER_SIZE, "little"),
+                    *(_short(text) for text in (command.host, command.user, command.password)),
+                    commands._REGISTER_TAIL.pack(command.port, command.rank, command.primary_id),
+                )
+            )
+        case SetOption():
+            return bytes((Command.SET_OPTION,)) + command.option.to_bytes(OPTION_SIZE, "little")
+        case ResetConnection():
+            return bytes((Command.RESET_CONNECTION,))
+        case StatementPrepare():
+            return bytes((Command.STATEMENT_PREPARE,)) + command.sql
+        case StatementExecute():
+            fixed = commands._EXECUTE.pack(command.statement_id, command.flags, 1)
+            return bytes((Command.STATEMENT_EXECUTE,)) + fixed + command.parameters
+        case StatementLongData():
+            fixed = commands._LONG_DATA.pack(command.statement_id, command.parameter_no)
+            return bytes((Command.STATEMENT_LONG_DATA,)) + fixed + command.data
+        case StatementClose() | StatementReset():
+            code = Command.STATEMENT_CLOSE if isinstance(command, StatementClose) else Command.STATEMENT_RESET
+            return bytes((code,)) + command.statement_id.to_bytes(NUMBER_SIZE, "little")
+        case StatementFetch():
+            return bytes((Command.STATEMENT_FETCH,)) + commands._FETCH.pack(command.statement_id, 1)
+        case UnsupportedCommand() | MalformedCommand():
+            return bytes((command.code,))
+
+
+def _short(text: str) -> bytes:
+    data = text.encode()
+    assert len(data) < 256, text
+    return bytes((len(data),)) + data
