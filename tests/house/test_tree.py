@@ -103,6 +103,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # A session is one state: where it is, and what it can name there.
     "server/test_connection.py": ("server/answering.py", "server/client.py", "server/client_dump.py"),
     "server/test_sending.py": ("server/client_stream.py",),
+    "server/test_leaving.py": (),  # likewise: what clients that leave, or hold all threads, do to it
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),

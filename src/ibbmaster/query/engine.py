@@ -45,6 +45,7 @@ from ibbmaster.work import BrokenOffError, check_wanted
 
 FIRST_ROWS = 100  # that are computed before the answer begins
 STEPS_BETWEEN_LOOKS = 4_000  # each of which may make a long value
+LOOKS_AT_SPACE = 8  # one of so many looks is also at the file system
 STEPS_MAX = 30_000_000  # of SQLite's machine, for a query of no table of the log: about a second
 STEPS_OF_TABLES = 10_000_000_000  # likewise, of tables of the log: some minutes
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
@@ -81,6 +82,7 @@ class QueryRun:
         self._error: Exception | None = None
         self._is_limited = False
         self._steps_left = math.inf
+        self._looks = 0
         self._database: QueryDatabase | None = None
 
     # What the planner asks --------------------------------------------------------------------
@@ -279,8 +281,10 @@ class QueryRun:
     def _look(self) -> int:
         try:
             check_wanted()
-            expect_free_space()
             self._steps_left -= STEPS_BETWEEN_LOOKS
+            self._looks += 1
+            if not self._looks % LOOKS_AT_SPACE:
+                expect_free_space()
             if self._steps_left < 0:
                 raise TOO_COSTLY
         except (BrokenOffError, RefusedError) as error:

@@ -176,7 +176,7 @@ class LoadedTable:
             for index, key in keys:
                 text = row[index]
                 row.append(None if text is None else key(text))
-            yield tuple(row)
+            yield tuple(row) or (None,)  # of no column: that it is there
 
 
 def _step(column: TableColumn, own: StoredColumn, layout: StoredLayout, shown: TextSettings) -> tuple[int | None, Any]:
