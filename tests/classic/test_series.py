@@ -6,20 +6,26 @@ import lzma
 import os
 import random
 import re
+import struct
 import sys
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
 
 from ibbmaster.classic.head import head_of
 from ibbmaster.classic.packing import packing_of
-from ibbmaster.classic.series import ClassicSource, find_series, read_whole
+from ibbmaster.classic.series import ClassicSource, classic_file, find_series, read_whole
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
+from ibbmaster.event.header import append_checksum
 
 zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
 
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 MAGIC = b"\xfebin"
+WHOLE = (FIXTURES / "classic" / "10.11" / "domains" / "binlog.000009").read_bytes()
+DESCRIBED = 256  # bytes of it with its FORMAT_DESCRIPTION
+HEAD = WHOLE[:603]  # with its GTID_LIST
 CHECKED = {zstd.CompressionParameter.checksum_flag: 1}  # as the command zstd writes it
 PACK = {".xz": lzma.compress, ".gz": gzip.compress, ".zst": lambda data: zstd.compress(data, options=CHECKED)}
 
@@ -27,7 +33,7 @@ PACK = {".xz": lzma.compress, ".gz": gzip.compress, ".zst": lambda data: zstd.co
 def make(directory: Path, *names: str) -> list[Path]:
     paths = [directory / name for name in names]
     for path in paths:
-        data = MAGIC + path.name.encode()
+        data = HEAD + path.name.encode()
         path.write_bytes(PACK.get(path.suffix, bytes)(data))
     return paths
 
@@ -54,7 +60,7 @@ def test_a_directory_gives_the_files_of_its_one_binlog(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_file_in_the_row_that_does_not_begin_as_a_binlog_is_not_passed_over(tmp_path: Path, number: int) -> None:
     for each in (1, 2, 3):
-        (tmp_path / f"binlog.{each:06}").write_bytes(MAGIC)
+        (tmp_path / f"binlog.{each:06}").write_bytes(HEAD)
     damaged = tmp_path / f"binlog.{number:06}"
     damaged.write_bytes(b"\xfebix")
     (tmp_path / "notes.000001").write_text("of something else")
@@ -64,10 +70,41 @@ def test_a_file_in_the_row_that_does_not_begin_as_a_binlog_is_not_passed_over(tm
         head_of(files[number - 1])
 
 
-def test_a_file_that_a_server_has_just_made_is_left_out(tmp_path: Path) -> None:
-    (tmp_path / "binlog.000001").write_bytes(MAGIC)
-    (tmp_path / "binlog.000002").write_bytes(MAGIC[:2])
-    assert [file.number for file in find_series([tmp_path])] == [1]
+def test_the_last_file_is_left_out_exactly_while_its_head_cannot_be_read(tmp_path: Path) -> None:
+    """At each byte of it, as a server or a crash leaves it; named by its directory, by an index, one by one."""
+    first, last = make(tmp_path, "b.000001", "b.000002")
+    index = tmp_path / "b.index"
+    index.write_text("./b.000001\n./b.000002\n")
+    for size in range(len(HEAD) + 100):
+        last.write_bytes(WHOLE[:size])
+        is_whole = size == DESCRIBED or size >= len(HEAD)
+        reads_head = nullcontext() if is_whole else pytest.raises(ClassicFormatError, match="ends inside its head")
+        with reads_head:
+            head_of(classic_file(last))
+        expected = ["b.000001", "b.000002"] if is_whole else ["b.000001"]
+        assert names(tmp_path) == names(index) == names(first, last) == expected
+    last.write_bytes(WHOLE[:100])
+    with pytest.raises(ClassicFormatError, match="the file ends inside its head"):
+        head_of(find_series([last])[0])
+
+
+def test_a_file_before_the_last_one_is_never_left_out(tmp_path: Path) -> None:
+    make(tmp_path, "b.000001", "b.000003")
+    (tmp_path / "b.000002").write_bytes(WHOLE[:100])
+    assert names(tmp_path) == ["b.000001", "b.000002", "b.000003"]
+
+
+def test_a_relay_log_is_called_one() -> None:
+    with pytest.raises(ClassicFormatError, match="this is a relay log, which a replica keeps of its primary"):
+        head_of(find_series([FIXTURES / "relay-log"])[0])
+
+
+@pytest.mark.parametrize("event_type", [33, 34, 35], ids=["GTID", "ANONYMOUS_GTID", "PREVIOUS_GTIDS"])
+def test_a_log_of_mysql_is_called_one(tmp_path: Path, event_type: int) -> None:
+    event = append_checksum(struct.pack("<IBIIIH", 0, event_type, 1, 31, DESCRIBED + 31, 0) + bytes(8))
+    (tmp_path / "b.000001").write_bytes(WHOLE[:DESCRIBED] + event)
+    with pytest.raises(ClassicFormatError, match=r"offset 256: MySQL .* wrote this binlog: only binlogs of MariaDB"):
+        head_of(find_series([tmp_path])[0])
 
 
 def test_a_directory_with_two_binlogs_is_refused(tmp_path: Path) -> None:
@@ -85,6 +122,8 @@ def test_an_index_file_names_files_beside_it_wherever_the_server_had_them(tmp_pa
     make(tmp_path, "b.000001", "b.000002.xz", "other.000001")
     index = tmp_path / "b.index"
     index.write_text("./b.000001\n\n/var/lib/mysql/b.000002\n")
+    assert names(index) == ["b.000001", "b.000002"]
+    index.write_bytes(b".\\b.000001\r\nC:\\MariaDB\\data\\b.000002\r\n")
     assert names(index) == ["b.000001", "b.000002"]
 
 

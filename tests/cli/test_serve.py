@@ -320,3 +320,8 @@ def test_no_address_is_written_without_brackets():
     joined = re.compile(r"host\}:\{|%s:%d")
     found = [path.name for path in Path(ibbmaster.__file__).parent.rglob("*.py") if joined.search(path.read_text())]
     assert found == ["printable.py"]
+
+
+def test_a_relay_log_is_refused_at_the_start(capsys):
+    assert main(["serve", str(DOMAINS.parents[2] / "relay-log"), "--listen", "127.0.0.1:0"]) == 2
+    assert "relay.000003 offset 4: this is a relay log, which a replica keeps" in capsys.readouterr().err

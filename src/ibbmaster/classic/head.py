@@ -6,8 +6,10 @@ import contextlib
 from typing import NamedTuple
 
 from ibbmaster.classic.packing import PACKINGS
-from ibbmaster.classic.series import MAGIC, ClassicFile, ClassicSource
+from ibbmaster.classic.roles import MYSQL_GTID_TYPES
+from ibbmaster.classic.series import FORMAT_DESCRIPTION_SIZE_MAX, MAGIC, ClassicFile, ClassicSource
 from ibbmaster.classic.window import BlockWindow, EventWindow, Truncated
+from ibbmaster.codec.printable import printable
 from ibbmaster.errors import EventError
 from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import ChecksumAlgorithm, FormatDescription, decode_format_description
@@ -17,7 +19,6 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.versions import version_number
 
 HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once when only the head of a file is wanted
-FORMAT_DESCRIPTION_SIZE_MAX = 1 << 12  # bytes: 256 event types need 337
 GTID_LIST_SIZE_MAX = 1 << 27  # bytes: 8 million pairs
 
 GTIDS_SINCE = 100_002  # MariaDB 10.0.2
@@ -87,6 +88,9 @@ def _read_head(window: BlockWindow) -> FileHead:
             "this binlog is encrypted and its key is not known here: fetch the files from the running server, "
             "which decrypts them, with mariadb-binlog --read-from-remote-server --raw",
         )
+    if event_type in MYSQL_GTID_TYPES:
+        version = printable(head.server_version)
+        raise window.error(offset, f"MySQL {version} wrote this binlog: only binlogs of MariaDB can be read")
     if event_type != EventType.GTID_LIST:
         return head
     _, event = window.read_event(GTID_LIST_SIZE_MAX)
@@ -105,6 +109,12 @@ def _read_format_description(window: BlockWindow) -> tuple[bytes, FormatDescript
         raise window.error(offset, problem)
     window.require(size)
     event = bytearray(window.view[window.position : window.position + size])
+    if event[FLAGS_OFFSET] & EventFlag.RELAY_LOG:
+        raise window.error(
+            offset,
+            "this is a relay log, which a replica keeps of its primary: name the binlog of the primary, or the "
+            "replica's own (log_bin and log_slave_updates)",
+        )
     window.is_in_use = bool(event[FLAGS_OFFSET] & _IN_USE)
     event[FLAGS_OFFSET] &= ~_IN_USE & 0xFF  # set and cleared without a new checksum
     try:

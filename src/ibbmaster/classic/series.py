@@ -12,15 +12,19 @@ import re
 import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from ibbmaster.classic.packing import PACKINGS, PackedDataError, Packing, packing_of, unpacked_name
 from ibbmaster.disk.local import fill
 from ibbmaster.disk.place import ObjectPath, open_file
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
+from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, TYPE_OFFSET
+from ibbmaster.event.types import EventType
 
 MAGIC = b"\xfebin"  # the first bytes of every traditional binlog file
 FIRST_EVENT_OFFSET = len(MAGIC)
+FORMAT_DESCRIPTION_SIZE_MAX = 1 << 12  # bytes: 256 event types need 337
+HEAD_SIZE_MAX = 1 << 20  # bytes of a file that may have a half head: 65,000 GTIDs
 BEHIND_ANY_FILE = 1 << 62
 HELD_BYTES = 2 << 20  # unpacked last: a reader may step back
 INDEX_SUFFIX = ".index"
@@ -250,7 +254,9 @@ def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
         earlier = by_number.setdefault(file.number, file)
         if earlier is not file:
             raise StoreError(f"{earlier.path} and {file.path} have the same number: name the files of one binlog, once")
-    in_order = (by_number[number] for number in sorted(by_number))
+    in_order = [by_number[number] for number in sorted(by_number)]
+    if not has_head(in_order[-1]):
+        in_order.pop()  # its server has just made it, or died while it did
     return tuple(file if file.index == index else replace(file, index=index) for index, file in enumerate(in_order))
 
 
@@ -305,6 +311,25 @@ def _files_of_directory(directory: Path) -> list[ClassicFile]:
     return [file for file in by_base[binlogs[0]] if file.size_bytes >= len(MAGIC) or starts_like_a_binlog(file.path)]
 
 
+def has_head(file: ClassicFile) -> bool:
+    """Whether a file has its FORMAT_DESCRIPTION, and its GTID_LIST if that is begun; as their reader says, also True
+    of one that begins as something else."""
+    if file.packing is not None or file.size_bytes > HEAD_SIZE_MAX:
+        return True
+    with _errors(file.path), contextlib.closing(open_file(file.path)) as stream:
+        data = stream.read_at(0, FORMAT_DESCRIPTION_SIZE_MAX)
+    offset = FIRST_EVENT_OFFSET
+    if not MAGIC.startswith(data[:offset]):
+        return True
+    while len(data) >= offset + EVENT_HEADER_SIZE:
+        is_of_head = data[offset + TYPE_OFFSET] in (EventType.FORMAT_DESCRIPTION, EventType.GTID_LIST)
+        end = offset + SIZE.unpack_from(data, offset + SIZE_OFFSET)[0]
+        if end > file.size_bytes or not is_of_head or offset != FIRST_EVENT_OFFSET:
+            return end <= file.size_bytes or not is_of_head
+        offset = max(end, offset + EVENT_HEADER_SIZE)
+    return offset != FIRST_EVENT_OFFSET and file.size_bytes <= offset
+
+
 @contextlib.contextmanager
 def _errors(path: Path) -> Iterator[None]:
     try:
@@ -351,10 +376,15 @@ def index_lines(index: Path) -> list[str]:
     return list(filter(None, map(str.strip, lines)))
 
 
+def listed_name(line: str) -> str:
+    """The name of a file in a line of an index, which may be copied: it has the folders of its server."""
+    return PureWindowsPath(line).name
+
+
 def _files_of_index(index: Path) -> list[Path]:
     paths = []
     for line in index_lines(index):
-        beside = index.parent / Path(line).name  # a copied index still has the folders of the server
+        beside = index.parent / listed_name(line)
         for path in (*packed_or_not(beside), index.parent / line):
             if path.is_file():
                 paths.append(path)

@@ -11,7 +11,14 @@ from ibbmaster.classic.continuing import continued, missing_between
 from ibbmaster.classic.following import FollowedFiles
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.head import FileHead
-from ibbmaster.classic.series import ClassicFile, index_lines, index_path
+from ibbmaster.classic.series import (
+    ClassicFile,
+    classic_file,
+    has_head,
+    index_lines,
+    index_path,
+    listed_name,
+)
 from ibbmaster.classic.stored_file import file_state
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.codec.printable import printable
@@ -146,6 +153,7 @@ def _other_server(before: ClassicFile, version: str, file: ClassicFile, head: Fi
 def _files_elsewhere(series: FollowedFiles) -> Iterator[Fault]:
     """Files that an index beside these names, or that must come after the last one."""
     files, last = series.from_file(0), series.last
+    yield from _not_begun(last)
     if not series.takes_more:
         return
     unlisted = _named_in_index(last) - {file.name for file in files}
@@ -158,10 +166,22 @@ def _files_elsewhere(series: FollowedFiles) -> Iterator[Fault]:
             yield Fault(problem=problem, severity=Severity.NOTE)
 
 
+def _not_begun(last: ClassicFile) -> Iterator[Fault]:
+    """The file after the last one, where it has not even a whole head."""
+    if last.number is None:
+        return
+    base, _, digits = last.name.rpartition(".")
+    with contextlib.suppress(StoreError):
+        after = classic_file(last.path.with_name(f"{base}.{last.number + 1:0{len(digits)}}"))
+        if not has_head(after):
+            problem = f"{after.name}: {after.size_bytes} bytes, not even a whole head: left out"
+            yield Fault(problem=problem, severity=Severity.NOTE)
+
+
 def _named_in_index(last: ClassicFile) -> set[str]:
     """The names in the index beside a file; none if there is no index that can be read."""
     try:
-        return {line.rpartition("/")[2] for line in index_lines(index_path(last))}
+        return {listed_name(line) for line in index_lines(index_path(last))}
     except StoreError:
         return set()
 
