@@ -71,7 +71,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # One statement after the other through all that reads and folds DDL: what counts is the table behind it.
     "schema/test_folding.py": (
         *("schema/alter_clause.py", "schema/altering.py", "schema/building.py", "schema/column_type.py"),
-        *("schema/ddl.py", "schema/definition.py", "schema/indexing.py", "schema/options.py"),
+        *("schema/ddl.py", "schema/definition.py", "schema/options.py"),
         *("schema/partitioning.py", "schema/session.py", "schema/type_clause.py"),
     ),
     # One answer through all that makes it, and what a real server says: a part by itself has nobody to compare with.

@@ -25,12 +25,13 @@ BEGIN = 1_700_000_000
 class TimedLog:
     """A log in memory with a group for each time, in two domains, over several files."""
 
-    def __init__(self, new_log, event, times: list[int]) -> None:
+    def __init__(self, new_log, event, times: list[int], *, numbers_max: int = 1 << 30) -> None:
+        """Numbers begin anew after `numbers_max`, as without gtid_strict_mode."""
         self.times = times
         self.gtids = []
         log = new_log(size_pages=32, interval_pages=2)
         for number, time in enumerate(times):
-            gtid = Gtid(domain_id=number % 2, server_id=1, seq_no=number + 1)
+            gtid = Gtid(domain_id=number % 2, server_id=1, seq_no=number % numbers_max + 1)
             head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL), timestamp=time)
             log.append(RecordType.COMMIT, encode_commit_header(CommitHeader(streams=())) + head + event(2000), gtid)
             self.gtids.append(gtid)
@@ -47,7 +48,7 @@ class TimedLog:
 
 @pytest.fixture
 def timed_log(new_log, event):
-    return lambda times: TimedLog(new_log, event, times)
+    return lambda times, **numbers: TimedLog(new_log, event, times, **numbers)
 
 
 def test_each_time_is_found_at_its_first_group(timed_log):
@@ -56,6 +57,12 @@ def test_each_time_is_found_at_its_first_group(timed_log):
 
     for time in rng.sample(range(BEGIN, log.times[-1] + 1), 40):
         assert log.number_of(time) == next(n for n, one in enumerate(log.times) if one >= time)
+
+
+def test_the_state_before_a_group_is_that_of_its_place_also_where_its_number_is_given_again(timed_log):
+    log = timed_log([BEGIN + number for number in range(900)], numbers_max=300)
+    for number in (1, 150, 299):
+        assert log.number_of(BEGIN + number) == number
 
 
 def test_few_places_are_looked_at(timed_log):

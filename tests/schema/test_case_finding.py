@@ -6,7 +6,7 @@ import pytest
 
 from ibbmaster.schema.model import TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase
-from tests.schema.conftest import Folded
+from tests.schema.conftest import Folded, place
 
 MADE = "CREATE TABLE Three (a INT)"
 COUNTED_AS_ONE = (
@@ -74,3 +74,9 @@ def test_rows_of_a_table_in_other_letters_are_refused_while_nothing_is_known(fol
     assert folded.table_at("d", "four") is None
     folded.fix_case()
     assert folded.table_at("d", "three") is None
+
+
+def test_a_table_in_other_letters_stands_in_the_way_only_once_it_is_there():
+    history = Folded().run("CREATE TABLE t (a INT)", MADE)
+    found = [history.table_at("d", "three", place(number)) for number in (1, 2, 3)]
+    assert [type(one) for one in found] == [type(None), type(None), UnknownTable]

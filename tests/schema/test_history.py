@@ -9,7 +9,7 @@ from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import BEFORE, SchemaHistory
 from ibbmaster.schema.identity import ranges_of
 from ibbmaster.schema.model import TableVersion, UnknownTable
-from tests.schema.conftest import logged, place
+from tests.schema.conftest import Folded, logged, place
 
 
 def number(name, **others):
@@ -122,3 +122,10 @@ def test_rows_that_contradict_what_earlier_ones_told_make_the_table_unknown_for_
     assert isinstance(folded.table_at("d", "t", place(2, 1)), TableVersion)
     folded.take_rows(place(3, 2), "0-1-3", rows_of(number("a"), number("c")))
     assert folded.table_at("d", "t") is table
+
+
+def test_what_a_log_makes_is_none_of_the_tables_that_were_there_before():
+    base = Folded().run("CREATE TABLE t (a INT)", "CREATE TABLE u (a INT)").at()
+    history = Folded(base).run("CREATE TABLE v (b INT)", "TRUNCATE TABLE t")
+    generations = [history.known(name).generation for name in "tuv"]
+    assert len({*generations, base.table("d", "t").generation}) == 4

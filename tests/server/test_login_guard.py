@@ -148,6 +148,13 @@ async def test_what_is_remembered_is_bounded(guard, autojump_clock, monkeypatch)
     assert (len(guard._addresses), len(guard._accounts), len(guard._looks)) == (10, 10, 10)
 
 
+async def test_who_was_wrong_longest_ago_is_forgotten_first(guard, monkeypatch):
+    monkeypatch.setattr(login_guard, "REMEMBERED_MAX", 3)
+    for number in (1, 2, 3, 1, 4):
+        guard.note_wrong(f"10.0.0.{number}", f"user {number}")
+    assert list(guard._addresses) == ["10.0.0.3", "10.0.0.1", "10.0.0.4"]
+
+
 @pytest.mark.parametrize(
     ("one", "other", "is_same"),
     [
