@@ -119,7 +119,7 @@ def test_every_captured_series_comes_out_event_by_event(
     listed = sorted(filter(None, expected["gtid_binlog_state_after"].split(",")))
     assert sorted(map(str, report.gtid_state)) == listed
     assert store.state() == report.gtid_state
-    assert list(report.classic_files) == [file["name"] for file in expected["files"]]
+    assert list(report.source_files) == [file["name"] for file in expected["files"]]
     assert report.skipped_count == 0
     assert report.notices == ()
 

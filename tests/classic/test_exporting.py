@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.classic.convert import import_classic
-from ibbmaster.classic.exporting import export_pages, export_traditional
+from ibbmaster.classic.convert import LogRead, import_classic, import_groups
+from ibbmaster.classic.exporting import export_traditional
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import EventError, FormatError
@@ -210,8 +210,8 @@ def test_a_damaged_log_is_an_error(tmp_path):
 def test_groups_of_a_part_become_pages_again(tmp_path):
     (tmp_path / "out").mkdir()
     with ibbmaster.open(CLASSIC / "10.11/domains") as log:
-        report = export_pages(
-            log.through(domain=[1, 2], drop_empty=True).engine,
+        report = import_groups(
+            LogRead(log.through(domain=[1, 2], drop_empty=True).engine),
             RealDisk(tmp_path / "out"),
             max_file_bytes=64 << 10,
             state_interval_bytes=16 << 10,

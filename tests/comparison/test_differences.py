@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from ibbmaster.comparison.differences import EVENTS_MAX, Comparison, lines_of
-from ibbmaster.comparison.essence import Essence, Ignored
+from ibbmaster.comparison.differences import Comparison, lines_of
 from ibbmaster.errors import EventError
+from ibbmaster.event.essence import EVENTS_MAX, Essence, Ignored
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from tests.machinery.events import make_event

@@ -8,6 +8,7 @@ import pytest
 
 from ibbmaster.errors import DuplicateGtidError, GtidOrderError
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.purge import PurgeRequest
@@ -27,7 +28,7 @@ def gtid(text):
 
 
 def body_of(size, fill=1):
-    return [make_event(160, 1, bytes([fill]) * size)]
+    return [make_event(EventType.USER_VAR, 1, bytes([fill]) * size)]
 
 
 def write(store, text, size=40, fill=1):

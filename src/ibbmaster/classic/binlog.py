@@ -16,6 +16,7 @@ from ibbmaster.classic.series import ClassicFile
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.position import LogPosition
 
 
 class ClassicReader:
@@ -48,6 +49,20 @@ class ClassicReader:
             initial_state = states[0] or GtidState()
         self.initial_state = initial_state
         self.state = self.initial_state.copy()
+
+    @property
+    def file_names(self) -> list[str]:
+        """As the server named them, in order."""
+        return [file.name for file in self.files]
+
+    def place(self, position: LogPosition) -> str:
+        """Where a group is, for people."""
+        return f"{self.files[position.file_no].name} offset {position.offset}"
+
+    def from_file(self, file_no: int) -> ClassicReader:
+        """A reader from this file on; of all, if its head does not say what was logged before."""
+        state = head_of(self.files[file_no]).state
+        return ClassicReader(self.files if state is None else self.files[file_no:], state)
 
     @property
     def size_bytes(self) -> int:

@@ -1,14 +1,15 @@
-"""Traditional binlog files made into a directory of `.ibb` files."""
+"""Groups of traditional binlog files, or of any log, written into a directory of `.ibb` files."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.classic.exporting import passed
 from ibbmaster.classic.group_converter import GroupConverter
-from ibbmaster.classic.overlap import Overlap, check_overlap
 from ibbmaster.classic.series import find_series
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.codec.buffer import Buffer
@@ -19,9 +20,12 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import KernelSet
-from ibbmaster.log.gtid_order import is_newer
+from ibbmaster.log.gtid_order import is_newer, place_of
+from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
-from ibbmaster.store.appending import open_log
+from ibbmaster.log.overlap import Overlap
+from ibbmaster.position import LogPosition
+from ibbmaster.store.appending import AppendedLog, open_log
 from ibbmaster.store.redo_names import holds_log
 
 PROGRESS_STEP_BYTES = 1 << 20  # of input between two calls of `progress`
@@ -31,7 +35,7 @@ PROGRESS_STEP_BYTES = 1 << 20  # of input between two calls of `progress`
 class ImportReport:
     """What an import did. Sizes are in bytes; `gtid_state` is that of the whole log afterwards."""
 
-    classic_files: tuple[str, ...]
+    source_files: tuple[str, ...]
     ibb_files: tuple[str, ...]  # from the one where the import began to the one where it ended
     read_bytes: int  # of the files as they are on disk
     group_count: int
@@ -43,6 +47,60 @@ class ImportReport:
     notices: tuple[str, ...]
 
 
+class GroupsRead(Protocol):
+    """Files whose groups are imported; each body is to be read, or dropped, before the next group."""
+
+    initial_state: GtidState
+    restart_count: int
+
+    @property
+    def notices(self) -> Sequence[str]: ...
+
+    @property
+    def file_names(self) -> Sequence[str]: ...
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    @property
+    def bytes_read(self) -> int: ...
+
+    def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Iterator[EventGroup]: ...
+
+    def place(self, position: LogPosition) -> str:
+        """Where a group is, for people."""
+
+    def from_file(self, file_no: int) -> GroupsRead:
+        """The same files, to be read from this one on."""
+
+
+class LogRead:
+    """The groups of a log, or of a part of one, to be imported."""
+
+    restart_count = bytes_read = 0
+    notices = ()
+
+    def __init__(self, log: LogEngine, file_no: int | None = None) -> None:
+        self._log = log
+        self._plan = log.start_of_file(file_no)
+        self.initial_state = self._plan.state.copy()
+        self.file_names = [file.name for file in log.files()]
+        self.size_bytes = sum(file.size for file in log.files())
+
+    def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Iterator[EventGroup]:
+        found = passed(self._log, self._plan, self._note)
+        return (group for group in found if isinstance(group, EventGroup) and group.gtid is not None)
+
+    def _note(self, done: int, total: int) -> None:
+        self.bytes_read = done
+
+    def place(self, position: LogPosition) -> str:
+        return place_of(self._log, position)
+
+    def from_file(self, file_no: int) -> LogRead:
+        return LogRead(self._log, file_no)
+
+
 def import_classic(
     paths: Iterable[Path],
     disk: Disk,
@@ -52,10 +110,30 @@ def import_classic(
     append: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> ImportReport:
-    """Write every event group of traditional binlog files into a directory.
+    """As `import_groups`, of traditional binlog files."""
+    return import_groups(
+        ClassicReader(find_series(tuple(paths))),
+        disk,
+        max_file_bytes=max_file_bytes,
+        state_interval_bytes=state_interval_bytes,
+        append=append,
+        progress=progress,
+    )
 
-    With `append` the directory may hold a log that these files continue; groups it has
-    already are skipped if they are equal, event for event; nothing is written before that is known. A log with
+
+def import_groups(
+    source: GroupsRead,
+    disk: Disk,
+    *,
+    max_file_bytes: int = MAX_FILE_BYTES,
+    state_interval_bytes: int = STATE_INTERVAL_BYTES,
+    append: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> ImportReport:
+    """Write every event group of some files into a directory.
+
+    With `append` the directory may hold a log that these files continue; groups it has already are passed over if they
+    are the same transactions, also as a replica logs them; nothing is written before that is known. A log with
     a redo log is recovered first, and continued with it: killed at any moment, it has all it had, and some of
     what was imported. GTIDs are kept as they are, also where they go back or repeat. `progress` is called with
     (bytes read, bytes in all) from time to time.
@@ -65,17 +143,16 @@ def import_classic(
         BusyError: another process has the directory.
         ClassicFormatError: a file is damaged, encrypted, or does not continue the one before.
         ConfigurationError: a size the format does not allow.
+        EventError: an event of a group that the log has already is damaged.
         FormatError: the log in the directory is damaged where it must be read.
         StoreError: the directory cannot be written, holds a log although `append` is not
             set, or one that the files do not continue, or that has other groups than they have.
     """
     if not append and holds_log(disk):
         raise StoreError(f"{disk} holds a binlog already: give an empty directory, or ask to append")
-    paths = tuple(paths)
-    reader = ClassicReader(find_series(paths))
     with open_log(
         disk,
-        initial_state=reader.initial_state,
+        initial_state=source.initial_state,
         max_file_bytes=max_file_bytes,
         state_interval_bytes=state_interval_bytes,
         gtid_strict=False,
@@ -83,35 +160,24 @@ def import_classic(
         if not append and not log.is_new:
             raise StoreError(f"{disk} holds a binlog already: another process has begun it just now")
         first_file_no = log.end.file_no
-        overlap = Overlap(log=log.state, classic=reader.initial_state)
-        if not log.is_new:
-            check_overlap(
-                ClassicReader(find_series(paths)).groups(),
-                log.logged,
-                Overlap(log=log.state, classic=reader.initial_state),
-            )
         counts = _Counts()
-
         converter: GroupConverter | None = None  # once the kernels are ready
 
-        def take(window: EventWindow) -> tuple[Gtid, ...]:
+        def take(window: EventWindow, overlap: Overlap) -> tuple[Gtid, ...]:
             nonlocal converter
             if converter is None and log.in_bulk is not None and (ready := kernels(KernelSet.IMPORT)) is not None:
                 converter = GroupConverter(log.in_bulk, ready)
             return () if converter is None else converter.take(window, overlap.joined_pairs(log.state))
 
-        for group in reader.groups(take):
+        for group in _left(source, log, take, counts):
             gtid = group.gtid
             assert gtid is not None
-            if overlap.has(gtid):
-                counts.skipped += 1
-            else:
-                if not is_newer(log.state, gtid):
-                    counts.note_out_of_order(gtid, reader.files[group.start.file_no].name, group.start.offset)
-                log.write_group(gtid, group.gtid_event, counts.counted(group))
-            if progress is not None and reader.bytes_read - counts.reported_bytes >= PROGRESS_STEP_BYTES:
-                counts.reported_bytes = reader.bytes_read
-                progress(reader.bytes_read, reader.size_bytes)
+            if not is_newer(log.state, gtid):
+                counts.note_out_of_order(gtid, source.place(group.start))
+            log.write_group(gtid, group.gtid_event, counts.counted(group))
+            if progress is not None and source.bytes_read - counts.reported_bytes >= PROGRESS_STEP_BYTES:
+                counts.reported_bytes = source.bytes_read
+                progress(source.bytes_read, source.size_bytes)
         if converter is not None:
             counts.groups += converter.group_count
             counts.event_bytes += converter.event_bytes
@@ -119,19 +185,54 @@ def import_classic(
         last_file_no = log.end.file_no
         state = log.state.copy()
     if progress is not None:
-        progress(reader.size_bytes, reader.size_bytes)
+        progress(source.size_bytes, source.size_bytes)
     return ImportReport(
-        classic_files=tuple(file.name for file in reader.files),
+        source_files=tuple(source.file_names),
         ibb_files=tuple(map(format_file_name, range(first_file_no, last_file_no + 1))),
-        read_bytes=reader.size_bytes,
+        read_bytes=source.size_bytes,
         group_count=counts.groups,
         skipped_count=counts.skipped,
         event_bytes=counts.event_bytes,
         out_of_order_count=counts.out_of_order,
-        restart_count=reader.restart_count,
+        restart_count=source.restart_count,
         gtid_state=state,
-        notices=(*reader.notices, *counts.notices()),
+        notices=(*source.notices, *counts.notices()),
     )
+
+
+def _left(
+    source: GroupsRead,
+    log: AppendedLog,
+    take: Callable[[EventWindow, Overlap], tuple[Gtid, ...]],
+    counts: _Counts,
+) -> Iterator[EventGroup]:
+    """The groups that the log does not have. None comes before it is known that they continue it.
+
+    They are read once. Only where another domain was still compared when the first of them came, the files from there
+    on are read again.
+    """
+    overlap = Overlap(log.logged, log.state, source.initial_state, source.place)
+    early: int | None = None  # the file of a group that came before all domains were compared
+
+    def take_all(window: EventWindow) -> tuple[Gtid, ...]:
+        return take(window, overlap) if overlap.is_complete and early is None else ()
+
+    for group in source.groups(take_all):
+        if overlap.has(group):
+            counts.skipped += 1
+        elif early is None and overlap.is_complete:
+            yield group
+        elif early is None:
+            early = group.start.file_no
+        if early is not None and overlap.is_complete:
+            break
+    overlap.finish()
+    if early is not None:
+        rest = source.from_file(early)
+        known = Overlap(log.logged, log.state, rest.initial_state, rest.place)
+        for group in rest.groups(lambda window: take(window, known)):
+            if not known.has(group, compares=False):
+                yield group
 
 
 @dataclass(slots=True)
@@ -153,9 +254,9 @@ class _Counts:
             self.event_bytes += len(piece)
             yield piece
 
-    def note_out_of_order(self, gtid: Gtid, file_name: str, offset: int) -> None:
+    def note_out_of_order(self, gtid: Gtid, place: str) -> None:
         self.out_of_order += 1
-        self.first_out_of_order = self.first_out_of_order or f"{gtid} at {file_name} {offset}"
+        self.first_out_of_order = self.first_out_of_order or f"{gtid} at {place}"
 
     def notices(self) -> Iterator[str]:
         if self.out_of_order:

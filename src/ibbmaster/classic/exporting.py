@@ -1,4 +1,4 @@
-"""The groups of a log written as traditional binlog files, or as `.ibb` files."""
+"""The groups of a log written as traditional binlog files."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidState
-from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.fields import GroupColumn, last_gtids
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.directory import END_POLL_PERIOD_S
 from ibbmaster.log.interface import LogEngine, ReadPlan, are_paged
-from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+from ibbmaster.log.limits import MAX_FILE_BYTES
 from ibbmaster.position import LogPosition
-from ibbmaster.store.appending import open_log
 
 if TYPE_CHECKING:
     from ibbmaster.kernel.calls import Kernels
@@ -68,7 +66,7 @@ def export_traditional(
     """
     plan = log.start_of_file()
     series = _Series(log, ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
-    for found in _passed(log, plan, progress, kernels(KernelSet.EXPORT)):
+    for found in passed(log, plan, progress, kernels(KernelSet.EXPORT)):
         for group in found.left(series) if isinstance(found, _Collected) else (found,):
             if group.gtid is None:
                 series.note_start()
@@ -86,54 +84,6 @@ def export_traditional(
         event_bytes=series.event_bytes,
         restart_count=series.restart_count,
         gtid_state=series.writer.state,
-    )
-
-
-def export_pages(
-    log: LogEngine,
-    disk: Disk,
-    *,
-    max_file_bytes: int = MAX_FILE_BYTES,
-    state_interval_bytes: int = STATE_INTERVAL_BYTES,
-    progress: OnProgress | None = None,
-) -> ConversionReport:
-    """Write every group of a log into an empty directory of `.ibb` files.
-
-    Raises:
-        ConfigurationError: a size the format does not allow.
-        EventError, FormatError, ClassicFormatError: the log is damaged.
-        StoreError: the directory cannot be written.
-    """
-    plan, count, size = log.start_of_file(), 0, 0
-
-    def counted(group: EventGroup) -> Iterator[bytes]:
-        nonlocal size
-        size += len(group.gtid_event)
-        for piece in group.body:
-            size += len(piece)
-            yield bytes(piece)
-
-    with open_log(
-        disk,
-        initial_state=plan.state,
-        max_file_bytes=max_file_bytes,
-        state_interval_bytes=state_interval_bytes,
-        gtid_strict=False,
-    ) as target:
-        first = target.end.file_no
-        for group in _passed(log, plan, progress):
-            assert isinstance(group, EventGroup)  # without kernels
-            if group.gtid is not None:
-                target.write_group(group.gtid, group.gtid_event, counted(group))
-                count += 1
-        target.flush()
-        state, last = target.state.copy(), target.end.file_no
-    return ConversionReport(
-        files=tuple(map(format_file_name, range(first, last + 1))),
-        group_count=count,
-        event_bytes=size,
-        restart_count=0,
-        gtid_state=state,
     )
 
 
@@ -254,7 +204,7 @@ def _near(row: Any) -> dict[str, int]:
     return {"server_id": int(row[GroupColumn.SERVER]), "timestamp": int(row[GroupColumn.TIMESTAMP])}
 
 
-def _passed(
+def passed(
     log: LogEngine, plan: ReadPlan, progress: OnProgress | None, ready: Kernels | None = None
 ) -> Iterator[EventGroup | _Collected]:
     """Every group of the log as it is now, those without GTID, too; many at once with kernels that are `ready`."""

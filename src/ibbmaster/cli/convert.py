@@ -150,7 +150,8 @@ def _profile(args: argparse.Namespace) -> Profile:
 
 def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: Profile) -> ConversionReport:
     import ibbmaster
-    from ibbmaster.classic.exporting import export_pages, export_traditional
+    from ibbmaster.classic.convert import LogRead, import_groups
+    from ibbmaster.classic.exporting import ConversionReport, export_traditional
     from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.disk.local import RealDisk, left_unfinished
     from ibbmaster.disk.uploading import made_place
@@ -178,12 +179,19 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
                     progress=bar.reach,
                 )
             else:
-                report = export_pages(
-                    log.engine,
+                made = import_groups(
+                    LogRead(log.engine),
                     disk,
                     max_file_bytes=args.max_file_size,
                     state_interval_bytes=args.state_interval,
                     progress=bar.reach,
+                )
+                report = ConversionReport(
+                    files=made.ibb_files,
+                    group_count=made.group_count,
+                    event_bytes=made.event_bytes,
+                    restart_count=0,
+                    gtid_state=made.gtid_state,
                 )
             if stages and not report.group_count:
                 has = f"which has groups up to [{whole.position}]"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ibbmaster.comparison.differences import ComparedGroup, Comparison, LogDifference
-    from ibbmaster.comparison.essence import Ignored
+    from ibbmaster.event.essence import Ignored
 
 PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
 SERVER_ID = 4_000_000_002  # as a replica of a primary; that of a stream of Spark is another
@@ -71,7 +71,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Compare, and print what differs."""
     from ibbmaster.comparison.differences import Comparison
-    from ibbmaster.comparison.essence import Essence, Ignored
+    from ibbmaster.event.essence import Essence, Ignored
 
     ignored = _ignored(args.ignore)
     with ExitStack() as stack:
@@ -87,8 +87,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _ignored(text: str) -> frozenset[Ignored]:
-    from ibbmaster.comparison.essence import OF_REPLICA, Ignored
     from ibbmaster.errors import ConfigurationError
+    from ibbmaster.event.essence import OF_REPLICA, Ignored
 
     found: frozenset[Ignored] = frozenset()
     for name in filter(None, (part.strip() for part in text.split(","))):

@@ -119,7 +119,7 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
 
 def _lines(report: ImportReport, directory: Path) -> Iterator[str]:
     first, last = report.ibb_files[0], report.ibb_files[-1]
-    files = "1 file" if len(report.classic_files) == 1 else f"{len(report.classic_files)} files"
+    files = "1 file" if len(report.source_files) == 1 else f"{len(report.source_files)} files"
     yield (
         f"{report.group_count} event groups with {report.event_bytes} bytes from {files} "
         f"-> {directory / first}{'' if first == last else f' to {last}'}"
@@ -133,7 +133,7 @@ def _lines(report: ImportReport, directory: Path) -> Iterator[str]:
 
 def _as_json(report: ImportReport) -> dict[str, object]:
     return {
-        "classic_files": list(report.classic_files),
+        "classic_files": list(report.source_files),
         "ibb_files": list(report.ibb_files),
         "event_groups": report.group_count,
         "skipped_event_groups": report.skipped_count,

@@ -6,21 +6,18 @@ like, a digest of each event is kept, not its bytes.
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-from ibbmaster.comparison.essence import Essence
 from ibbmaster.errors import EventError
 from ibbmaster.event.describe import describe_event
+from ibbmaster.event.essence import Essence, Sums, first_difference
 from ibbmaster.event.header import HEADER, TYPE_OFFSET
 from ibbmaster.event.types import type_name
 from ibbmaster.gtid import Gtid
 
-DIGEST_SIZE = 8
-EVENTS_MAX = 4096  # of a transaction with a digest of its own; those after them have one in common
 DESCRIBED_MAX = 200  # characters of an event
 
 
@@ -38,10 +35,10 @@ class ComparedGroup(Protocol):
 
 
 class Summed(NamedTuple):
-    """A transaction as it waits: for each event its type and a digest of what counts."""
+    """A transaction as it waits."""
 
     group: ComparedGroup
-    events: tuple[tuple[int, bytes], ...]
+    events: Sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,15 +131,11 @@ class Comparison:
         )
 
     def _compared(self, first: Summed, second: Summed) -> LogDifference | None:
-        if first.events == second.events:
-            return None
-        pairs = zip(first.events, second.events, strict=False)
-        number = next((number for number, (mine, theirs) in enumerate(pairs) if mine != theirs), None)
+        number = first_difference(first.events, second.events)
         if number is None:
-            number = min(len(first.events), len(second.events))
-            kind = EVENTS
-        else:
-            kind = type_name(first.events[number][0])
+            return None
+        has_both = number < min(len(first.events), len(second.events))
+        kind = type_name(first.events[number][0]) if has_both else EVENTS
         (mine, my_text), (theirs, their_text) = self._described(first, number), self._described(second, number)
         return LogDifference(
             gtid=first.group.gtid,
@@ -156,21 +149,10 @@ class Comparison:
         )
 
     def _summed(self, group: ComparedGroup) -> Summed:
-        events: list[tuple[int, bytes]] = []
-        rest = None
         try:
-            for event, kept in self.essence.of_group(group.data()):
-                if len(events) < EVENTS_MAX:
-                    events.append((event[TYPE_OFFSET], _digest(kept).digest()))
-                elif rest is None:
-                    rest = _digest(kept)
-                else:
-                    rest.update(kept)
+            return Summed(group, self.essence.sums(group.data()))
         except EventError as error:
             raise EventError(f"group {group.gtid} at {group.place()}: {error}") from None
-        if rest is not None:
-            events.append((0, rest.digest()))
-        return Summed(group, tuple(events))
 
     def _described(self, summed: Summed, number: int) -> tuple[bytes, str]:
         """What counts of an event, and the event for people; of a transaction that is not read again its type alone."""
@@ -193,10 +175,6 @@ def _part(mine: bytes, theirs: bytes) -> str:
     pairs = zip(mine[HEADER.size :], theirs[HEADER.size :], strict=False)
     same = next((place for place, (one, other) in enumerate(pairs) if one != other), None)
     return f"body from byte {min(len(mine), len(theirs)) - HEADER.size if same is None else same}"
-
-
-def _digest(data: bytes) -> hashlib.blake2b:
-    return hashlib.blake2b(data, digest_size=DIGEST_SIZE)
 
 
 def lines_of(differences: Iterable[LogDifference], names: tuple[str, str], show: Callable[[str], str]) -> Iterator[str]:

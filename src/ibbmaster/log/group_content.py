@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
@@ -43,9 +44,14 @@ def group_events(group: EventGroup) -> Iterator[bytes]:
         FormatError: what lies out of band is damaged.
     """
     yield group.gtid_event
+    yield from events_of(group.body)
+
+
+def events_of(pieces: Iterable[Buffer]) -> Iterator[bytes]:
+    """The events in some bytes, which are cut anywhere; as `group_events`."""
     splitter = EventSplitter()
     parts: list[bytes] = []
-    for piece in group.body:
+    for piece in pieces:
         for header, data, is_last in splitter.feed(piece):
             if header is not None and header.size > EVENT_SIZE_MAX:
                 raise EventError(f"an event of {header.size} bytes, at most {EVENT_SIZE_MAX}")

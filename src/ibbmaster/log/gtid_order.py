@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import DuplicateGtidError, FormatError, GtidOrderError, PositionError, StoreError
+from ibbmaster.errors import DuplicateGtidError, EventError, FormatError, GtidOrderError, PositionError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.commit import decode_commit_header
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.out_of_band import OutOfBandReader
+from ibbmaster.log.sameness import Content
 from ibbmaster.position import LogPosition
 
 BEHIND = LogPosition(2**32, 0)  # where a record would be that was refused
@@ -50,21 +50,24 @@ def explain_order(
         group = find_group(log, gtid)
         if group is None:
             return error
-        if _digest([group.gtid_event, *group.body]) != _digest(_events(record, out_of_band)):
-            return GtidOrderError(
-                f"GTID {gtid} is in the log already, with other events, at {_place(log, group)}: two histories "
-                "meet here; nothing was logged"
+        here, there = Content.of(group), Content(_events(record, out_of_band))
+        place = place_of(log, group.start)
+        if here.is_same(there):
+            return DuplicateGtidError(
+                f"GTID {gtid} is in the log already, with the same events, at {place}: "
+                "the group was fed twice, or as a replica has logged it; nothing was logged"
             )
-    except (FormatError, PositionError, StoreError):
+        return GtidOrderError(
+            f"GTID {gtid} is in the log already, with other events, at {place} ({here.difference(there)}): "
+            "two histories meet here; nothing was logged"
+        )
+    except (EventError, FormatError, PositionError, StoreError):
         return error  # what cannot be read cannot be compared
-    return DuplicateGtidError(
-        f"GTID {gtid} is in the log already, with the same events, at {_place(log, group)}: "
-        "the group was fed twice; nothing was logged"
-    )
 
 
-def _place(log: LogEngine, group: EventGroup) -> str:
-    return f"{log.file_name(group.start.file_no)} offset {group.start.offset}"
+def place_of(log: LogEngine, position: LogPosition) -> str:
+    """A place in the files of a log, for people."""
+    return f"{log.file_name(position.file_no)} offset {position.offset}"
 
 
 def find_group(log: LogEngine, gtid: Gtid) -> EventGroup | None:
@@ -93,10 +96,3 @@ def _events(record: Buffer, out_of_band: OutOfBandReader) -> Iterator[Buffer]:
     yield bytes(record)[size:]
     for stream in header.streams:
         yield from out_of_band.data(stream, BEHIND)
-
-
-def _digest(pieces: Iterable[Buffer]) -> bytes:
-    found = hashlib.blake2b()
-    for piece in pieces:
-        found.update(piece)
-    return found.digest()

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.comparison.essence import OF_REPLICA, Essence, Ignored
 from ibbmaster.errors import EventError
+from ibbmaster.event.essence import OF_REPLICA, Essence, Ignored
 from ibbmaster.event.header import HEADER, resized
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.rows.encoding import written_table
