@@ -1,0 +1,192 @@
+"""One archive of two real servers that take turns as primary: what both have logged is in it once."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from lanes.primary import Primary, ibbmaster
+from lanes.replica import Replica
+
+from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+
+DECLARED = (
+    "CREATE DATABASE shop",
+    "CREATE TABLE shop.parent (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(99)) ENGINE=InnoDB",
+    "CREATE TABLE shop.child (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES shop.parent (id) "
+    "ON UPDATE CASCADE) ENGINE=InnoDB",
+    "CREATE TABLE shop.plain (id INT PRIMARY KEY, t TEXT) ENGINE=MyISAM",
+    "CREATE TABLE shop.audit (t TEXT) ENGINE=InnoDB",
+    "CREATE TRIGGER shop.tr AFTER INSERT ON shop.parent FOR EACH ROW INSERT INTO shop.audit VALUES (NEW.name)",
+)
+TURN = (
+    "USE shop",
+    "INSERT INTO shop.parent (name) VALUES ('{turn} a'), (REPEAT('{turn} b', 20))",
+    "INSERT INTO shop.child SELECT id + 10 * {turn}, id FROM shop.parent ORDER BY id DESC LIMIT 2",
+    "UPDATE shop.parent SET name = CONCAT(name, '!'), id = id + 100",
+    "INSERT INTO shop.plain VALUES ({turn}, REPEAT('x', 500))",
+    "START TRANSACTION",
+    "INSERT INTO shop.audit VALUES ('kept')",
+    "SAVEPOINT s",
+    "INSERT INTO shop.audit VALUES ('not kept')",
+    "ROLLBACK TO s",
+    "COMMIT",
+    "XA START 'x{turn}'",
+    "INSERT INTO shop.audit VALUES ('xa')",
+    "XA END 'x{turn}'",
+    "XA PREPARE 'x{turn}'",
+    "XA COMMIT 'x{turn}'",
+    "SET gtid_domain_id = 7",
+    "CREATE TABLE shop.of_{turn} SELECT * FROM shop.plain",
+    "CREATE VIEW shop.v{turn} AS SELECT * FROM shop.parent",
+    "DROP TABLE IF EXISTS shop.never_was, shop.of_0",
+    "INSERT INTO shop.of_{turn} SELECT seq, REPEAT('y', 100) FROM seq_1_to_200",
+    "SET gtid_domain_id = 0",
+    "SET binlog_alter_two_phase = 1",
+    "ALTER TABLE shop.parent ADD c{turn} INT",
+)
+TABLES = ["shop.parent", "shop.child", "shop.plain", "shop.audit", "shop.of_1", "shop.of_2", "shop.of_3"]
+
+
+class Server(RealPrimary, Replica):
+    """A server that is a primary or a replica."""
+
+
+class Pair:
+    """Two servers, one of which follows the other."""
+
+    def __init__(self, first: Server, second: Server, directory: Path) -> None:
+        self.servers = first, second
+        self.archive = directory / "archive"
+        self._copies = directory / "copies"
+        self._copied = itertools.count(1)
+
+    def switch(self, to: int) -> None:
+        """Server `to` becomes the primary, the other its replica."""
+        primary, replica = self.servers[to], self.servers[1 - to]
+        self.catch_up(primary)
+        primary.sql("STOP SLAVE")
+        primary.sql("RESET SLAVE ALL")
+        replica.sql("SET GLOBAL gtid_slave_pos = @@gtid_binlog_pos")
+        replica.follow(primary)
+
+    def catch_up(self, replica: Server) -> None:
+        other = next(server for server in self.servers if server is not replica)
+        (position,) = other.sql("SELECT @@gtid_binlog_pos")[0]
+        if replica.sql("SHOW SLAVE STATUS"):
+            replica.wait_for_gtid(position)
+
+    def add(self, number: int, code: int = 0) -> str:
+        """Import all files of a server into the archive; returns what is said."""
+        server = self.servers[number]
+        server.sql("FLUSH BINARY LOGS")
+        files = self._copies / str(next(self._copied))
+        files.mkdir(parents=True)
+        for name, *_ in server.sql("SHOW BINARY LOGS")[:-1]:
+            shutil.copy(server.data / name, files)
+        done = subprocess.run(
+            ibbmaster("import", str(files), "--to", str(self.archive), "--append"),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+
+def run(server: Server, statements: tuple[str, ...], turn: int = 0) -> int:
+    """Carry out statements in one session; returns how many transactions the server has logged by then."""
+    connection = server.connect()
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement.replace("{turn}", str(turn)))
+    connection.close()
+    return sum(int(gtid.rpartition("-")[2]) for gtid in server.sql("SELECT @@gtid_binlog_pos")[0][0].split(","))
+
+
+@pytest.fixture(params=["10.11", "11.8"])
+def pair(
+    request: pytest.FixtureRequest,
+    template_of: Callable[[str], ServerTemplate],
+    servers_directory: Path,
+    server_numbers: Iterator[int],
+    watch_log: Callable[[str, Callable[[], str]], None],
+    tmp_path: Path,
+) -> Iterator[Pair]:
+    both = "--log-slave-updates", "--gtid-strict-mode=1", "--binlog-format=ROW"
+    own = (
+        ("--server-id=1", "--binlog-row-metadata=FULL"),
+        ("--server-id=2", "--log-bin-compress=1", "--log-bin-compress-min-len=10", "--binlog-checksum=NONE"),
+    )
+    with contextlib.ExitStack() as stack:
+        servers = []
+        for options in own:
+            directory = servers_directory / f"f{next(server_numbers)}"
+            server = Server(template_of(request.param), directory, [], *both, *options)
+            watch_log(f"log of the server with {options[0]}", server.log_text)
+            servers.append(stack.enter_context(server))
+        yield Pair(*servers, tmp_path)
+
+
+def test_switchover_and_switchback_make_one_archive(
+    pair: Pair, new_ibb_primary: Callable[..., Primary], new_replica: Callable[..., Replica]
+) -> None:
+    first, second = pair.servers
+    pair.switch(to=0)
+    count = run(first, (*DECLARED, *TURN), 1)
+    assert pair.add(0).startswith(f"{count} event groups with ")
+
+    pair.switch(to=1)
+    before, count = count, run(second, TURN, 2)
+    said = pair.add(1)
+    assert said.startswith(f"{count - before} event groups with ")
+    assert f"\n{before} groups were in the log already\n" in said
+
+    pair.switch(to=0)
+    before, count = count, run(first, TURN, 3)
+    said = pair.add(0)
+    assert said.startswith(f"{count - before} event groups with ")
+    assert f"\n{before} groups were in the log already\n" in said
+    pair.catch_up(second)
+    for number in (1, 0):
+        assert f"\n{count} groups were in the log already\n" in pair.add(number)
+
+    verified = subprocess.run(
+        ibbmaster("verify", "--strict", str(pair.archive)), capture_output=True, text=True, check=False
+    )
+    assert verified.returncode == 0, verified.stdout
+    (position,) = first.sql("SELECT @@gtid_binlog_pos")[0]
+    fresh = new_replica(first.programs.version[:5].rstrip("."), "--gtid-strict-mode=1")
+    fresh.follow(new_ibb_primary(pair.archive, "--tls", "off"))
+    fresh.wait_for_gtid(position)
+    assert fresh.position == set(position.split(","))
+    assert fresh.tables(TABLES) == first.tables(TABLES)
+
+
+def test_an_errant_row_is_refused_with_both_gtids_and_places(pair: Pair) -> None:
+    first, second = pair.servers
+    pair.switch(to=0)
+    count = run(first, DECLARED)
+    pair.catch_up(second)
+    second.sql("STOP SLAVE")
+    run(first, ("INSERT INTO shop.audit VALUES ('of the primary')",))
+    pair.add(0)
+    before = {path.name: path.read_bytes() for path in pair.archive.iterdir()}
+
+    run(second, ("INSERT INTO shop.audit VALUES ('of the replica')",))
+    said = pair.add(1, code=2)
+    assert f"0-2-{count + 1} comes, at binlog.000001 offset " in said
+    assert f", where the log has 0-1-{count + 1}, at binlog-000000.ibb offset " in said
+
+    second.sql("RESET MASTER")
+    run(second, (f"SET server_id = 1, gtid_seq_no = {count + 1}", "INSERT INTO shop.audit VALUES ('of nobody')"))
+    said = pair.add(1, code=2)
+    assert f"the log has another group 0-1-{count + 1}, at binlog-000000.ibb offset " in said
+    assert "than the one at binlog.000001 offset " in said
+    assert ": event 1, WRITE_ROWS_V1, differs; " in said
+    assert {path.name: path.read_bytes() for path in pair.archive.iterdir()} == before
