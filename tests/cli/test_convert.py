@@ -82,7 +82,7 @@ REFUSED = {
         [DOMAINS, "out", "--after", "0-2-27", "--domain", "0", "--drop-empty"],
         "is in the part that was chosen",
     ),
-    "an appended part": ([DOMAINS, "out", "--append"], "--append goes on with .ibb files made of whole"),
+    "an appended part": ([DOMAINS, "out", "--append"], "--append goes on with .ibb files made of whole logs"),
     "groups without an end": ([FIXTURES / "ibb-mariadb/two-restarts", "out"], "traditional files cannot hold it"),
 }
 

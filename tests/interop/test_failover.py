@@ -180,13 +180,13 @@ def test_an_errant_row_is_refused_with_both_gtids_and_places(pair: Pair) -> None
 
     run(second, ("INSERT INTO shop.audit VALUES ('of the replica')",))
     said = pair.add(1, code=2)
-    assert f"0-2-{count + 1} comes, at binlog.000001 offset " in said
-    assert f", where the log has 0-1-{count + 1}, at binlog-000000.ibb offset " in said
+    assert f"what is added goes on with 0-2-{count + 1}, at binlog.000001 offset " in said
+    assert f", and the log with 0-1-{count + 1}, at binlog-000000.ibb offset " in said
 
     second.sql("RESET MASTER")
     run(second, (f"SET server_id = 1, gtid_seq_no = {count + 1}", "INSERT INTO shop.audit VALUES ('of nobody')"))
     said = pair.add(1, code=2)
     assert f"the log has another group 0-1-{count + 1}, at binlog-000000.ibb offset " in said
-    assert "than the one at binlog.000001 offset " in said
+    assert "than what is added, at binlog.000001 offset " in said
     assert ": event 1, WRITE_ROWS_V1, differs; " in said
     assert {path.name: path.read_bytes() for path in pair.archive.iterdir()} == before

@@ -32,15 +32,7 @@ from ibbmaster.classic.window import (
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup, GroupBoundary
-from ibbmaster.event.gtid_event import (
-    COMMIT_ID,
-    FIXED,
-    GTID_EVENT_SIZE_MIN,
-    THREAD_ID,
-    GtidExtraFlag,
-    GtidFlag,
-    decode_gtid_event,
-)
+from ibbmaster.event.gtid_event import FIXED, GtidFlag, decode_gtid_event, has_plain_fields
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, SIZE_OFFSET, EventHeader
 from ibbmaster.event.types import EventType, type_name
 from ibbmaster.gtid import Gtid
@@ -53,9 +45,6 @@ LARGE_EVENT_SIZE = 1 << 19  # bytes: an event above this size is never held as a
 # Plain integers: comparing with members of an enumeration costs a third of the time a small group takes.
 _GTID = int(EventType.GTID)
 _IS_STANDALONE = int(GtidFlag.STANDALONE)
-_HAS_COMMIT_ID = int(GtidFlag.GROUP_COMMIT)
-_HAS_XID = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
-_HAS_THREAD_ID = int(GtidExtraFlag.THREAD_ID)
 
 TRANSACTION = GroupBoundary(0)
 ENDING_TYPES = frozenset({EventType.ROTATE, EventType.STOP})
@@ -210,14 +199,10 @@ class ClassicFileReader:
         window = self._window
         if self.head.state is None:
             raise window.error(offset, "an event group, but no GTID_LIST event before it tells what was logged earlier")
-        if len(event) >= GTID_EVENT_SIZE_MIN:
+        if has_plain_fields(event):
             seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
-            end = EVENT_HEADER_SIZE + FIXED.size + (COMMIT_ID.size if flags & _HAS_COMMIT_ID else 0)
-            extra_flags = event[end] if end < len(event) else 0
-            is_plain = not flags & _HAS_XID and extra_flags in (0, _HAS_THREAD_ID)
-            if is_plain and end + (1 + THREAD_ID.size if extra_flags else 0) <= len(event):
-                server_id = int.from_bytes(event[5:9], "little")
-                return Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no), flags
+            server_id = int.from_bytes(event[5:9], "little")
+            return Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no), flags
         try:
             decoded = decode_gtid_event(event)
         except EventError as error:

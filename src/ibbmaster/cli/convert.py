@@ -91,7 +91,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     of_ibb = parser.add_argument_group(".ibb files")
     of_ibb.add_argument(
-        "--append", action="store_true", help="go on with the log in TARGET; transactions it has already are left out"
+        "--append", action="store_true", help="go on with the log in TARGET, as `ibbmaster import` does"
     )
     of_ibb.add_argument(
         "--state-interval",
@@ -116,10 +116,10 @@ def run(args: argparse.Namespace) -> int:
     to = args.to or (IBB if is_traditional else TRADITIONAL)
     stages = given_stages(chosen_stages(args))
     profile = _profile(args)
-    if is_traditional and to == IBB and not stages:
+    if to == IBB and not stages and (is_traditional or args.append):
         return import_files([args.source], args.target, args)
     if args.append:
-        raise ConfigurationError("--append goes on with .ibb files made of whole traditional files")
+        raise ConfigurationError("--append goes on with .ibb files made of whole logs")
     report = _export(args, to, stages, profile)
     if args.json:
         print(json.dumps(_as_json(report, to, profile)))

@@ -1,10 +1,11 @@
-"""`ibbmaster import`: make a directory of `.ibb` files from traditional binlog files."""
+"""`ibbmaster import`: add binlog files to a directory of `.ibb` files, or begin one with them."""
 
 from __future__ import annotations
 
 import argparse
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,14 +14,15 @@ from ibbmaster.disk.place import local_place, place
 from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
-    from ibbmaster.classic.convert import ImportReport
+    from ibbmaster.classic.convert import GroupsRead, ImportReport
 
 EXAMPLES = """examples:
   ibbmaster import /var/lib/mysql/binlog.index --to /srv/ibb
   ibbmaster import binlog.000001 binlog.000002.xz --to /srv/ibb --max-file-size 64M
   ibbmaster import binlog.000003 --to /srv/ibb --append
+  ibbmaster import /backup/replica1 --to /srv/ibb --append        the files of a replica that was promoted
 
-Nothing is changed in the traditional files. Each checksum in them is verified.
+Nothing is changed in the files that are read. Each checksum in them is verified.
 """
 
 
@@ -39,7 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=place,
         nargs="+",
         metavar="CLASSIC",
-        help="binlog files in any order (.xz, .gz, .zst are unpacked), an index file, or a directory of one binlog",
+        help="binlog files in any order (.xz, .gz, .zst are unpacked), an index file, or a directory of one binlog, also of "
+        ".ibb files",
     )
     parser.add_argument(
         "--to", type=written_directory, required=True, metavar="DIR", help="directory to write; made if missing"
@@ -47,7 +50,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--append",
         action="store_true",
-        help="go on with the log that DIR holds; groups it has already are passed over",
+        help="go on with the log that DIR holds; transactions that it has already, also as a replica has logged them, are "
+        "passed over",
     )
     parser.add_argument(
         "--max-file-size",
@@ -76,10 +80,9 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
     """Make `.ibb` files of traditional ones, and say what was done; `args` are the options of the command.
 
     Raises:
-        IbbMasterError: that cannot be done, as `import_classic` says it.
+        IbbMasterError: that cannot be done, as `import_groups` says it.
     """
-    from ibbmaster.classic.convert import import_classic
-    from ibbmaster.classic.series import find_series
+    from ibbmaster.classic.convert import import_groups
     from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.disk.local import RealDisk
     from ibbmaster.kernel.parts import KernelSet
@@ -89,32 +92,52 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
         raise StoreError(f"{directory} is not a directory")
     if not args.append and directory.exists() and any(directory.iterdir()):
         raise StoreError(f"{directory} is not empty; --append goes on with the log in it")
-    files = find_series(paths)
-    expect_readable(file.path for file in files)
-    expect_writable(directory)
-    is_new = not directory.exists()
-    directory.mkdir(parents=True, exist_ok=True)
-    disk = RealDisk(directory)
-    try:
-        load_kernels(KernelSet.IMPORT, sum(file.size_bytes for file in files))
-        with progress(is_wanted=not args.json) as bar:
-            report = import_classic(
-                paths,
-                disk,
-                max_file_bytes=args.max_file_size,
-                state_interval_bytes=args.state_interval,
-                append=args.append,
-                progress=bar.reach,
-            )
-    finally:
-        disk.close()
-        if is_new and not any(directory.iterdir()):  # refused before anything was written
-            directory.rmdir()
+    with ExitStack() as stack:
+        source = _source(paths, stack)
+        expect_writable(directory)
+        is_new = not directory.exists()
+        directory.mkdir(parents=True, exist_ok=True)
+        disk = RealDisk(directory)
+        try:
+            load_kernels(KernelSet.IMPORT, source.size_bytes)
+            with progress(is_wanted=not args.json) as bar:
+                report = import_groups(
+                    source,
+                    disk,
+                    max_file_bytes=args.max_file_size,
+                    state_interval_bytes=args.state_interval,
+                    append=args.append,
+                    progress=bar.reach,
+                )
+        finally:
+            disk.close()
+            if is_new and not any(directory.iterdir()):  # refused before anything was written
+                directory.rmdir()
     if args.json:
         print(json.dumps(_as_json(report)))
     else:
         print("\n".join(_lines(report, directory)))
     return 0
+
+
+def _source(paths: list[Path], stack: ExitStack) -> GroupsRead:
+    """What is imported: traditional files, or a directory of `.ibb` files.
+
+    Raises:
+        IbbMasterError: it cannot be read.
+    """
+    import ibbmaster
+    from ibbmaster.classic.binlog import ClassicReader
+    from ibbmaster.classic.convert import LogRead
+    from ibbmaster.classic.series import find_series
+    from ibbmaster.ibb.file_name import parse_file_name
+
+    [path, *others] = paths
+    if not others and path.is_dir() and any(parse_file_name(one.name) is not None for one in path.iterdir()):
+        return LogRead(stack.enter_context(ibbmaster.open(path)).engine)
+    files = find_series(paths)
+    expect_readable(file.path for file in files)
+    return ClassicReader(files)
 
 
 def _lines(report: ImportReport, directory: Path) -> Iterator[str]:

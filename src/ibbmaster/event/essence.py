@@ -13,7 +13,15 @@ from dataclasses import replace
 
 from ibbmaster.codec import lenenc
 from ibbmaster.errors import EventError
-from ibbmaster.event.gtid_event import GtidExtraFlag, GtidFlag, decode_gtid_event, encode_gtid_event
+from ibbmaster.event.gtid_event import (
+    FIXED,
+    GTID_EVENT_SIZE_MIN,
+    GtidExtraFlag,
+    GtidFlag,
+    decode_gtid_event,
+    encode_gtid_event,
+    has_plain_fields,
+)
 from ibbmaster.event.header import EVENT_HEADER_SIZE, HEADER, TYPE_OFFSET, decode_event_header, encode_event
 from ibbmaster.event.query import (
     STATUS_ALTER_FLAGS,
@@ -26,13 +34,15 @@ from ibbmaster.event.query import (
     status_variables,
 )
 from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
-from ibbmaster.event.rows.plain import PlainRows
+from ibbmaster.event.rows.plain import NOT_PLAIN, PlainRows
 from ibbmaster.event.statement.logged import STATUS_MICROSECONDS
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
 from ibbmaster.event.types import EventFlag, EventType
 
 TABLE_ID = slice(EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + TABLE_ID_SIZE)
-PARALLEL = GtidFlag.GROUP_COMMIT | GtidFlag.ALLOW_PARALLEL | GtidFlag.WAITED
+PARALLEL = int(GtidFlag.GROUP_COMMIT | GtidFlag.ALLOW_PARALLEL | GtidFlag.WAITED)
+TRANSACTIONAL, IN_USE = int(GtidFlag.TRANSACTIONAL), int(EventFlag.IN_USE)
+MAPS_MAX = 1000
 FLAGS_SIZE = 2
 ROLLBACK_ALTER = 0x08  # among the flags of an ALTER
 GENERATED_DROP = re.compile(
@@ -68,8 +78,15 @@ class Essence:
     """Reduces events to what is compared."""
 
     def __init__(self, ignored: Collection[Ignored] = (), large: LargeRows = ALL_ROWS) -> None:
-        self._ignored = frozenset(ignored)
+        self._ignored = ignored = frozenset(ignored)
         self._large = large
+        # what is asked of each event: members of an enumeration are slow to be found in a set
+        self._unpacks, self._has_annotations = Ignored.PACKING in ignored, Ignored.ANNOTATIONS not in ignored
+        self._names_tables, self._has_metadata = Ignored.TABLE_ID in ignored, Ignored.METADATA not in ignored
+        self._has_time, self._has_server = Ignored.TIME not in ignored, Ignored.SERVER_ID not in ignored
+        self._has_xid = Ignored.XID not in ignored
+        self._has_plain_gtids = {Ignored.COMMIT_ID, Ignored.XID, Ignored.THREAD_ID} <= ignored and self._has_server
+        self._maps: dict[bytes, bytes] = {}  # what counts of TABLE_MAP events that were seen last
 
     def of_group(self, events: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """Each event that counts, and what counts of it; the header is 19 bytes, too.
@@ -77,10 +94,13 @@ class Essence:
         Raises:
             EventError: an event is damaged.
         """
-        plain = PlainRows(self._large) if Ignored.PACKING in self._ignored else None
+        plain = PlainRows(self._large) if self._unpacks else None
+        is_open = False
         tables: dict[bytes, bytes] = {}  # as they were declared last
         for part in events:
-            event = part if plain is None else plain.whole_event(part)
+            event: bytes | None = part
+            if plain is not None and (is_open or part[TYPE_OFFSET] in NOT_PLAIN):
+                event, is_open = plain.whole_event(part), plain.is_open
             if event is not None and (kept := self._of_event(event, tables)) is not None:
                 yield event, kept
         if plain is not None:
@@ -104,33 +124,51 @@ class Essence:
         return tuple(found) if rest is None else (*found, (0, rest.digest()))
 
     def _of_event(self, event: bytes, tables: dict[bytes, bytes]) -> bytes | None:
-        ignored = self._ignored
-        match event_type := decode_event_header(event).event_type:
+        event_type = event[TYPE_OFFSET]
+        if event_type in ROW_EVENT_TYPES and self._names_tables:
+            return b"".join((self._head(event), event[TABLE_ID.stop :], tables.get(event[TABLE_ID], b"")))
+        match event_type:
+            case EventType.ANNOTATE_ROWS if not self._has_annotations:
+                return None
             case EventType.GTID:
                 event = self._of_gtid(event)
-            case EventType.QUERY | EventType.QUERY_COMPRESSED:
-                event = self._of_query(event)
-            case EventType.XID if Ignored.XID in ignored:
-                event = event[:EVENT_HEADER_SIZE]
-            case EventType.ANNOTATE_ROWS if Ignored.ANNOTATIONS in ignored:
-                return None
+            case EventType.XID if not self._has_xid:
+                return self._head(event)
             case EventType.TABLE_MAP:
-                if Ignored.METADATA in ignored:
-                    event = event[: _end_of_types(event)]
-                if Ignored.TABLE_ID in ignored:
+                if not self._has_metadata:
+                    event = self._without_metadata(event)
+                if self._names_tables:
                     tables[event[TABLE_ID]] = event[TABLE_ID.stop :]
                     return None
-            case _ if event_type in ROW_EVENT_TYPES and Ignored.TABLE_ID in ignored:
-                return b"".join((self._head(event), event[TABLE_ID.stop :], tables.get(event[TABLE_ID], b"")))
+            case EventType.QUERY | EventType.QUERY_COMPRESSED:
+                event = self._of_query(event)
         return self._head(event) + event[EVENT_HEADER_SIZE:]
 
     def _head(self, event: bytes) -> bytes:
-        header = decode_event_header(event)
-        timestamp = 0 if Ignored.TIME in self._ignored else header.timestamp
-        server_id = 0 if Ignored.SERVER_ID in self._ignored else header.server_id
-        return HEADER.pack(timestamp, header.event_type, server_id, 0, 0, header.flags & ~EventFlag.IN_USE)
+        timestamp, event_type, server_id, _, _, flags = decode_event_header(event)
+        return HEADER.pack(
+            timestamp if self._has_time else 0,
+            event_type,
+            server_id if self._has_server else 0,
+            0,
+            0,
+            flags & ~IN_USE,
+        )
+
+    def _without_metadata(self, event: bytes) -> bytes:
+        known = self._maps.get(event)
+        if known is None:
+            known = event[: _end_of_types(event)]
+            if len(self._maps) >= MAPS_MAX:
+                self._maps.clear()
+            self._maps[event] = known
+        return known
 
     def _of_gtid(self, event: bytes) -> bytes:
+        if self._has_plain_gtids and has_plain_fields(event):  # as below, which takes ten times as long
+            seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
+            kept = FIXED.pack(seq_no, domain_id, flags & ~(PARALLEL | TRANSACTIONAL))
+            return event[:EVENT_HEADER_SIZE] + kept.ljust(GTID_EVENT_SIZE_MIN - EVENT_HEADER_SIZE, b"\0")
         value = replace(decode_gtid_event(event), padding=0)
         if Ignored.SERVER_ID in self._ignored:
             value = replace(value, gtid=replace(value.gtid, server_id=0))
@@ -150,7 +188,7 @@ class Essence:
         header, query = decode_event_header(event), decode_query(event)
         if query.is_compressed and Ignored.PACKING not in self._ignored:
             return event
-        if query.text == b"COMMIT" and Ignored.XID in self._ignored:
+        if query.text == b"COMMIT" and not self._has_xid:
             return encode_event(
                 event_type=EventType.XID, body=b"", server_id=header.server_id, timestamp=header.timestamp
             )

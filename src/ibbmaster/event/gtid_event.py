@@ -57,6 +57,9 @@ class GtidExtraFlag(enum.IntFlag):
     THREAD_ID = 0x10
 
 
+HAS_THREAD_ID = int(GtidExtraFlag.THREAD_ID)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidXid:
     """The XA transaction a group prepares or completes."""
@@ -143,6 +146,17 @@ def decode_gtid(header: EventHeader, event: Buffer) -> tuple[Gtid, int]:
         raise EventError(f"GTID event of {len(event)} bytes, expected at least {GTID_EVENT_SIZE_MIN}")
     seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
     return Gtid(domain_id=domain_id, server_id=header.server_id, seq_no=seq_no), flags
+
+
+def has_plain_fields(event: Buffer) -> bool:
+    """Whether a GTID event, if it is one, has no fields but the fixed ones, the commit id and the thread id."""
+    if len(event) < GTID_EVENT_SIZE_MIN:
+        return False
+    flags = event[GTID_FLAGS_OFFSET]
+    end = FIELDS_OFFSET + COMMIT_ID.size if flags & HAS_COMMIT_ID else FIELDS_OFFSET
+    extra_flags = event[end] if end < len(event) else 0
+    size = end + 1 + THREAD_ID.size if extra_flags == HAS_THREAD_ID else end
+    return not flags & HAS_XID and extra_flags in (0, HAS_THREAD_ID) and size <= len(event)
 
 
 def is_event_of(event: bytes, gtid: Gtid) -> bool:

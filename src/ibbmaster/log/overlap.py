@@ -133,7 +133,7 @@ class Overlap:
             here = find_group(self._log, gtid)
             what = f": {Content.of(here).difference(content)}" if here is not None and here.start == start else ""
             raise StoreError(
-                f"the log has another group {gtid}, at {place_of(self._log, start)}, than the one at "
+                f"the log has another group {gtid}, at {place_of(self._log, start)}, than what is added, at "
                 f"{self._place(group.start)}{what}; {ADVICE}"
             )
         self._first.setdefault(gtid.domain_id, start)
@@ -148,7 +148,7 @@ class Overlap:
         if (found := self._read_to(gtid)) is not None:
             return found.start, Content.of(found).is_same(content)
         if not self._numbers_rise:
-            raise StoreError(f"group {gtid} comes, which the log does not have; {ADVICE}")
+            raise StoreError(f"what is added has {gtid}, which the log does not have; {ADVICE}")
         self._numbers_rise = False  # what was passed over for its number is looked at, too
         self._read_from(self._log.start_of_file())
         return self._found(gtid, content)
@@ -202,8 +202,8 @@ class Overlap:
             is_over = domain_id in self.joined or _covers(self._came, gtid)
             if gtid.domain_id == domain_id and waiting.start > first and is_over:
                 raise StoreError(
-                    f"the log has {gtid}, at {place_of(self._log, waiting.start)}, which does not come, though later "
-                    f"groups do, up to {self._came.latest(domain_id)}; {ADVICE}"
+                    f"the log has {gtid}, at {place_of(self._log, waiting.start)}, which is missing in what is added, "
+                    f"though that goes up to {self._came.latest(domain_id)}; {ADVICE}"
                 )
 
     def _parting(self, gtid: Gtid, start: LogPosition) -> StoreError:
@@ -213,13 +213,13 @@ class Overlap:
         if next_one is not None:
             here, there = next_one
             return StoreError(
-                f"{gtid} comes, at {where}, where the log has {there}, at {place_of(self._log, here)}: two histories "
-                f"part here; {ADVICE}"
+                f"what is added goes on with {gtid}, at {where}, and the log with {there}, at "
+                f"{place_of(self._log, here)}: two histories part here; {ADVICE}"
             )
         logged, came = (_domain(state, gtid.domain_id) for state in (self._logged, self._came))
         return StoreError(
-            f"the log ends at GTID state [{logged}] in domain {gtid.domain_id}, but before {gtid}, at {where}, comes "
-            f"[{came}]: what is between is missing; {ADVICE}"
+            f"the log ends at GTID state [{logged}] in domain {gtid.domain_id}, but before {gtid}, at {where}, what is "
+            f"added is at [{came}]: what is between is missing; {ADVICE}"
         )
 
     def _next_in(self, domain_id: int) -> tuple[LogPosition, Gtid] | None:
