@@ -12,17 +12,21 @@ from lanes.replica import Replica
 from ibbmaster.cli.main import main
 
 
-@pytest.mark.parametrize("name", ["10.11/domains", "11.8/domains"])
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+@pytest.mark.parametrize("name", ["domains", "ddl-trx-xa", "alter-two-phase", "group-commit", "types-minimal-none"])
 def test_the_log_of_a_replica_equals_that_of_its_primary(
     name: str,
+    version: str,
     captures: dict[str, Capture],
     new_ibb_primary: Callable[..., Primary],
     new_replica: Callable[..., Replica],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    capture = captures[name]
+    capture = captures[f"{version}/{name}"]
     replica = new_replica(
-        capture.version, "--log-bin=own", "--log-slave-updates", "--gtid-strict-mode=0", "--binlog-format=MIXED"
+        version,
+        *("--log-bin=own", "--log-slave-updates", "--gtid-strict-mode=0", "--binlog-format=MIXED"),
+        f"--binlog-row-image={capture.facts['options']['binlog-row-image']}",
     )
     primary = new_ibb_primary(capture, "--tls", "off")
     replica.follow(primary)

@@ -1,4 +1,4 @@
-"""Appending traditional files: nothing is written before it is known that they continue the log."""
+"""What is added to a log that is there: nothing is written before it is known that it continues the log."""
 
 from __future__ import annotations
 
@@ -10,14 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.classic.convert import import_classic
+from ibbmaster.classic.convert import LogRead, import_classic, import_groups
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError
-from ibbmaster.event.gtid_event import GtidFlag
+from ibbmaster.event.control import encode_xid
+from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
+from ibbmaster.event.query import Query, encode_query
+from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.fault import Totals
+from ibbmaster.log.verify import verify
 from ibbmaster.store.writer import BinlogWriter
+from tests.machinery.events import make_event
+from tests.written_log import inserted
 
+END = Query(thread_id=3, seconds=1, error_code=0, status=b"", database=b"", text=b"COMMIT")
+FILE_BYTES = 1 << 20
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 
 
@@ -99,3 +109,135 @@ def test_groups_that_the_log_has_in_another_order_of_its_domains_are_passed_over
         report = import_classic(captured, disk, append=True)
     assert report.skipped_count == len(groups)
     assert report.group_count > 0
+
+
+# What each server has logged: `0-1-1` by itself, `0-1-1r` as a replica of the one that did, `0-1-1x` with other rows.
+MEETINGS = {  # what the log has; the state before what is added; what that is; passed over, written, reads: or why not
+    "nothing new": ("0-1-1 0-1-2", "", "0-1-1 0-1-2", (2, 0, 1)),
+    "a promoted replica": ("0-1-1 0-1-2", "", "0-1-1r 0-1-2r 0-2-3 0-2-4", (2, 2, 1)),
+    "a large one": ("0-1-4", "", "0-1-4r 0-2-5", (1, 1, 1)),
+    "the first primary once more": ("0-1-1 0-2-2 0-2-3", "", "0-1-1 0-2-2r 0-2-3r 0-1-4", (3, 1, 1)),
+    "a replica that was made of a backup": ("0-1-1 0-1-2 0-1-3", "", "0-1-3r 0-2-4", (1, 1, 1)),
+    "one that goes on where the log ends": ("0-1-1 0-1-2", "0-1-2", "0-2-3", (0, 1, 1)),
+    "one that knows no server of before": ("0-9-1 0-1-2", "", "0-1-2r 0-2-3", (1, 1, 1)),
+    "one that knows more servers": ("0-1-2", "0-8-1", "0-1-2r 0-2-3", (1, 1, 1)),
+    "a domain of its own": ("0-1-1 0-1-2", "", "0-1-1r 7-2-1 0-1-2r 7-2-2 0-2-3", (2, 3, 2)),
+    "domains in another order": ("0-1-1 1-1-1 0-1-2 1-1-2", "", "1-1-1r 1-1-2r 1-2-3 0-1-1r 0-1-2r 0-2-3", (4, 2, 2)),
+    "servers of a ring in another order": ("0-1-1 0-2-1 0-1-2", "", "0-2-1 0-1-1r 0-1-2r 0-2-2", (3, 1, 1)),
+    "numbers that step back": ("0-1-5 0-1-2 0-1-7", "0-1-5", "0-1-2 0-1-7 0-2-8", (2, 1, 1)),
+    "other rows": (
+        "0-1-1 0-1-2",
+        "",
+        "0-1-1r 0-1-2x 0-2-3",
+        r"^the log has another group 0-1-2, at binlog-000000.ibb offset \d+, than what is added, at binlog-000000.ibb "
+        r"offset \d+: event 1, WRITE_ROWS_V1, differs; they do not continue it, and nothing was written",
+    ),
+    "more events": (
+        "0-1-1",
+        "",
+        "0-1-1m",
+        r"another group 0-1-1, .*: event 2 is WRITE_ROWS_V1, XID was expected",
+    ),
+    "a gap": (
+        "0-1-1",
+        "0-1-2",
+        "0-1-3",
+        r"ends at GTID state \[0-1-1\] in domain 0, but before 0-1-3, at .*, what is added is",
+    ),
+    "promoted without the last": (
+        "0-1-1 0-1-2",
+        "",
+        "0-1-1r 0-2-2",
+        r"goes on with 0-2-2, at .*, and the log with 0-1-2, at",
+    ),
+    "an errant transaction": (
+        "0-1-1 0-1-2 0-1-3",
+        "",
+        "0-1-1r 0-2-2 0-1-3r",
+        r"goes on with 0-2-2, at .*, .* log with 0-1-2, at",
+    ),
+    "one left out": (
+        "0-1-1 0-1-2 0-1-3",
+        "",
+        "0-1-1r 0-1-3r 0-2-4",
+        r"the log has 0-1-2, at .*, which is missing in what is",
+    ),
+    "one left out, and nothing new": (
+        "0-1-1 0-1-2 0-1-3 0-1-4",
+        "",
+        "0-1-1r 0-1-3r",
+        "the log has 0-1-2, at .*, which is missing",
+    ),
+    "another history": ("0-1-1 0-1-2", "", "0-5-1", r"goes on with 0-5-1, at .*, and the log with 0-1-1, at"),
+}
+
+
+def written(directory: Path, before: str, said: str) -> Path:
+    """A log of groups as `MEETINGS` has them; each fourth of them is large."""
+    directory.mkdir()
+    with (
+        closing(RealDisk(directory)) as disk,
+        BinlogWriter(
+            disk,
+            initial_state=GtidState.parse(before),
+            max_file_bytes=FILE_BYTES,
+            oob_piece_bytes=1 << 16,
+            gtid_strict=False,
+        ) as writer,
+    ):
+        for name in said.split():
+            gtid, how = Gtid.parse(name.rstrip("rxm")), name[-1]
+            is_replica = how == "r"
+            table = written_table("d.t", {"id": "int", "c": "longtext"}, table_id=9 if is_replica else 4)
+            text = "x" * (1_500_000 if gtid.seq_no % 4 == 0 else 20) + how * (how == "x")
+            events = inserted(table, [gtid.seq_no, text]) * (2 if how == "m" else 1)
+            if is_replica:
+                events.append(encode_query(END, server_id=gtid.server_id))
+            else:
+                events = [
+                    make_event(EventType.ANNOTATE_ROWS, gtid.server_id, b"INSERT"),
+                    *events,
+                    encode_xid(7, server_id=gtid.server_id),
+                ]
+            flags = GtidFlag.WAITED if is_replica else GtidFlag.TRANSACTIONAL
+            writer.write_group(gtid, encode_gtid_event(GtidEvent(gtid=gtid, flags=flags)), events)
+    return directory
+
+
+class CountedRead(LogRead):
+    """Counts how often the files are read."""
+
+    count = 0
+
+    def groups(self, take=None):
+        CountedRead.count += 1
+        return super().groups(take)
+
+    def from_file(self, file_no):
+        return CountedRead(self._log, file_no)
+
+
+@pytest.mark.parametrize(("logged", "before", "added", "outcome"), MEETINGS.values(), ids=MEETINGS)
+def test_what_is_added_is_passed_over_written_or_refused(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    logged: str,
+    before: str,
+    added: str,
+    outcome: tuple[int, int, int] | str,
+) -> None:
+    monkeypatch.setattr(CountedRead, "count", 0)
+    archive = written(tmp_path / "archive", "", logged)
+    files = {path.name: path.read_bytes() for path in archive.iterdir()}
+    source = CountedRead(BinlogDirectory(RealDisk(written(tmp_path / "added", before, added))))
+    with closing(RealDisk(archive)) as disk:
+        if isinstance(outcome, str):
+            with pytest.raises(StoreError, match=outcome):
+                import_groups(source, disk, max_file_bytes=FILE_BYTES, append=True)
+            assert {path.name: path.read_bytes() for path in archive.iterdir()} == files
+            return
+        faults = len(list(verify(disk, Totals())))  # numbers that step back
+        report = import_groups(source, disk, max_file_bytes=FILE_BYTES, append=True)
+        assert (report.skipped_count, report.group_count, CountedRead.count) == outcome
+        assert len(list(verify(disk, Totals()))) == faults
+        assert import_groups(source, disk, max_file_bytes=FILE_BYTES, append=True).group_count == 0

@@ -41,8 +41,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         type=place,
         nargs="+",
         metavar="CLASSIC",
-        help="binlog files in any order (.xz, .gz, .zst are unpacked), an index file, or a directory of one binlog, also of "
-        ".ibb files",
+        help="binlog files in any order (.xz, .gz, .zst are unpacked), an index file, or a directory of one binlog or "
+        "of .ibb files",
     )
     parser.add_argument(
         "--to", type=written_directory, required=True, metavar="DIR", help="directory to write; made if missing"
@@ -50,8 +50,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--append",
         action="store_true",
-        help="go on with the log that DIR holds; transactions that it has already, also as a replica has logged them, are "
-        "passed over",
+        help="go on with the log that DIR holds; transactions that it has already, also as a replica has logged them, "
+        "are passed over",
     )
     parser.add_argument(
         "--max-file-size",
