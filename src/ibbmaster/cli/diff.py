@@ -51,7 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="WHAT",
         default="",
         help="what may differ, several with commas: server-id, time, thread-id, xid, commit-id, table-id, annotations, "
-        "metadata, packing; or replica, for all of them but server-id",
+        "metadata, packing, rewriting; or replica, for all of them but server-id",
     )
     parser.add_argument(
         "--limit",
