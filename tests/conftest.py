@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from _pytest.tmpdir import tmppath_result_key
 
-from ibbmaster.classic.convert import import_classic
 from ibbmaster.disk.local import RealDisk
+from tests.machinery.importing import import_classic
 
 pytest_plugins = [
     "tests.alone",

@@ -13,7 +13,6 @@ from ibbmaster.arrow import small_files
 from ibbmaster.arrow.collecting import ClassicBatches, event_batches
 from ibbmaster.arrow.ddl_scan import scan_ddl
 from ibbmaster.arrow.small_files import batches_of_ranges
-from ibbmaster.classic.convert import import_classic
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.classic.exporting import export_traditional
 from ibbmaster.disk.local import RealDisk
@@ -32,6 +31,7 @@ from ibbmaster.position import LOG_START
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import make_event
+from tests.machinery.importing import import_classic
 from tests.written_log import inserted
 
 FILES = 12

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.classic.convert import ImportReport, import_classic
+from ibbmaster.classic.convert import ImportReport
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ClassicFormatError, ConfigurationError, PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
+from tests.machinery.importing import import_classic
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 SERIES = sorted(path.parent.relative_to(CLASSIC).as_posix() for path in CLASSIC.glob("*/*/expected.json"))

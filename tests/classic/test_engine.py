@@ -11,7 +11,6 @@ import pytest
 import ibbmaster
 from ibbmaster.classic import engine as engine_module
 from ibbmaster.classic import following
-from ibbmaster.classic.convert import import_classic
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.classic.exporting import export_traditional
 from ibbmaster.classic.following import FollowedFiles
@@ -22,6 +21,7 @@ from ibbmaster.errors import ClassicFormatError, PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
+from tests.machinery.importing import import_classic
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 SLOW = ("encrypted", "big", "big-none")

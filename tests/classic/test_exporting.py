@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.classic.convert import LogRead, import_classic, import_groups
+from ibbmaster.classic.convert import LogRead, import_groups
 from ibbmaster.classic.exporting import export_traditional
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
@@ -17,6 +17,7 @@ from ibbmaster.event.format_description import describe_format, encode_format_de
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidState
 from ibbmaster.info import log_info
+from tests.machinery.importing import import_classic
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CLASSIC = FIXTURES / "classic"

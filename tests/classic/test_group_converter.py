@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.classic import convert
-from ibbmaster.classic.convert import import_classic
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
+from tests.machinery.importing import import_classic
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 CAPTURES = sorted(path.parent for path in CLASSIC.glob("*/*/expected.json") if not list(path.parent.glob("*.xz")))

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import ibbmaster
-from ibbmaster.classic.convert import import_classic
 from ibbmaster.disk.local import RealDisk
+from tests.machinery.importing import import_classic
 
 HERE = Path(__file__).parent
 FIXTURES = HERE.parents[1] / "fixtures"

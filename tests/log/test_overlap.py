@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.classic.convert import LogRead, import_classic, import_groups
+from ibbmaster.classic.convert import LogRead, import_groups
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError
 from ibbmaster.event.control import encode_xid
@@ -24,6 +24,7 @@ from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event
+from tests.machinery.importing import import_classic
 from tests.written_log import inserted
 
 END = Query(thread_id=3, seconds=1, error_code=0, status=b"", database=b"", text=b"COMMIT")

@@ -15,7 +15,6 @@ import pytest
 import trio
 import trio.testing
 
-from ibbmaster.classic.convert import import_classic
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES, Profile
 from ibbmaster.dump.request import DumpRequest
@@ -37,6 +36,7 @@ from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.auth import make_account
 from ibbmaster.wire.packet import PacketReader
+from tests.machinery.importing import import_classic
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11"
 USER, PASSWORD = "repl", "replpw"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.classic.convert import import_classic
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.error import DumpError
@@ -35,6 +34,7 @@ from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.importing import import_classic
 from tests.machinery.memory_binlog import MemoryBinlog
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
 
 from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.classic.exporting import passed
 from ibbmaster.classic.group_converter import GroupConverter
-from ibbmaster.classic.series import find_series
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import Disk
@@ -47,35 +44,8 @@ class ImportReport:
     notices: tuple[str, ...]
 
 
-class GroupsRead(Protocol):
-    """Files whose groups are imported; each body is to be read, or dropped, before the next group."""
-
-    initial_state: GtidState
-    restart_count: int
-
-    @property
-    def notices(self) -> Sequence[str]: ...
-
-    @property
-    def file_names(self) -> Sequence[str]: ...
-
-    @property
-    def size_bytes(self) -> int: ...
-
-    @property
-    def bytes_read(self) -> int: ...
-
-    def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Iterator[EventGroup]: ...
-
-    def place(self, position: LogPosition) -> str:
-        """Where a group is, for people."""
-
-    def from_file(self, file_no: int) -> GroupsRead:
-        """The same files, to be read from this one on."""
-
-
 class LogRead:
-    """The groups of a log, or of a part of one, to be imported."""
+    """The groups of a log, or of a part of one, to be imported as those that a `ClassicReader` reads."""
 
     restart_count = bytes_read = 0
     notices = ()
@@ -101,28 +71,8 @@ class LogRead:
         return LogRead(self._log, file_no)
 
 
-def import_classic(
-    paths: Iterable[Path],
-    disk: Disk,
-    *,
-    max_file_bytes: int = MAX_FILE_BYTES,
-    state_interval_bytes: int = STATE_INTERVAL_BYTES,
-    append: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-) -> ImportReport:
-    """As `import_groups`, of traditional binlog files."""
-    return import_groups(
-        ClassicReader(find_series(tuple(paths))),
-        disk,
-        max_file_bytes=max_file_bytes,
-        state_interval_bytes=state_interval_bytes,
-        append=append,
-        progress=progress,
-    )
-
-
 def import_groups(
-    source: GroupsRead,
+    source: ClassicReader | LogRead,
     disk: Disk,
     *,
     max_file_bytes: int = MAX_FILE_BYTES,
@@ -201,7 +151,7 @@ def import_groups(
 
 
 def _left(
-    source: GroupsRead,
+    source: ClassicReader | LogRead,
     log: AppendedLog,
     take: Callable[[EventWindow, Overlap], tuple[Gtid, ...]],
     counts: _Counts,

@@ -14,7 +14,8 @@ from ibbmaster.disk.place import local_place, place
 from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
-    from ibbmaster.classic.convert import GroupsRead, ImportReport
+    from ibbmaster.classic.binlog import ClassicReader
+    from ibbmaster.classic.convert import ImportReport, LogRead
 
 EXAMPLES = """examples:
   ibbmaster import /var/lib/mysql/binlog.index --to /srv/ibb
@@ -120,7 +121,7 @@ def import_files(paths: list[Path], directory: Path, args: argparse.Namespace) -
     return 0
 
 
-def _source(paths: list[Path], stack: ExitStack) -> GroupsRead:
+def _source(paths: list[Path], stack: ExitStack) -> ClassicReader | LogRead:
     """What is imported: traditional files, or a directory of `.ibb` files.
 
     Raises:

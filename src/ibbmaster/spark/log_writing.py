@@ -21,16 +21,19 @@ from ibbmaster.arrow.shape import field_name
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, EventError, StoreError
 from ibbmaster.event.control import encode_xid
+from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid, encode_gtid_event
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map
 from ibbmaster.event.types import EventType
-from ibbmaster.gtid import Gtid
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import parse_file_name
 from ibbmaster.log.gtid_order import is_newer
 from ibbmaster.log.history_cache import CACHE_FILE
+from ibbmaster.log.overlap import Overlap
+from ibbmaster.position import NOWHERE
 from ibbmaster.spark.write_options import WriteOptions
 from ibbmaster.store.appending import AppendedLog, open_log
 from ibbmaster.store.redo_names import SEGMENT_NAMES
@@ -241,7 +244,7 @@ def write_log(paths: Iterable[str], options: WriteOptions, staging: Path) -> Wri
     Raises:
         ConfigurationError: the records make no groups.
         BusyError: another process has the directory.
-        StoreError: the directory cannot be written.
+        StoreError: the directory cannot be written, or the log there has another group of a GTID.
     """
     target = Path(options.path)
     is_new = options.overwrites or not _has_log(target)
@@ -254,10 +257,14 @@ def write_log(paths: Iterable[str], options: WriteOptions, staging: Path) -> Wri
         state_interval_bytes=options.state_interval_bytes,
     ) as log:
         groups = _Groups(options, log)
+        known = Overlap(log.logged, log.state, GtidState())
         merged = heapq.merge(*map(read_run, paths), key=lambda record: record[:6])
         for _, records in itertools.groupby(merged, key=lambda record: record.group):
             gtid, gtid_event, body = groups.assemble(list(records))
             if not is_newer(log.state, gtid):
+                again = EventGroup(gtid=gtid, gtid_event=gtid_event, body=iter(body), start=NOWHERE, end=NOWHERE)
+                if not known.has(again):
+                    raise StoreError(f"group {gtid} is written twice, and the log has it once")
                 written.skipped += 1
                 continue
             log.write_group(gtid, gtid_event, body)

@@ -1,0 +1,17 @@
+"""Traditional files made into `.ibb` files, by their paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ibbmaster.classic.binlog import ClassicReader
+from ibbmaster.classic.convert import ImportReport, import_groups
+from ibbmaster.classic.series import find_series
+from ibbmaster.disk.interface import Disk
+
+
+def import_classic(paths: Iterable[Path], disk: Disk, **options: Any) -> ImportReport:
+    """As `import_groups`, of the files that paths name."""
+    return import_groups(ClassicReader(find_series(paths)), disk, **options)
