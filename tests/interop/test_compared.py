@@ -13,7 +13,9 @@ from ibbmaster.cli.main import main
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-@pytest.mark.parametrize("name", ["domains", "ddl-trx-xa", "alter-two-phase", "group-commit", "ddl-trx-xa-none-compressed"])
+@pytest.mark.parametrize(
+    "name", ["domains", "ddl-trx-xa", "alter-two-phase", "group-commit", "ddl-trx-xa-none-compressed"]
+)
 def test_the_log_of_a_replica_equals_that_of_its_primary(
     name: str,
     version: str,
