@@ -1,0 +1,42 @@
+"""A run of tests leaves nothing among the temporary files of the machine, and says what its tests have left."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+LEAVING = """
+import os, subprocess, sys, tempfile
+
+def test_it_leaves_two_files():
+    tempfile.mkstemp(prefix="of-python-")
+    made = subprocess.check_output(["mktemp", "--tmpdir", "of-a-shell-XXXXXX"], text=True)
+    assert os.path.dirname(made) == tempfile.gettempdir()
+    with open(os.path.join(os.environ["SPARK_CONF_DIR"], "spark-defaults.conf")) as conf:
+        assert f"-Djava.io.tmpdir={tempfile.gettempdir()}/java" in conf.read()
+"""
+
+
+def test_what_tests_leave_is_shown_and_removed(tmp_path: Path) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    (tmp_path / "test_leaving.py").write_text(LEAVING)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "tests.left_behind", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        env={**environment, "TMPDIR": str(place), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "1 passed" in done.stdout, done.stdout
+    shown = done.stdout.partition("left among the temporary files")[2]
+    assert "of-python-" in shown
+    assert "of-a-shell-" in shown
+    assert "... 2 in all" in shown
+    assert [path.name for path in place.iterdir() if not path.name.startswith("pytest-of-")] == []
