@@ -25,6 +25,7 @@ pytest_plugins = [
     "tests.commands",
     "tests.left_behind",
     "tests.object_stores",
+    "tests.slow_workers",
 ]  # logs in memory, for the folders that read them
 
 DATA_MAX = 12 << 30  # bytes of private memory, mapped or not, in each process of tests

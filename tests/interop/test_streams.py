@@ -25,7 +25,7 @@ from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.machinery.streamed import StreamReading
 from tests.simulation.test_stream_kills import kill_all
-from tests.spark_server import SLOW_STARTS_MAX
+from tests.spark_server import ENDS_WITHIN_SECONDS, SLOW_STARTS_MAX
 
 RESTARTS = 16
 OPTIONS = ("--binlog-format=ROW", "--gtid-strict-mode=1", "--log-slave-updates", "--binlog-row-metadata=FULL")
@@ -348,7 +348,7 @@ class Driver:
 
     def finish(self) -> None:
         assert self._process is not None
-        while self._process.wait(300) != 0:
+        while self._process.wait(ENDS_WITHIN_SECONDS) != 0:
             assert self._runs_again(), self._log.read_text()[-4000:]
 
     def kill(self) -> None:

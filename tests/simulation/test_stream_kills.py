@@ -25,7 +25,7 @@ from ibbmaster.lake.failure import SLOW_WORKER
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.events import make_event, make_gtid_event
-from tests.spark_server import SLOW_STARTS_MAX
+from tests.spark_server import ENDS_WITHIN_SECONDS, SLOW_STARTS_MAX
 
 ERRORS = "driver.log"
 REFUSED_CHECKPOINT = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
@@ -87,7 +87,7 @@ def start(tmp_path: Path, mode: str) -> subprocess.Popen[str]:
 
 def finish(tmp_path: Path) -> None:
     """Read all that is left."""
-    while start(tmp_path, "rest").wait(300) != 0:
+    while start(tmp_path, "rest").wait(ENDS_WITHIN_SECONDS) != 0:
         if not is_refused(tmp_path):
             expect_slow_start(tmp_path)
 
