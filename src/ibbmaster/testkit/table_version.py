@@ -199,9 +199,8 @@ def writable_version(table: TableVersion, table_id: int) -> WritableVersion:
 
 def _written(table: TableVersion, column: TableColumn) -> WrittenColumn:
     if column.period is not None or column.is_hidden:
-        raise ConfigurationError(
-            f"{table.full_name} column {column.name} is filled in by the server: its rows cannot be written"
-        )
+        what = "with the hash of a unique index" if column.is_internal else f"column {column.name}"
+        raise ConfigurationError(f"{table.full_name} {what} is filled in by the server: its rows cannot be written")
     kind, storage = column.type, None
     if kind.charset is not None:
         number = collation_number(kind.collation or "")
