@@ -309,7 +309,7 @@ def _expect_apart(name: str, numbers: dict[int, int], known: set[int]) -> None:
 def expect_tables(log: StagedLog, *, only: bool = False) -> None:
     """See that patterns for tables are about some, all or those of `only`; reads the log up to where that is known.
 
-    Where it cannot be read, or filtered, nothing is said: whoever reads up to there hears of it.
+    Where it cannot be read, or filtered, the check ends: the error is raised to those who read up to there.
 
     Raises:
         ConfigurationError: a pattern is about none; the text says which tables there are.
