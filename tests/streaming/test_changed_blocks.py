@@ -13,6 +13,7 @@ from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.event_stream import EventStream, mapped_table
@@ -141,7 +142,7 @@ def test_captures_of_which_something_is_left_out(dump_of, path, pytestconfig):
     for _ in range(4):
         given = options_for(engine, rng)
         print(given)
-        log = staged(engine, given, lambda: NameCase.EXACT)
+        log = staged(engine, given, NameCase.EXACT, SchemaHistory)
         options = {"profile": rng.choice(PROFILES), "knows_checksums": True, **rng.choice(SELECTED[:3])}
         careful = dump_of(log, is_fast=False, **options)
         fast = dump_of(log, is_fast=True, is_pumped=rng.random() < 0.5, **options)
@@ -181,7 +182,7 @@ def test_only_groups_of_which_more_is_to_be_decided_go_through_the_stage(
             events.append(make_event(EventType.XID, 1, bytes(8)))
         ticket = store.write_direct_ordered(gtid, encode_gtid_event(head, timestamp=1700000000 + number), events)
     store.group_commit_ordered(ticket)
-    log = staged(store, given, lambda: NameCase.EXACT)
+    log = staged(store, given, NameCase.EXACT, SchemaHistory)
     decided = []
     for stage in log.stages:
         kind = type(stage)
@@ -208,7 +209,7 @@ def test_of_more_tables_than_are_known_at_once_each_is_asked_for_again(dump_of, 
         events = [make_event(EventType.TABLE_MAP, 1, map_body(5, name)), make_event(EventType.WRITE_ROWS, 1, rows)]
         ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), [*events, make_event(EventType.XID, 1, b"")])
     store.group_commit_ordered(ticket)
-    log = staged(store, {"except_": "shop.*7"}, lambda: NameCase.EXACT)
+    log = staged(store, {"except_": "shop.*7"}, NameCase.EXACT, SchemaHistory)
     _, dumps = check_same(dump_of, log, ways=[{}])
     assert dumps[0].careful_groups <= GROUPS_AT_ENDS
     store.close()

@@ -25,6 +25,7 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.player.repeated_log import RepeatedLog
+from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.options import staged
@@ -105,7 +106,7 @@ def random_shape(rng: random.Random, gtids: list[Gtid]) -> Callable[[LogEngine],
     rounds = 3 if rng.random() < 0.3 else 0
 
     def shape(engine: LogEngine) -> LogEngine:
-        log = staged(engine, options, NameCase) if any(options.values()) else engine
+        log = staged(engine, options, NameCase.EXACT, SchemaHistory) if any(options.values()) else engine
         if not rounds:
             return log
         repeated = RepeatedLog(StagedLog(log, span=span_so_far(log)), rounds)
