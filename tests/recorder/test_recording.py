@@ -325,6 +325,8 @@ def test_a_primary_has_ended_in_order_if_one_of_its_connections_has(tmp_path, mo
         moments.append(10.0 + dump / 10)
         recording.add_fault({"place": "after gtid", "gtid": f"0-3-{dump}", "action": end}, dump=dump)
     ended = moments[-1]
+    moments.append(ended + 0.1)
+    recording.add_fault({"place": "before login", "action": "cut"})  # and one that had no dump yet
     moments.append(11.0)
     recording.primary_refused()
     moments.append(ended + 2.5)
