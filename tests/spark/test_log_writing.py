@@ -29,7 +29,7 @@ def test_a_group_that_is_written_again_is_passed_over_if_it_is_the_same(tmp_path
     options = WriteOptions(path=str(tmp_path / "log"), columns=columns, max_file_bytes=1 << 20)
     assert written(source, 2, 4, options, tmp_path / "runs") == (3, 0)
     assert written(source, 3, 6, options, tmp_path / "runs") == (2, 2)
-    with pytest.raises(StoreError, match="^the log has another group 0-1-5, at binlog"):
+    with pytest.raises(StoreError, match="the log has another group 0-1-5, at binlog"):
         written(other, 5, 6, options, tmp_path / "runs")
     with pytest.raises(StoreError, match="what is added has 0-1-1, which the log does not have"):
         written(source, 1, 3, options, tmp_path / "runs")
