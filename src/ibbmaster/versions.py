@@ -10,12 +10,19 @@ import functools
 import re
 
 END = 1_000_000  # beyond every version
+MYSQL_KNOWS_CHECKSUMS = 50_601  # a version of MySQL, whose numbers say nothing of MariaDB's
 _VERSION = re.compile(r"(\d{1,2})\.(\d{1,2})(?:\.(\d{1,2}))?(?!\d)", re.ASCII)
 
 
 class Difference(enum.Enum):
     """What servers do from the first of two versions on, and from the second one on no more."""
 
+    KNOWS_CHECKSUMS = 50_300, END, "FORMAT_DESCRIPTION names a checksum algorithm, and ends with a checksum"
+    KNOWS_GTIDS = (
+        100_002,
+        END,
+        "each transaction is in a group that a GTID event begins",
+    )
     GREETS_AS_OLD = (
         100_000,
         110_000,
@@ -51,3 +58,10 @@ def version_number(text: str) -> int:
     """The number of the version that a text begins with, as "11.8.6-MariaDB-log"; 0 if it begins with none."""
     match = _VERSION.match(text)
     return 0 if match is None else int(match[1]) * 10_000 + int(match[2]) * 100 + int(match[3] or 0)
+
+
+def knows_checksums(server_version: str) -> bool:
+    """Whether a server of this version knows checksums of events, be it MariaDB or MySQL; so does an unknown one."""
+    number = version_number(server_version)
+    is_mariadb = "MariaDB" in server_version
+    return not number or (Difference.KNOWS_CHECKSUMS.holds(number) if is_mariadb else number >= MYSQL_KNOWS_CHECKSUMS)

@@ -140,9 +140,10 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "spark/test_stream.py": ("spark/live.py", "spark/stream_reader.py", "spark/tracking.py"),
     # Each way to read, over the same logs: what counts is that none of them has an answer of its own.
     "spark/test_every_path.py": ("spark/live_schema.py",),
-    "spark/test_writer.py": ("spark/log_writing.py",),
     "log/test_interface.py": ("log/group_writer.py",),
-    # Each event of real servers through all that reads events; commands of a directory; damage to whatever file.
+    "log/test_overlap.py": ("log/sameness.py",),
+    # Odd names through every command; each event of real servers through all that reads events; damage to any file.
+    "cli/test_odd_names.py": (),
     "event/test_captures.py": (),
     "wire/test_response.py": ("wire/answer.py",),
     "store/test_damage.py": (),

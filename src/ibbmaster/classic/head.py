@@ -16,12 +16,11 @@ from ibbmaster.event.format_description import ChecksumAlgorithm, FormatDescript
 from ibbmaster.event.header import CHECKSUM_SIZE, FLAGS_OFFSET, HEADER
 from ibbmaster.event.types import EventFlag, EventType, type_name
 from ibbmaster.gtid import GtidState
-from ibbmaster.versions import version_number
+from ibbmaster.versions import Difference, version_number
 
 HEAD_BLOCK_SIZE = 1 << 14  # bytes read at once when only the head of a file is wanted
 GTID_LIST_SIZE_MAX = 1 << 27  # bytes: 8 million pairs
 
-GTIDS_SINCE = 100_002  # MariaDB 10.0.2
 _IN_USE = int(EventFlag.IN_USE)
 _IBB_MAGIC = b"\xfe\xfe\x0d\x01"
 _MYSQL_ENCRYPTED_MAGIC = b"\xfdbin"
@@ -49,7 +48,7 @@ class FileHead(NamedTuple):
     @property
     def knows_gtids(self) -> bool:
         """Whether its server had GTIDs: then each event of a transaction is in a group that one begins."""
-        return "MariaDB" in self.server_version and version_number(self.server_version) >= GTIDS_SINCE
+        return "MariaDB" in self.server_version and Difference.KNOWS_GTIDS.holds(version_number(self.server_version))
 
 
 def head_of(file: ClassicFile) -> FileHead:

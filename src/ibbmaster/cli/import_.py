@@ -52,7 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--append",
         action="store_true",
         help="go on with the log that DIR holds; transactions that it has already, also as a replica has logged them, "
-        "are passed over",
+        "are skipped",
     )
     parser.add_argument(
         "--max-file-size",

@@ -7,6 +7,7 @@ import functools
 import struct
 from dataclasses import dataclass
 
+from ibbmaster import versions
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.header import (
@@ -17,7 +18,6 @@ from ibbmaster.event.header import (
     has_valid_checksum,
 )
 from ibbmaster.event.types import EventFlag, EventType, post_header_sizes
-from ibbmaster.versions import version_number
 
 FIXED = struct.Struct("<H50sIB")
 FLAGS = struct.Struct("<H")
@@ -28,7 +28,6 @@ SERVER_VERSION_OFFSET = EVENT_HEADER_SIZE + 2
 CREATED_OFFSET, CREATED_SIZE = EVENT_HEADER_SIZE + 52, 4
 SERVER_VERSION_SIZE = 50
 OLD_TYPE_COUNT_MAX = 29  # types of events that a server without checksums knows
-_CHECKSUMS_SINCE = {True: 50_300, False: 50_601}  # MariaDB, and MySQL
 
 
 class ChecksumAlgorithm(enum.IntEnum):
@@ -95,8 +94,7 @@ def knows_checksums(event: Buffer) -> bool:
     if len(event) > EVENT_HEADER_SIZE + FIXED.size + OLD_TYPE_COUNT_MAX:
         return True  # else one flipped bit of the version would leave nothing that shows it
     name = bytes(event[SERVER_VERSION_OFFSET : SERVER_VERSION_OFFSET + SERVER_VERSION_SIZE]).decode("latin-1")
-    number = version_number(name)
-    return not number or number >= _CHECKSUMS_SINCE["MariaDB" in name]
+    return versions.knows_checksums(name)
 
 
 def has_checksums(event: Buffer) -> bool:

@@ -1,6 +1,6 @@
 """Where groups that come meet the log they are added to: which it has already, and whether the rest continues it.
 
-A group that the log has is passed over if it is the same transaction, also where another server has logged it as a
+A group that the log has is skipped if it is the same transaction, also where another server has logged it as a
 replica; the log keeps the copy that it has.
 """
 
@@ -149,7 +149,7 @@ class Overlap:
             return found.start, Content.of(found).is_same(content)
         if not self._numbers_rise:
             raise StoreError(f"what is added has {gtid}, which the log does not have; {ADVICE}")
-        self._numbers_rise = False  # what was passed over for its number is looked at, too
+        self._numbers_rise = False  # what was skipped for its number is looked at, too
         self._read_from(self._log.start_of_file())
         return self._found(gtid, content)
 

@@ -45,7 +45,7 @@ from ibbmaster.work import BrokenOffError, check_wanted
 
 FIRST_ROWS = 100  # that are computed before the answer begins
 STEPS_BETWEEN_LOOKS = 4_000  # each of which may make a long value
-LOOKS_AT_SPACE = 8  # one of so many looks is also at the file system
+LOOKS_AT_SPACE = 8  # one look of these is also at the file system
 STEPS_MAX = 30_000_000  # of SQLite's machine, for a query of no table of the log: about a second
 STEPS_OF_TABLES = 10_000_000_000  # likewise, of tables of the log: some minutes
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
