@@ -1,6 +1,6 @@
 """The name of a table, and the patterns that name several: read from options here, and printed here, and nowhere else.
 
-Database and table are apart; text joins them where people and other programs read or write it. There a name stands in
+Database and table are apart; text joins them where people and other programs read or write it. There a name gets
 backquotes, as `shop.eu`.orders, if a letter of it means something else: a dot, a comma, a wildcard, an equals sign.
 What is printed can be pasted as an option.
 """
@@ -73,7 +73,7 @@ def parse_name(text: str) -> str:
     """
     found = re.fullmatch(_PART, text.strip(), re.DOTALL)
     if found is None:
-        raise ConfigurationError(f"{text[:_TEXT_MAX]!r} is not a name: one with a dot in it stands in backquotes")
+        raise ConfigurationError(f"{text[:_TEXT_MAX]!r} is not a name: put backquotes around one with a dot")
     return _plain(found[0])
 
 
@@ -138,6 +138,6 @@ def _plain(part: str) -> str:
 
 def _unread(text: str, what: str, example: str) -> ConfigurationError:
     return ConfigurationError(
-        f"{text[:_TEXT_MAX]!r} is not {what}: expected database.table, as {example}; a name with a dot in it stands in "
-        "backquotes, as `shop.eu`.orders"
+        f"{text[:_TEXT_MAX]!r} is not {what}: expected database.table, as {example}; put backquotes around a "
+        "name with a dot, as `shop.eu`.orders"
     )
