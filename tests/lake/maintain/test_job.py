@@ -579,3 +579,21 @@ def test_a_table_without_changes_in_a_log_with_transactions_in_two_phases_is_emp
         done = maintain(str(tmp_path / "log"), tables.target, kind=kind, only=["shop.empty"])
         assert verdicts(done) == {"shop.empty": "exact at 0-1-94"}
         assert len(tables.read("shop.empty")) == 0
+
+
+def test_a_value_that_cannot_be_read_costs_its_table_and_no_other(tmp_path: Path, kept: KeptTables) -> None:
+    created = "CREATE TABLE {} (id INT PRIMARY KEY, a INT, c VARCHAR(9)) CHARACTER SET utf8mb4"
+    rows = inserted(of("bad", c="varchar(9)"), [1, 10, "ok"], [2, 20, "zz"])
+    log = write_log(
+        tmp_path / "log",
+        *(created.format(name) for name in ("bad", "good")),
+        [[event.replace(b"zz", b"\xff\xfe") for event in rows]],
+        [inserted(of("good", c="varchar(9)"), [1, 10, "ok"])],
+    )
+
+    done = maintain(str(log), kept.target)
+
+    assert "d.bad column c of type VARCHAR" in done.tables["d.bad"].because
+    assert kept.rows("d.good") == [(1, 10, "ok")]
+    assert done.tables["d.good"].because == ""
+    assert not list(kept.directory("d.bad").rglob("*.parquet"))

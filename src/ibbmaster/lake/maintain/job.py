@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibbmaster.disk.place import ObjectPath
 from ibbmaster.disk.place import place as named_place
-from ibbmaster.errors import ConfigurationError, EventError
+from ibbmaster.errors import ConfigurationError, EventError, StoreError
 from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
 from ibbmaster.lake.maintain.delta import DeltaLake
 from ibbmaster.lake.maintain.history import FreshVersions, RowHistory
@@ -226,7 +226,15 @@ class _Run:
         assert isinstance(found, Replaced)
         if state.commit > 1:
             self._done.rewritten.append(full_name)
-        target.replace(found.rows, state)
+        before = target.files()
+        try:
+            target.replace(found.rows, state)
+        except (EventError, StoreError):
+            if not found.faults:
+                raise
+            target.remove_orphans(set(before))
+            self._done.written.remove(full_name)
+            raise found.faults[0] from None
         return state
 
     def _are_merged(self, found: Patched | FreshVersions, target: TargetTable, state: TableState) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema, field_name
@@ -29,9 +29,10 @@ PLACES = ("_file_no", "_offset", "_change_no", "_change_type", ABSENT_FIELD.name
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """All rows of a table, as it has them now."""
+    """All rows of a table, as it has them now; `faults` has the reason once a row cannot be read."""
 
     rows: pa.RecordBatchReader
+    faults: list[EventError] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,8 @@ class CurrentRows:
             found = self._folded_changes(table, step.read)
             if found is not None:
                 return Patched(*found, step.reshape)
-        return Replaced(self._whole(name, table, step.past))
+        faults: list[EventError] = []
+        return Replaced(self._whole(name, table, step.past, faults), faults)
 
     def _step(self, name: TableName, table: TableVersion, rows_at: str | None) -> _Step:
         """How rows that are there as of a position become those of now."""
@@ -112,7 +114,9 @@ class CurrentRows:
             found = self._written[gtids] = self._source.written_since(gtids)
         return found
 
-    def _whole(self, name: TableName, table: TableVersion, past: Past) -> pa.RecordBatchReader:
+    def _whole(
+        self, name: TableName, table: TableVersion, past: Past, faults: list[EventError]
+    ) -> pa.RecordBatchReader:
         """All rows: from the changes alone if that is enough, or row by row."""
         import pyarrow as pa
 
@@ -130,7 +134,7 @@ class CurrentRows:
             batches = folded_batches(self._reader, snapshot, table, fields)
         except UnknownRowsError as error:
             raise UncertainRowsError(error.unknown.gtid, error.unknown.reason) from None
-        return pa.RecordBatchReader.from_batches(schema, batches)
+        return pa.RecordBatchReader.from_batches(schema, _noting(batches, faults))
 
     def _whole_read(self, name: TableName, table: TableVersion, past: Past) -> Read | None:
         """The changes that may be enough for all rows."""
@@ -155,6 +159,15 @@ class CurrentRows:
         if any(found.rows[key].null_count for key in keys):
             return None  # a date that is none here
         return keys, found
+
+
+def _noting(batches: Iterator[pa.RecordBatch], faults: list[EventError]) -> Iterator[pa.RecordBatch]:
+    """The same, with the error that ends them noted: what a library makes of it on its way is another one."""
+    try:
+        yield from batches
+    except EventError as error:
+        faults.append(error)
+        raise
 
 
 def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
