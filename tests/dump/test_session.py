@@ -19,13 +19,14 @@ from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.rewriting import LogPositions
 from ibbmaster.dump.session import CALLS, DumpSession, SessionState
 from ibbmaster.errors import ChecksumError, Location, StoreError
-from ibbmaster.event.control import FLAG_UNTIL_REACHED, decode_gtid_list, decode_heartbeat, decode_rotate
+from ibbmaster.event.control import FLAG_UNTIL_REACHED, decode_gtid_list, decode_rotate
 from ibbmaster.event.format_description import ChecksumAlgorithm, decode_format_description
 from ibbmaster.event.header import decode_event_header, has_valid_checksum
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.packet import frame_packets, frame_payloads
+from tests.machinery.client_wire import decode_heartbeat
 
 Converse = Callable[..., Any]
 

@@ -10,7 +10,6 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.control import (
     decode_binlog_checkpoint,
     decode_gtid_list,
-    decode_heartbeat,
     decode_rotate,
     decode_xid,
     encode_binlog_checkpoint,
@@ -27,6 +26,7 @@ from ibbmaster.event.header import decode_event_header
 from ibbmaster.event.query import decode_query, encode_query, status_variables
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, decode_rows_header, decode_table_map
 from ibbmaster.event.types import EventType, post_header_sizes, type_name
+from tests.machinery.client_wire import decode_heartbeat
 
 ROUND_TRIPS = {
     EventType.FORMAT_DESCRIPTION: (decode_format_description, encode_format_description),

@@ -14,7 +14,6 @@ from ibbmaster.event.control import (
     Rotate,
     decode_binlog_checkpoint,
     decode_gtid_list,
-    decode_heartbeat,
     decode_rotate,
     decode_xid,
     encode_binlog_checkpoint,
@@ -27,6 +26,7 @@ from ibbmaster.event.control import (
 from ibbmaster.event.header import decode_event_header, encode_event, has_valid_checksum
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
+from tests.machinery.client_wire import decode_heartbeat
 
 GTIDS = (Gtid(domain_id=0, server_id=1, seq_no=2), Gtid(domain_id=3, server_id=2**32 - 1, seq_no=2**64 - 1))
 CASES = {  # by protocol/event/others.md: decode, encode, value, type, body, how much of it must be there

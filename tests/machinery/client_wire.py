@@ -7,7 +7,10 @@ import struct
 
 from ibbmaster.codec import lenenc
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.errors import EventError, RemoteProtocolError
+from ibbmaster.event.control import LONG_POSITION, Heartbeat
+from ibbmaster.event.header import decode_body
+from ibbmaster.event.types import EventType
 from ibbmaster.wire import auth, handshake, response
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.capability import EXTENDED_SHIFT, LOW_MASK, Capability
@@ -257,3 +260,19 @@ def _short(text: str) -> bytes:
     data = text.encode()
     assert len(data) < 256, text
     return bytes((len(data),)) + data
+
+
+def decode_heartbeat(event: Buffer) -> Heartbeat:
+    """Read a whole event without checksum; a `log_pos` of 0 means that the body begins with the position.
+
+    Raises:
+        EventError: another type, or the long position is missing.
+    """
+    header, body = decode_body(event, EventType.HEARTBEAT)
+    position = header.log_pos
+    if position == 0:
+        if len(body) < LONG_POSITION.size:
+            raise EventError(f"HEARTBEAT without log_pos has a body of {len(body)} bytes, expected at least 8")
+        (position,) = LONG_POSITION.unpack_from(body)
+        body = body[LONG_POSITION.size :]
+    return Heartbeat(file_name=bytes(body).decode("utf-8", "surrogateescape"), position=position)

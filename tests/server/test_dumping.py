@@ -26,7 +26,7 @@ from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.event.control import decode_gtid_list, decode_heartbeat, decode_rotate, encode_xid
+from ibbmaster.event.control import decode_gtid_list, decode_rotate, encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.types import EventType
@@ -50,7 +50,7 @@ from ibbmaster.streaming.stage import Counter as SentCounter
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.wire.handshake import decode_greeting
 from ibbmaster.wire.packet import PacketReader
-from tests.machinery.client_wire import answer_native
+from tests.machinery.client_wire import answer_native, decode_heartbeat
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.simulated_disk import SimulatedDisk
 

@@ -154,22 +154,6 @@ class Heartbeat:
     position: int
 
 
-def decode_heartbeat(event: Buffer) -> Heartbeat:
-    """Read a whole event without checksum; a `log_pos` of 0 means that the body begins with the position.
-
-    Raises:
-        EventError: another type, or the long position is missing.
-    """
-    header, body = decode_body(event, EventType.HEARTBEAT)
-    position = header.log_pos
-    if position == 0:
-        if len(body) < LONG_POSITION.size:
-            raise EventError(f"HEARTBEAT without log_pos has a body of {len(body)} bytes, expected at least 8")
-        (position,) = LONG_POSITION.unpack_from(body)
-        body = body[LONG_POSITION.size :]
-    return Heartbeat(file_name=bytes(body).decode("utf-8", "surrogateescape"), position=position)
-
-
 def encode_heartbeat(value: Heartbeat, *, server_id: int, with_checksum: bool = False) -> bytes:
     """The whole event; positions from 4 GiB up take the long form."""
     assert value.position >= POSITION_MIN

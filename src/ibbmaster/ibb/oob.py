@@ -29,10 +29,6 @@ class OobNode:
     left: LogPosition | None
     right: LogPosition | None
 
-    @property
-    def is_leaf(self) -> bool:
-        return self.left is None
-
 
 def decode_oob_node(data: Buffer, location: Location) -> tuple[OobNode, int]:
     """The header of an out-of-band record, and its size; the data of the node follows.
