@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.classic.convert import LogRead, import_groups
-from ibbmaster.classic.exporting import export_traditional
+from ibbmaster.classic.convert import import_groups
+from ibbmaster.classic.exporting import LogRead, export_traditional
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import EventError, FormatError

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.classic.convert import LogRead, import_groups
+from ibbmaster.classic.convert import import_groups
+from ibbmaster.classic.exporting import LogRead
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError
 from ibbmaster.event.control import encode_xid

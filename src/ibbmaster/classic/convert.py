@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ibbmaster.classic.binlog import ClassicReader
-from ibbmaster.classic.exporting import passed
 from ibbmaster.classic.group_converter import GroupConverter
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.codec.buffer import Buffer
@@ -17,13 +17,14 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import KernelSet
-from ibbmaster.log.gtid_order import is_newer, place_of
-from ibbmaster.log.interface import LogEngine
+from ibbmaster.log.gtid_order import is_newer
 from ibbmaster.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
 from ibbmaster.log.overlap import Overlap
-from ibbmaster.position import LogPosition
 from ibbmaster.store.appending import AppendedLog, open_log
 from ibbmaster.store.redo_names import holds_log
+
+if TYPE_CHECKING:
+    from ibbmaster.classic.exporting import LogRead
 
 PROGRESS_STEP_BYTES = 1 << 20  # of input between two calls of `progress`
 
@@ -42,33 +43,6 @@ class ImportReport:
     restart_count: int  # server starts between the files; the log does not show them
     gtid_state: GtidState
     notices: tuple[str, ...]
-
-
-class LogRead:
-    """The groups of a log, or of a part of one, to be imported as those that a `ClassicReader` reads."""
-
-    restart_count = bytes_read = 0
-    notices = ()
-
-    def __init__(self, log: LogEngine, file_no: int | None = None) -> None:
-        self._log = log
-        self._plan = log.start_of_file(file_no)
-        self.initial_state = self._plan.state.copy()
-        self.file_names = [file.name for file in log.files()]
-        self.size_bytes = sum(file.size for file in log.files())
-
-    def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Iterator[EventGroup]:
-        found = passed(self._log, self._plan, self._note)
-        return (group for group in found if isinstance(group, EventGroup) and group.gtid is not None)
-
-    def _note(self, done: int, total: int) -> None:
-        self.bytes_read = done
-
-    def place(self, position: LogPosition) -> str:
-        return place_of(self._log, position)
-
-    def from_file(self, file_no: int) -> LogRead:
-        return LogRead(self._log, file_no)
 
 
 def import_groups(

@@ -1,4 +1,4 @@
-"""The groups of a log written as traditional binlog files."""
+"""The groups of a log written as traditional binlog files, or read to be imported."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ibbmaster.kernel.fields import GroupColumn, last_gtids
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.directory import END_POLL_PERIOD_S
+from ibbmaster.log.gtid_order import place_of
 from ibbmaster.log.interface import LogEngine, ReadPlan, are_paged
 from ibbmaster.log.limits import MAX_FILE_BYTES
 from ibbmaster.position import LogPosition
@@ -254,3 +255,30 @@ class _Progress:
         """All was read."""
         if self._progress is not None:
             self._progress(self._total, self._total)
+
+
+class LogRead:
+    """The groups of a log, or of a part of one, to be imported as those that a `ClassicReader` reads."""
+
+    restart_count = bytes_read = 0
+    notices = ()
+
+    def __init__(self, log: LogEngine, file_no: int | None = None) -> None:
+        self._log = log
+        self._plan = log.start_of_file(file_no)
+        self.initial_state = self._plan.state.copy()
+        self.file_names = [file.name for file in log.files()]
+        self.size_bytes = sum(file.size for file in log.files())
+
+    def groups(self, take: object = None) -> Iterator[EventGroup]:
+        found = passed(self._log, self._plan, self._note)
+        return (group for group in found if isinstance(group, EventGroup) and group.gtid is not None)
+
+    def _note(self, done: int, total: int) -> None:
+        self.bytes_read = done
+
+    def place(self, position: LogPosition) -> str:
+        return place_of(self._log, position)
+
+    def from_file(self, file_no: int) -> LogRead:
+        return LogRead(self._log, file_no)

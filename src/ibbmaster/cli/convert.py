@@ -150,8 +150,8 @@ def _profile(args: argparse.Namespace) -> Profile:
 
 def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: Profile) -> ConversionReport:
     import ibbmaster
-    from ibbmaster.classic.convert import LogRead, import_groups
-    from ibbmaster.classic.exporting import ConversionReport, export_traditional
+    from ibbmaster.classic.convert import import_groups
+    from ibbmaster.classic.exporting import ConversionReport, LogRead, export_traditional
     from ibbmaster.cli.progress import load_kernels, progress
     from ibbmaster.disk.local import RealDisk, left_unfinished
     from ibbmaster.disk.uploading import made_place

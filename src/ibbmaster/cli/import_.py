@@ -15,7 +15,8 @@ from ibbmaster.errors import StoreError
 
 if TYPE_CHECKING:
     from ibbmaster.classic.binlog import ClassicReader
-    from ibbmaster.classic.convert import ImportReport, LogRead
+    from ibbmaster.classic.convert import ImportReport
+    from ibbmaster.classic.exporting import LogRead
 
 EXAMPLES = """examples:
   ibbmaster import /var/lib/mysql/binlog.index --to /srv/ibb
@@ -127,14 +128,15 @@ def _source(paths: list[Path], stack: ExitStack) -> ClassicReader | LogRead:
     Raises:
         IbbMasterError: it cannot be read.
     """
-    import ibbmaster
     from ibbmaster.classic.binlog import ClassicReader
-    from ibbmaster.classic.convert import LogRead
     from ibbmaster.classic.series import find_series
     from ibbmaster.ibb.file_name import parse_file_name
 
     [path, *others] = paths
     if not others and path.is_dir() and any(parse_file_name(one.name) is not None for one in path.iterdir()):
+        import ibbmaster
+        from ibbmaster.classic.exporting import LogRead
+
         return LogRead(stack.enter_context(ibbmaster.open(path)).engine)
     files = find_series(paths)
     expect_readable(file.path for file in files)

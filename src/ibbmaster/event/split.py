@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, decode_event_header
+from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, EventHeader, decode_event_header
 
 
 class EventPart(NamedTuple):
@@ -92,4 +92,30 @@ def event_heads(*parts: Buffer | Iterable[Buffer], size_max: int = 64 * 1024) ->
                 if is_last:
                     yield bytes(head)
                     head.clear()
+    splitter.finish()
+
+
+def events_of(pieces: Iterable[Buffer], *, size_max: int) -> Iterator[bytes]:
+    """The events in some bytes, pieces cut anywhere; holds one.
+
+    Raises:
+        EventError: the bytes do not divide into events, or one is longer than `size_max`.
+    """
+    splitter = EventSplitter()
+    parts: list[bytes] = []
+    for piece in pieces:
+        offset, end = 0, len(piece)
+        while end - offset >= EVENT_HEADER_SIZE and splitter.is_between_events:  # whole events, in half the time
+            (size,) = SIZE.unpack_from(piece, offset + SIZE_OFFSET)
+            if not EVENT_HEADER_SIZE <= size <= min(end - offset, size_max):
+                break
+            yield bytes(piece[offset : offset + size])
+            offset += size
+        for header, data, is_last in splitter.feed(piece[offset:]):
+            if header is not None and header.size > size_max:
+                raise EventError(f"an event of {header.size} bytes, at most {size_max}")
+            parts.append(bytes(data))
+            if is_last:
+                yield parts[0] if len(parts) == 1 else b"".join(parts)
+                parts.clear()
     splitter.finish()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
-from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, TYPE_OFFSET
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.query import decode_query
 from ibbmaster.event.rows.changes import RowChange, RowDecoder
 from ibbmaster.event.rows.column import Column, TableSchema
@@ -18,7 +17,7 @@ from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader
-from ibbmaster.event.split import EventSplitter
+from ibbmaster.event.split import events_of
 from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType
 from ibbmaster.log.event_groups import EVENT_SIZE_MAX
@@ -44,29 +43,7 @@ def group_events(group: EventGroup) -> Iterator[bytes]:
         FormatError: what lies out of band is damaged.
     """
     yield group.gtid_event
-    yield from events_of(group.body)
-
-
-def events_of(pieces: Iterable[Buffer]) -> Iterator[bytes]:
-    """The events in some bytes, which are cut anywhere; as `group_events`."""
-    splitter = EventSplitter()
-    parts: list[bytes] = []
-    for piece in pieces:
-        offset, end = 0, len(piece)
-        while end - offset >= EVENT_HEADER_SIZE and splitter.is_between_events:  # whole events, in half the time
-            (size,) = SIZE.unpack_from(piece, offset + SIZE_OFFSET)
-            if not EVENT_HEADER_SIZE <= size <= min(end - offset, EVENT_SIZE_MAX):
-                break
-            yield bytes(piece[offset : offset + size])
-            offset += size
-        for header, data, is_last in splitter.feed(piece[offset:]):
-            if header is not None and header.size > EVENT_SIZE_MAX:
-                raise EventError(f"an event of {header.size} bytes, at most {EVENT_SIZE_MAX}")
-            parts.append(bytes(data))
-            if is_last:
-                yield parts[0] if len(parts) == 1 else b"".join(parts)
-                parts.clear()
-    splitter.finish()
+    yield from events_of(group.body, size_max=EVENT_SIZE_MAX)
 
 
 def table_name(event: bytes) -> TableName:

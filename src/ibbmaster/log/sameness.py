@@ -12,8 +12,9 @@ from itertools import chain
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.event.essence import OF_REPLICA, Essence, Sums, first_difference
 from ibbmaster.event.group import EventGroup
+from ibbmaster.event.split import events_of
 from ibbmaster.event.types import type_name
-from ibbmaster.log.group_content import events_of
+from ibbmaster.log.event_groups import EVENT_SIZE_MAX
 from ibbmaster.log.large_rows import large_rows
 
 KEPT_BYTES_MAX = 1 << 20  # of a group's events; those of a longer one are summed while they are read
@@ -38,7 +39,7 @@ class Content:
             kept.append(bytes(piece))
             size += len(piece)
             if size > KEPT_BYTES_MAX:
-                self._sums = ESSENCE.sums(events_of(chain(kept, pieces)))
+                self._sums = ESSENCE.sums(events_of(chain(kept, pieces), size_max=EVENT_SIZE_MAX))
                 return
         self._data = b"".join(kept)
 
@@ -51,7 +52,7 @@ class Content:
     def sums(self) -> Sums:
         if self._sums is None:
             assert self._data is not None
-            self._sums = ESSENCE.sums(events_of((self._data,)))
+            self._sums = ESSENCE.sums(events_of((self._data,), size_max=EVENT_SIZE_MAX))
         return self._sums
 
     @property
