@@ -92,7 +92,7 @@ def compare(kernels, directory, *, is_classic=False, **given):
         careful = pa.Table.from_batches(batches(fields, rows_of(task)))
         fast = pa.Table.from_batches(fast_batches(task, kernels))
         for name in careful.column_names:
-            assert fast[name].combine_chunks() == careful[name].combine_chunks(), (given, name)
+            assert fast[name].equals(careful[name]), (given, name)  # copies nothing
         count += careful.num_rows
     return count
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.testkit.mariadb_programs import ServerPrograms, find_programs, installed_versions
-from ibbmaster.testkit.mariadb_server import RealPrimary, RealServerError, ServerTemplate
+from ibbmaster.testkit.mariadb_server import RealPrimary, RealServer, RealServerError, ServerTemplate
 
 pytestmark = pytest.mark.skipif(not installed_versions(), reason="no MariaDB here: sh .ci/prepare tests")
 
@@ -71,3 +71,15 @@ def test_programs_that_make_no_data_directory_leave_no_template(tmp_path: Path) 
     with pytest.raises(RealServerError, match=r"bootstrap of MariaDB 9\.9 failed:\nit is broken"):
         ServerTemplate(ServerPrograms(version="9.9", root=tree), tmp_path / "templates" / "one")
     assert list((tmp_path / "templates").iterdir()) == []
+
+
+def test_a_new_server_writes_no_zeros_to_the_disk(programs: ServerPrograms, tmp_path: Path) -> None:
+    template = ServerTemplate.of_user(programs)
+    server = RealServer(template, tmp_path / "server")
+
+    written = [path.relative_to(server.data) for path in server.data.rglob("*") if path.is_file()]
+    assert sorted(written) == sorted(
+        path.relative_to(template.data) for path in template.data.rglob("*") if path.is_file()
+    )
+    assert all((server.data / path).read_bytes() == (template.data / path).read_bytes() for path in written)
+    assert sum((server.data / path).stat().st_blocks * 512 for path in written) < 6 << 20

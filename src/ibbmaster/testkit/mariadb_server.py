@@ -32,12 +32,14 @@ START_TIMEOUT_S = 600.0  # ends what hangs; a machine may be busy
 STOP_TIMEOUT_S = 120.0
 LOG_LINES_MAX = 400  # the last lines of a server's log that are kept for a failure
 SOCKET_PATH_MAX = 107  # bytes
+BLOCK_SIZE = 4096  # of a file system
 
 SMALL = (  # a server that starts fast and lives for one test: nothing on its disk must survive the machine
     "--innodb-log-file-size=8M",
     "--innodb-buffer-pool-size=64M",
     "--innodb-undo-tablespaces=0",
     "--innodb-data-file-path=ibdata1:8M:autoextend",
+    "--innodb-temp-data-file-path=ibtmp1:1M:autoextend",
     "--innodb-autoextend-increment=1",
     "--innodb-use-native-aio=OFF",
     "--innodb-doublewrite=OFF",
@@ -132,6 +134,18 @@ class ServerTemplate:
         ]
 
 
+def _copy_without_zeros(source: str, target: str) -> None:
+    """Copy a file, and write none of its blocks of zeros: of 19 MB of a new server they are 16."""
+    with open(source, "rb") as data, open(target, "wb") as copy:
+        while block := data.read(BLOCK_SIZE):
+            if block.count(0) == len(block):
+                copy.seek(len(block), os.SEEK_CUR)
+            else:
+                copy.write(block)
+        copy.truncate()
+    shutil.copymode(source, target)
+
+
 class RealServer:
     """One running MariaDB server; a context manager that ends it."""
 
@@ -152,7 +166,7 @@ class RealServer:
         if not self.data.exists():
             copied = directory / "data.new"  # who is killed while it copies leaves no half of a server
             shutil.rmtree(copied, ignore_errors=True)
-            shutil.copytree(template.data, copied)
+            shutil.copytree(template.data, copied, copy_function=_copy_without_zeros)
             copied.rename(self.data)
 
     @property
