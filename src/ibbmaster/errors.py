@@ -15,6 +15,7 @@ IbbMasterError
 │   └── DuplicateDomainError   two GTIDs of one domain in a position
 ├── PositionError              a replica asked for a place that cannot be served
 │   └── PositionPurgedError    ... because files it needs are gone
+│       └── LogResetError      ... and others have taken their place
 ├── StoreError                 a directory cannot be read or written as a binlog
 │   ├── MissingFileError       a binlog file that must be there is not
 │   ├── DiskFullError          no room on the disk; the same call may succeed later
@@ -164,6 +165,10 @@ class PositionError(IbbMasterError):
 
 class PositionPurgedError(PositionError):
     """The position is older than the oldest file: make the replica anew from a backup."""
+
+
+class LogResetError(PositionPurgedError):
+    """The log that was read is there no longer, and another one in its place: ask that one."""
 
 
 class StageError(IbbMasterError):

@@ -162,5 +162,5 @@ def test_a_step_back_of_the_states_that_a_search_reads_ends_what_is_halved(many_
     """As after a domain was forgotten: the last file begins after less than those in front of it."""
     engine = ClassicBinlog([many_files], reads_heads_at_once=False)
     series = engine._series
-    series._heads[series.last.index] = series.head(series.first)
+    series._heads[series.last.index, series.last.life] = series.head(series.first)
     assert engine.seek(GtidPosition.parse("0-1-250")).position.file_no == series.last.index

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import BusyError, PositionPurgedError, StoreError
+from ibbmaster.errors import BusyError, LogResetError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.ibb.chunk import RecordType
@@ -217,7 +217,7 @@ class MemoryGroups:
     def next_group(self) -> EventGroup | None:
         while True:
             if self._binlog.resets != self._resets:
-                raise PositionPurgedError("the log was reset while it was read")
+                raise LogResetError("the log was reset while it was read")
             group = self._binlog.group_at(self._file_no, self._index)
             if group is not None:
                 self._index += 1

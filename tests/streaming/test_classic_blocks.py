@@ -352,6 +352,8 @@ def test_packed_files(dump_of, tmp_path, name, new_classic_file):
     packed = bytearray(path.read_bytes())
     packed[len(packed) // 2] ^= 1
     path.write_bytes(packed)
+    if len(engine.files()) == 1:  # that is another file now
+        engine = ClassicBinlog([tmp_path])
     engine.state = GtidState
     assert check_damage(dump_of, engine, {}, "classic-11.8") is not None
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ibbmaster.classic.binlog import ClassicReader
 from ibbmaster.classic.continuing import missing_between
-from ibbmaster.classic.following import FollowedFiles, Stamp, told_if_purged
+from ibbmaster.classic.following import FollowedFiles, told_if_purged
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile, read_whole
@@ -32,8 +32,11 @@ from ibbmaster.kernel.parts import KernelPart
 from ibbmaster.log.fault import Fault, Totals
 from ibbmaster.log.interface import FileEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
+from ibbmaster.log.observer import Picture
 from ibbmaster.log.seek import explain_purged
 from ibbmaster.position import LogPosition
+
+LOOKS_MAX = 5  # at files that change again and again while their end is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +69,9 @@ class ClassicRange(LogRange):
 
 
 class _Tail(NamedTuple):
-    """The end of the log: how much of the files was there, the byte after the last whole group, and the state."""
+    """The end of the log: what was there, the byte after the last whole group, and the state."""
 
-    stamp: Stamp
+    picture: Picture[ClassicFile]
     position: LogPosition
     state: GtidState
 
@@ -90,9 +93,10 @@ class ClassicBinlog(FileEngine):
         self._lock = threading.Lock()  # for what follows
         self._tail: _Tail | None = None  # once it was asked for
         self._watch: DirectoryWatch | None = None  # once a thread waits
-        self._seen_stamp: object = None  # by those who wait
+        self._seen: Picture[ClassicFile] | None = None  # by those who wait
 
     def close(self) -> None:
+        self._series.close()
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.close()
@@ -115,13 +119,13 @@ class ClassicBinlog(FileEngine):
         return self._series.listed()
 
     def file_name(self, file_no: int) -> str:
-        return self._series.file(file_no).name
+        return self._series.name(file_no)
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
         """After the last whole group, where the state was asked for; else the end of the last file."""
         if self._tail is None:
-            self._series.look()
-            return LogPosition(self._series.last.index, self._series.last.size_bytes)
+            last = self._series.look().last
+            return LogPosition(last.index, last.size_bytes)
         return self._read_tail(only_cached=only_cached).position
 
     def state(self, *, only_cached: bool = False) -> GtidState:
@@ -133,28 +137,33 @@ class ClassicBinlog(FileEngine):
         Raises:
             BlockingIOError: with `only_cached`, something is to be read, or another thread is reading.
         """
-        series = self._series
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError("the end of the log is being read")
         try:
-            series.look()
-            stamp = series.stamp
-            if self._tail is not None and stamp == self._tail.stamp:
-                return self._tail
-            if only_cached:
-                raise BlockingIOError("the last file has to be read")
-            with contextlib.closing(self._behind_tail()) as groups:
-                _read_all(groups)
-                self._tail = _Tail(stamp, groups.position, groups.state)
-            return self._tail
+            for tries_left in reversed(range(LOOKS_MAX)):
+                picture = self._series.look(only_cached=only_cached)
+                if self._tail is not None and picture is self._tail.picture:
+                    return self._tail
+                if only_cached:
+                    raise BlockingIOError("the last file has to be read")
+                try:
+                    with contextlib.closing(self._behind_tail(picture)) as groups:
+                        _read_all(groups)
+                        self._tail = _Tail(picture, groups.position, groups.state)
+                    return self._tail
+                except PositionPurgedError:  # while it was read: what is there now?
+                    self._tail = None
+                    if not tries_left:
+                        raise
+            raise AssertionError("each look was answered")
         finally:
             self._lock.release()
 
-    def _behind_tail(self) -> StoredGroups:
+    def _behind_tail(self, picture: Picture[ClassicFile]) -> StoredGroups:
         """What has come since the end was looked for, or all there is in the last file."""
         series, tail = self._series, self._tail
-        if tail is None or tail.stamp[0] != series.resets:
-            plan = self._head(series.last)
+        if tail is None or tail.picture.life != picture.life or picture.file(tail.position.file_no) is None:
+            plan = self._head(picture.last)
             return StoredGroups(series, plan.position, plan.state)
         return StoredGroups(series, tail.position, tail.state, tail.position.offset, knows_state=True)
 
@@ -189,10 +198,17 @@ class ClassicBinlog(FileEngine):
         return self._head(self._series.first if file_no is None else self._series.file(file_no))
 
     def groups(self, plan: ReadPlan) -> ClassicGroups:
-        return ClassicGroups(ClassicReader(self._series.from_file(plan.position.file_no), plan.state), plan.position)
+        self._series.check(plan.resets)
+        first = self._series.file(plan.position.file_no)
+        return ClassicGroups(ClassicReader(self._series.from_file(first.index), plan.state), plan.position)
 
     def stored_groups(self, plan: ReadPlan, offset: int = FIRST_EVENT_OFFSET) -> StoredGroups:
+        self._series.check(plan.resets)
         return StoredGroups(self._series, plan.position, plan.state, offset)
+
+    @property
+    def reset_count(self) -> int:
+        return self._series.picture.resets
 
     @property
     def unfinished(self) -> str | None:
@@ -203,11 +219,10 @@ class ClassicBinlog(FileEngine):
             self._watch = DirectoryWatch(self._series.last.path.parent)
         deadline = time.monotonic() + timeout_s
         while True:
-            self._series.look()
-            stamp = self._series.stamp
-            if stamp != self._seen_stamp:
-                was_first, self._seen_stamp = self._seen_stamp is None, stamp
-                return not was_first
+            picture, seen = self._series.look(), self._seen
+            if picture is not seen:
+                self._seen = picture
+                return seen is not None
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
@@ -227,7 +242,6 @@ class ClassicBinlog(FileEngine):
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
         if end >= self.end():
             end = LogPosition(self._series.last.index + 1, 0)  # the size of a packed file is no offset in it
-        self._series.listed()  # without those that were purged
         ranges: list[LogRange] = []
         for file in self._series.from_file(start.file_no):
             first = start.offset if file.index == start.file_no else 0
@@ -330,7 +344,7 @@ class ClassicBinlog(FileEngine):
         return ClassicHead(
             position=LogPosition(file.index, FIRST_EVENT_OFFSET),
             state=head.state or GtidState(),
-            resets=self._series.resets,
+            resets=self._series.picture.resets,
             server_version=head.server_version,
             is_restart=head.is_restart,
             has_checksums=head.has_checksums,

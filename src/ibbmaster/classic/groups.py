@@ -72,6 +72,7 @@ class ClassicFileReader:
         is_stored: bool = False,
         reads_on: bool = False,
         only_cached: bool = False,
+        stands: Callable[[bool], bool] = lambda only_cached: True,
     ) -> None:
         """With `is_stored` events are given as the file has them, checksum and all; `reads_on` as in `EventWindow`.
 
@@ -81,7 +82,9 @@ class ClassicFileReader:
         self.file = file
         self._is_stored = is_stored
         self.notice: str | None = None
-        self._window = EventWindow(file, block_size=block_size, reads_on=reads_on, only_cached=only_cached)
+        self._window = EventWindow(
+            file, block_size=block_size, reads_on=reads_on, only_cached=only_cached, stands=stands
+        )
         self._is_at_group_end = True
         self._is_passed_over = False  # the rest of the group that was yielded last
         self._groups_end = 0  # of the groups read so far

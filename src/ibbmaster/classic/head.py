@@ -57,6 +57,16 @@ def head_of(file: ClassicFile) -> FileHead:
         return read_head(window)
 
 
+def begun_head(file: ClassicFile) -> FileHead | None:
+    """As `head_of`; None while not all of the head is there: a server or a copier has just made the file."""
+    with contextlib.closing(EventWindow(file, block_size=HEAD_BLOCK_SIZE)) as window:
+        try:
+            head = _read_head(window)
+            return head if head.state is not None or window.has_more() else None
+        except Truncated:
+            return None
+
+
 def read_head(window: BlockWindow) -> FileHead:
     """Read magic, FORMAT_DESCRIPTION and GTID_LIST; stops before anything else.
 

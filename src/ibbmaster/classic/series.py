@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import re
-import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PureWindowsPath
 
 from ibbmaster.classic.packing import PACKINGS, PackedDataError, Packing, packing_of, unpacked_name
+from ibbmaster.disk.held_file import Stamp
 from ibbmaster.disk.local import fill
-from ibbmaster.disk.place import ObjectPath, open_file
+from ibbmaster.disk.place import ObjectPath, open_file, stamp_of
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
 from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, TYPE_OFFSET
 from ibbmaster.event.types import EventType
@@ -40,9 +40,14 @@ class ClassicFile:
     path: Path
     name: str  # as the server named it: no folder, and as it was before it was packed
     number: int | None  # the digits at the end of the name
-    size_bytes: int  # on disk, so before unpacking, when it was looked at
-    inode: int
+    stamp: Stamp  # when it was looked at
     index: int = 0  # in its series
+    life: int = 0  # another one for what takes its place and is not known to be the same yet
+
+    @property
+    def size_bytes(self) -> int:
+        """On disk, so before unpacking."""
+        return self.stamp.size
 
     @property
     def packing(self) -> Packing | None:
@@ -57,8 +62,12 @@ class ClassicSource:
     last. To read further back there means to unpack the file from its start once more.
     """
 
-    def __init__(self, file: ClassicFile, *, only_cached: bool = False) -> None:
+    def __init__(
+        self, file: ClassicFile, *, only_cached: bool = False, stands: Callable[[bool], bool] = lambda only_cached: True
+    ) -> None:
         """While `only_cached`, reading raises BlockingIOError where it would have to wait for the disk.
+
+        After each read `stands` is asked whether that was of the file; where it was not, nothing is there.
 
         Raises:
             StoreError: the file cannot be opened.
@@ -74,6 +83,7 @@ class ClassicSource:
         self._damage: ClassicFormatError | None = None  # after that
         self.bytes_read = 0  # of the file on disk
         self.only_cached = only_cached
+        self._stands = stands
 
     @property
     def is_packed(self) -> bool:
@@ -84,6 +94,11 @@ class ClassicSource:
     def descriptor(self) -> int | None:
         """Of the open file, if it is one of this machine, and its bytes are those of the binlog."""
         return self._stream.descriptor if self._packing is None else None
+
+    @property
+    def stamp(self) -> Stamp:
+        """Of the open file."""
+        return self._stream.stamp()
 
     @property
     def size_bytes(self) -> int:
@@ -103,6 +118,8 @@ class ClassicSource:
         if self._unpacker is None:
             with _errors(self._file.path):
                 data = self._stream.read_at(offset, size)
+            if not self._stands(False):
+                return b""
             self.bytes_read = max(self.bytes_read, offset + len(data))
             return data
         self._hold(offset, size)
@@ -120,6 +137,8 @@ class ClassicSource:
         if self._unpacker is None:
             with _errors(self._file.path):
                 size = self._stream.fill(offset, target)
+            if not self._stands(False):
+                return 0
             self.bytes_read = max(self.bytes_read, offset + size)
             return size
         size = 0
@@ -140,6 +159,8 @@ class ClassicSource:
                 size = fill(self.descriptor, offset, target, only_cached=True)
         if size is None:
             raise BlockingIOError(f"{self._file.name} is not in memory at offset {offset}")
+        if not self._stands(True):
+            return 0
         self.bytes_read = max(self.bytes_read, offset + size)
         return size
 
@@ -267,24 +288,13 @@ def classic_file(path: Path) -> ClassicFile:
 
 
 def _named_file(path: Path, name: str, number: int | None, index: int = 0) -> ClassicFile:
-    found = _size_and_inode(path)
-    if found is None:
-        raise MissingFileError(f"{path} is not a file")
-    size_bytes, inode = found
-    return ClassicFile(path=path, name=name, number=number, size_bytes=size_bytes, inode=inode, index=index)
-
-
-def _size_and_inode(path: Path) -> tuple[int, int] | None:
-    """Of a regular file; None of anything else, also of a FIFO, for whose writer a reader would wait."""
     try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
+        stamp = stamp_of(path)
     except OSError:
         if path.is_file():  # it says which errors mean that there is none
             raise
-        return None
-    return (found.st_size, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+        raise MissingFileError(f"{path} is not a file") from None
+    return ClassicFile(path=path, name=name, number=number, stamp=stamp, index=index)
 
 
 def _files_of_directory(directory: Path) -> list[ClassicFile]:

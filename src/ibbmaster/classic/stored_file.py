@@ -16,7 +16,7 @@ Invariants:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ibbmaster.classic.groups import ENDING_TYPES, LARGE_EVENT_SIZE, TRANSACTION, ClassicFileReader
@@ -61,12 +61,13 @@ class StoredFileReader(ClassicFileReader):
         may_grow: bool = False,
         is_between_groups: bool = False,
         only_cached: bool = False,
+        stands: Callable[[bool], bool] = lambda only_cached: True,
     ) -> None:
         """Begin at an offset; where it is not known to be `is_between_groups`, an event may begin there or not.
 
-        `only_cached` is as `ClassicFileReader` has it.
+        `only_cached` is as `ClassicFileReader` has it, `stands` as `ClassicSource`.
         """
-        super().__init__(file, is_stored=True, only_cached=only_cached)
+        super().__init__(file, is_stored=True, only_cached=only_cached, stands=stands)
         self._first_offset = FIRST_EVENT_OFFSET + len(self.head.format_description)
         self._offset = offset if offset > FIRST_EVENT_OFFSET else self._first_offset
         self._is_lead_in = not is_between_groups and self._offset != self._first_offset
@@ -90,6 +91,11 @@ class StoredFileReader(ClassicFileReader):
         self.may_grow = False
         self._is_marked_in_use = self._is_marked_in_use and is_marked_in_use(self.window.source)
         self.window.is_in_use = self._is_marked_in_use
+
+    @property
+    def is_between_groups(self) -> bool:
+        """Whether what comes next is known to be no event inside of a group."""
+        return not self._is_lead_in
 
     def items_from(self, offset: int) -> Iterator[EventGroup | None]:
         """As `items`, without the first, from an offset between groups on."""
@@ -124,7 +130,7 @@ class StoredFileReader(ClassicFileReader):
                 window.go_to(offset)
                 yield None
                 continue
-            is_lead_in = is_lead_in and not is_group
+            self._is_lead_in = is_lead_in = is_lead_in and not is_group
             yield item
             if not self._is_passed_over:
                 for _ in item.body:  # what the caller did not want

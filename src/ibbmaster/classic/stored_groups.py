@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 
 from ibbmaster.classic.continuing import continued, missing_between
 from ibbmaster.classic.following import FollowedFiles, told_if_purged
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_file import StoredFileReader
-from ibbmaster.errors import GapError, PositionPurgedError
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import GapError, IbbMasterError, LogResetError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
@@ -34,9 +37,10 @@ class StoredGroups(ClassicGroups):
     ) -> None:
         """Begin in the file of a position; with `knows_state` between groups, and `state` is what was logged there."""
         self._series = series
-        self._resets = series.resets
+        self._resets = series.picture.resets
         self._state = state.copy()
         self._knows_state = knows_state or offset <= FIRST_EVENT_OFFSET
+        self._begun: ClassicFile | None = None
         self._current: StoredFileReader | None = None
         self._items: Iterator[EventGroup | None] = iter(())
         self.position = position
@@ -56,8 +60,7 @@ class StoredGroups(ClassicGroups):
         return self._resets == resets
 
     def check_log(self) -> None:
-        if self._series.resets != self._resets:
-            raise PositionPurgedError("the files there were have been replaced by others: the log was reset")
+        self._series.check(self._resets)
 
     def next_group(self) -> EventGroup | None:
         """The next group or other event, or None at the end of what is there.
@@ -69,22 +72,43 @@ class StoredGroups(ClassicGroups):
             PositionPurgedError: the log was reset.
         """
         self.check_log()
-        if self._current is None:
-            self._begin(self._series.file(self.position.file_no), self._first_offset)
-        while True:
-            item = next(self._items)
-            if item is not None:
-                if item.gtid is not None:
-                    self._state.log(item.gtid)
-                self.position = item.end
-                return item
-            if not self._go_on():
-                self._series.note_unfinished(self._file.unfinished())
-                return None
+        with self._told_if_reset():
+            if self._current is None:
+                self._begin(self._series.file(self.position.file_no), self._first_offset)
+            while True:
+                item = next(self._items)
+                if item is not None:
+                    if item.gtid is not None:
+                        self._state.log(item.gtid)
+                    self.position = item.end
+                    return replace(item, body=self._checked(item.body))
+                if not self._go_on():
+                    self._series.note_unfinished(self._file.unfinished())
+                    return None
+
+    @contextlib.contextmanager
+    def _told_if_reset(self) -> Iterator[None]:
+        """What is wrong with files that are others now, or begun again, is nothing that is wrong with the log.
+
+        Raises:
+            LogResetError: they are.
+        """
+        try:
+            yield
+        except IbbMasterError as error:
+            self._series.look()
+            self.check_log()
+            if self._begun is not None and not self._series.stands(self._begun, self._resets, False):
+                raise LogResetError(str(error)) from None
+            raise
+
+    def _checked(self, body: Iterator[Buffer]) -> Iterator[Buffer]:
+        with self._told_if_reset():
+            yield from body
 
     def next_group_at_once(self) -> EventGroup:
         """As `CachedEventGroups` has it, from the head of a file on, or a place between groups."""
-        self.check_log()
+        self._series.stands(self._series.last, self._resets, True)
         if not self._knows_state:
             raise BlockingIOError("what comes first may be no group, and long")
         if self._current is None:
@@ -107,7 +131,7 @@ class StoredGroups(ClassicGroups):
         reader = self._file
         behind = self._file_behind()
         if behind is None:
-            return False
+            return self._has_moved()
         if reader.may_grow:
             reader.complete()  # what has come before the next file was made is still to be read
             return True
@@ -118,7 +142,12 @@ class StoredGroups(ClassicGroups):
         self._begin(behind, FIRST_EVENT_OFFSET)
         head = self._file.head
         if self._knows_state:
-            self._state, _ = continued(before, state, behind, head)
+            try:
+                self._state, _ = continued(before, state, behind, head)
+            except GapError as error:
+                if self._series.picture.file(before.index) is None:  # it was removed before the one behind it was seen
+                    raise LogResetError(str(error)) from None
+                raise
         elif behind.number is not None and before.number is not None and behind.number > before.number + 1:
             gap = missing_between(before, behind)
             raise GapError(behind.name, head.state_offset, gap, gap)
@@ -132,13 +161,41 @@ class StoredGroups(ClassicGroups):
         except KeyError:
             return None
 
-    def _begin(self, file: ClassicFile, offset: int, *, only_cached: bool = False) -> None:
-        is_last, is_between = file.index == self._series.last.index, self._knows_state
+    def _has_moved(self) -> bool:
+        """Go on in what has the name of the last file now; False if that is the file that is read."""
+        file = self._file.file
+        now = self._series.picture.file(file.index)
+        if now is None or now.life != file.life or now.stamp.file == self._file.window.source.stamp.file:
+            return False
+        if self._file.window.source.descriptor is None:
+            return False  # objects are read by their names
+        is_between = self._file.is_between_groups
+        has_head = self.position.offset > FIRST_EVENT_OFFSET
+        self._file.close()
+        self._begin(now, self.position.offset if has_head else self._first_offset, is_between_groups=is_between)
+        if has_head:
+            next(self._items)
+        return True
+
+    def _begin(
+        self, file: ClassicFile, offset: int, *, only_cached: bool = False, is_between_groups: bool | None = None
+    ) -> None:
+        self._begun = file
+        is_last = file.index == self._series.last.index
         with told_if_purged(file):
             self._current = StoredFileReader(
-                file, offset, may_grow=is_last, is_between_groups=is_between, only_cached=only_cached
+                file,
+                offset,
+                may_grow=is_last,
+                is_between_groups=self._knows_state if is_between_groups is None else is_between_groups,
+                only_cached=only_cached,
+                stands=partial(self._series.stands, file, self._resets),
             )
-        self._current.window.source.only_cached = False
+        source = self._current.window.source
+        source.only_cached = False
+        if not is_last and source.stamp[:2] != file.stamp[:2]:
+            self._series.doubt()
+            self.check_log()
         self._items = self._current.items()
 
     # For callers that read groups themselves
@@ -153,7 +210,7 @@ class StoredGroups(ClassicGroups):
 
     @property
     def log_identity(self) -> Hashable:
-        return "as stored", self._resets
+        return "as stored", self._resets, self._file.file.life
 
     @property
     def is_in_use(self) -> bool:

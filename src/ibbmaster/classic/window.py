@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Callable
 from mmap import PAGESIZE
 
 from ibbmaster.classic.series import ClassicFile, ClassicSource
@@ -167,12 +168,18 @@ class EventWindow(BlockWindow):
     """
 
     def __init__(
-        self, file: ClassicFile, *, block_size: int = BLOCK_SIZE, reads_on: bool = False, only_cached: bool = False
+        self,
+        file: ClassicFile,
+        *,
+        block_size: int = BLOCK_SIZE,
+        reads_on: bool = False,
+        only_cached: bool = False,
+        stands: Callable[[bool], bool] = lambda only_cached: True,
     ) -> None:
         """With `reads_on` all of the file is wanted: what is read at first is not only its head."""
         super().__init__(file, b"")
         self._buffer, self._spare = page_map(PAGESIZE), page_map(PAGESIZE)  # what `block` is of, and what it was before
-        self.source = ClassicSource(file, only_cached=only_cached)
+        self.source = ClassicSource(file, only_cached=only_cached, stands=stands)
         self._block_size = block_size
         # A packed file is unpacked in order anyway, and where it is damaged shall not depend on where one began.
         first_size = max(FIRST_BLOCK_SIZE, file.size_bytes) if reads_on else FIRST_BLOCK_SIZE

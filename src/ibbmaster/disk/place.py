@@ -16,6 +16,7 @@ from pathlib import Path, PosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.held_file import Stamp
 from ibbmaster.errors import ConfigurationError, MissingFileError
 
 if TYPE_CHECKING:
@@ -193,6 +194,27 @@ class ObjectPath(PosixPath):
         return directory_at(str(self.parent)).find(self.name) if len(self.parts) > 2 else None
 
 
+def stamp_of(path: Path) -> Stamp:
+    """What the file at a place is known by; for those who look again and again.
+
+    Raises:
+        OSError, StoreError: there is no regular file.
+    """
+    if not isinstance(path, ObjectPath):
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise FileNotFoundError(2, "not a regular file", str(path))
+        return _stamp(found)
+    stored = path._found()
+    if stored is None:
+        raise FileNotFoundError(2, "no such file or directory", str(path))
+    return Stamp(stored.version or stored.modified_at, stored.size, (int(stored.modified_at * 1e9),))
+
+
+def _stamp(found: os.stat_result) -> Stamp:
+    return Stamp((found.st_dev, found.st_ino), found.st_size, (found.st_mtime_ns, found.st_ctime_ns))
+
+
 def open_file(path: Path) -> LocalFile | ObjectFile:
     """A file at a place, to read from it anywhere.
 
@@ -212,6 +234,9 @@ class LocalFile(io.FileIO):
     def size(self) -> int:
         """In bytes, as it is now."""
         return os.fstat(self.fileno()).st_size
+
+    def stamp(self) -> Stamp:
+        return _stamp(os.fstat(self.fileno()))
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Between 1 and `size` bytes from an offset on; none at the end."""
@@ -247,6 +272,9 @@ class ObjectFile(io.RawIOBase):
     def size(self) -> int:
         """In bytes, as it is now."""
         return self._directory.size(self._path.name)
+
+    def stamp(self) -> Stamp:
+        return stamp_of(self._path)
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Between 1 and `size` bytes from an offset on; none at the end."""

@@ -25,7 +25,7 @@ from ibbmaster.dump.request import CAPABILITY_ENGINE, DumpRequest
 from ibbmaster.dump.rewriting import FIRST_POSITION, LOG_POS_MASK, LogPositions, Rewriter, Selection
 from ibbmaster.dump.skipping import SEND, GroupFilter, Verdict
 from ibbmaster.dump.start import StartCheck, impossible_position
-from ibbmaster.errors import IbbMasterError, MissingEventError
+from ibbmaster.errors import IbbMasterError, LogResetError, MissingEventError
 from ibbmaster.event.format_description import ChecksumAlgorithm, has_checksums
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
@@ -452,16 +452,27 @@ class DumpSession:
     @_call
     def fail_in_group(self, error: IbbMasterError, group: EventGroup) -> None:
         """As `fail`: a group that is under way cannot be read on."""
+        if self._leaves_reset(error):
+            return
         failure = reading_failed(error, group_place=self._place(group))
         self.fail(failure.with_place(self._where()) if self._profile.errors_name_places else failure)
 
     @_call
     def fail_reading(self, error: IbbMasterError) -> None:
         """As `fail`: what comes next cannot be read."""
+        if self._leaves_reset(error):
+            return
         failure = reading_failed(error)
         if isinstance(error, MissingEventError):
             self._rewriter.read_header_at(error.file_offset, EVENT_HEADER_SIZE if error.event_size is not None else 0)
         self.fail(failure.with_place(self._where()) if self._profile.sends_files else failure)
+
+    def _leaves_reset(self, error: IbbMasterError) -> bool:
+        """End a dump by GTID in order where the log is another one: its replica comes back, and is judged anew."""
+        ends = isinstance(error, LogResetError) and not self._is_by_file
+        if ends:
+            self.end_of_service()
+        return ends
 
     @_call
     def end_of_service(self) -> None:

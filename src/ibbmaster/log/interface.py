@@ -287,6 +287,11 @@ class LogEngine(GroupSource, Protocol):
         """A reader of the groups from where a plan begins."""
 
     @property
+    def reset_count(self) -> int:
+        """How often other files have taken the place of those there were, at the last look."""
+        return 0
+
+    @property
     def unfinished(self) -> str | None:
         """What is to be said of a part of an event or a group at the end, where readers wait for the rest; quick."""
         return None

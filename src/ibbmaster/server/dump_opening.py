@@ -10,11 +10,11 @@ from ibbmaster.dump.profile import OpeningTimestamp
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.session import DumpSession
 from ibbmaster.dump.start import StartCheck, check_start, choose_file, impossible_position, opening_file_name
-from ibbmaster.errors import IbbMasterError
+from ibbmaster.errors import IbbMasterError, LogResetError
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan, has_files
-from ibbmaster.server.facts import PrimaryFacts
+from ibbmaster.server.facts import LOOKS_MAX, PrimaryFacts
 from ibbmaster.server.options import PrimaryOptions
 
 
@@ -47,6 +47,16 @@ class DumpOpening:
             DumpError: it is refused.
             IbbMasterError: the log cannot be read there.
         """
+        for _ in range(LOOKS_MAX):
+            reset_count = self._engine.reset_count
+            with contextlib.suppress(LogResetError):
+                opened = self._open(request, only_cached=only_cached)
+                if self._engine.reset_count == reset_count:
+                    return opened
+                opened.groups.close()
+        raise LogResetError("the log was reset again and again")
+
+    def _open(self, request: DumpRequest, *, only_cached: bool) -> DumpStart:
         engine, options = self._engine, self._options
         is_of_file = request.position is None
         if only_cached and (is_of_file or options.profile.opening_timestamp is not OpeningTimestamp.ZERO):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from ibbmaster.dialogue.log_tables import LogTables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow
-from ibbmaster.errors import without_paths
+from ibbmaster.errors import PositionPurgedError, without_paths
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, LogFile
@@ -16,6 +19,23 @@ from ibbmaster.server.login_guard import LoginGuard
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.registry import Registry
 from ibbmaster.server.tables import PrimaryTables
+
+Answer = TypeVar("Answer")
+
+LOOKS_MAX = 5  # at files that change again and again while they are asked for
+
+
+def of_one_look(ask: Callable[..., Answer]) -> Callable[..., Answer]:
+    """Ask again where files were purged, or replaced by others, between two questions."""
+
+    @functools.wraps(ask)
+    def asked(*args: Any, **kwargs: Any) -> Answer:
+        for _ in range(LOOKS_MAX - 1):
+            with contextlib.suppress(PositionPurgedError):
+                return ask(*args, **kwargs)
+        return ask(*args, **kwargs)
+
+    return asked
 
 
 class PrimaryFacts:
@@ -53,10 +73,12 @@ class PrimaryFacts:
     def binlog_state(self) -> GtidState:
         return self._engine.state()
 
+    @of_one_look
     def binlog_end(self) -> tuple[str, int]:
         end = self._listing.end()
         return self._engine.file_name(end.file_no), end.offset
 
+    @of_one_look
     def files(self) -> list[LogFile]:
         """The files there are for clients: those of a traditional primary end with the active one."""
         files = self._engine.files()
@@ -68,6 +90,7 @@ class PrimaryFacts:
     def binary_logs(self) -> list[tuple[str, int]]:
         return [(file.name, file.size) for file in self.files()]
 
+    @of_one_look
     def binlog_events(self, file_name: str | None, offset: int) -> Iterator[BinlogEventRow]:
         return self._listing.rows(self._file(file_name), offset)
 
@@ -75,6 +98,7 @@ class PrimaryFacts:
         """A file by its name, the oldest without one."""
         return next((file for file in self.files() if name is None or file.name == name), None)
 
+    @of_one_look
     def gtid_position_at(self, file_name: str, offset: int) -> str | None:
         file = self._file(file_name or None)
         found = None if file is None or offset > file.size else self._listing.state_at(file, offset)

@@ -205,6 +205,10 @@ class StagedLog(LogEngine):
         return StagedLog(self._log.with_left_out, self._renaming, self._span)
 
     @property
+    def reset_count(self) -> int:
+        return self._log.reset_count
+
+    @property
     def unfinished(self) -> str | None:
         return None if self.is_over else self._log.unfinished
 

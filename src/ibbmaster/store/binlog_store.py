@@ -167,6 +167,10 @@ class BinlogStore(WritableLogEngine):
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
 
+    @property
+    def reset_count(self) -> int:
+        return self._reset_count
+
     def end(self, *, only_cached: bool = False) -> LogPosition:
         return self._writer.durable.mark
 

@@ -15,7 +15,14 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ibbmaster.disk.interface import ExpectingDisk, ReadDisk, SharedDisk, Watch
-from ibbmaster.errors import DamageError, IbbMasterError, MissingFileError, PositionPurgedError, StoreError
+from ibbmaster.errors import (
+    DamageError,
+    IbbMasterError,
+    LogResetError,
+    MissingFileError,
+    PositionPurgedError,
+    StoreError,
+)
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
@@ -254,7 +261,7 @@ class FollowedDirectory(LogEngine):
         self._glance()
         file_no, offset = position
         if resets != self._reset_count:
-            raise PositionPurgedError("the log was reset while it was read")
+            raise LogResetError("the log was reset while it was read")
         if file_no < self._oldest:
             size = self._sizes.get(file_no, float("inf"))
             is_done = offset + PAGE_SIZE - DATA_SIZE + CHUNK_SIZE_MIN > size

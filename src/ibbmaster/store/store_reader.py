@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.disk.interface import ReadDisk
-from ibbmaster.errors import IbbMasterError, PositionPurgedError
+from ibbmaster.errors import IbbMasterError, LogResetError, PositionPurgedError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
@@ -71,7 +71,7 @@ class StoreReader:
         if self.is_purged:
             raise PositionPurgedError(f"{format_file_name(self.file_no)} was purged before it could be read")
         if self._resets() != self._began_at:
-            raise PositionPurgedError("the log was reset while it was read")
+            raise LogResetError("the log was reset while it was read")
 
     def continue_at(
         self,

@@ -1,0 +1,155 @@
+"""The file in which a log ends, held open: whether what has its name now is still that file, and all of it is there.
+
+Neither inode nor size tells this: a copy over a file keeps its inode, and file systems give the inode of a removed
+file again at once. While a descriptor holds an inode, no other file gets it. Where anything was written, the first
+bytes must be those that were there, and so must the last ones that were known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import time
+from collections.abc import Callable, Hashable
+from typing import NamedTuple, Protocol
+
+from ibbmaster.errors import StoreError
+
+HEAD_BYTES = 1 << 12  # compared at the begin of a file
+TAIL_BYTES = 1 << 9  # compared before its known end
+TICK_S, COARSE_TICK_S = 0.1, 3.0  # within so long two changes of a file may bear the same time
+SECOND_NS = 10**9
+LONG_AGO_NS = 60 * SECOND_NS  # more than clocks differ
+
+
+class Stamp(NamedTuple):
+    """What a file system says of a file. `file` is the file itself, whatever its name, while it is held."""
+
+    file: Hashable
+    size: int
+    changed_at: tuple[int, ...]  # in nanoseconds
+
+    def is_settled(self, seen_s: float) -> bool:
+        """Whether a change from now on leaves another stamp than this one, which was first seen so long ago."""
+        tick_s = TICK_S if any(at % SECOND_NS for at in self.changed_at) else COARSE_TICK_S
+        return seen_s >= tick_s or time.time_ns() - max(self.changed_at) > LONG_AGO_NS
+
+
+class OpenedFile(Protocol):
+    """A file to look at; calls raise OSError or StoreError."""
+
+    def stamp(self) -> Stamp: ...
+
+    def fill(self, offset: int, target: memoryview) -> int: ...
+
+    def close(self) -> None: ...
+
+
+class Change(enum.Enum):
+    """What has become of a file since the last look."""
+
+    NONE = "the same, or more"
+    CUT = "not all of it is there: it is gone, or begun again"
+    OTHER = "another file"
+
+
+def last_bytes(size: int) -> tuple[int, int]:
+    """The bytes that tell whether a file of this size, which only grows, still has what it had."""
+    return max(size - TAIL_BYTES, 0), size
+
+
+class HeldFile:
+    """One file. `stamp` is of the last look that found all of it there."""
+
+    def __init__(
+        self,
+        glance: Callable[[], Stamp],
+        open_it: Callable[[], OpenedFile],
+        *,
+        window: Callable[[int], tuple[int, int]] = last_bytes,
+        flags_at: int | None = None,
+    ) -> None:
+        """`glance` gives the stamp of what has its name; `window` says which bytes are known last, given the size.
+
+        The byte at `flags_at` may change in any file.
+
+        Raises:
+            OSError, StoreError: it is not there.
+        """
+        self._file = open_it()
+        self._glance = glance
+        self._open = open_it
+        self._window = window
+        self._flags_at = flags_at
+        self.stamp = self._file.stamp()
+        self._first_seen = time.monotonic()  # the stamp
+        self._is_settled = self.stamp.is_settled(0.0)  # before anything was read
+        self._head, self._tail_at, self._tail = self._read_known(self._file, self.stamp)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __del__(self) -> None:
+        self.close()  # who forgets a log does not keep its file open for ever
+
+    def is_untouched(self) -> bool:
+        """Whether nothing can have been written since the last look; costs one stat."""
+        try:
+            return self._is_settled and self._glance() == self.stamp
+        except (OSError, StoreError):
+            return False
+
+    def look(self) -> Change:
+        """What has become of it; `stamp` is then of now, unless it is cut or another one."""
+        if self.is_untouched():
+            return Change.NONE
+        with contextlib.ExitStack() as stack:
+            try:
+                file = self._file
+                if self._glance().file != file.stamp().file:
+                    file = self._open()
+                    stack.callback(file.close)
+                stamp, now = file.stamp(), time.monotonic()
+                known = self._read_known(file, stamp)  # first: what is another file only after that is found next time
+                change = self._compare(file, stamp)
+            except (OSError, StoreError):
+                return Change.CUT
+            if change is Change.NONE:
+                if file is not self._file:
+                    stack.pop_all()
+                    self._file.close()
+                    self._file = file
+                self._head, self._tail_at, self._tail = known
+                if stamp != self.stamp:
+                    self.stamp, self._first_seen = stamp, now
+                self._is_settled = stamp.is_settled(now - self._first_seen)
+            return change
+
+    def _read_known(self, file: OpenedFile, stamp: Stamp) -> tuple[bytes, int, bytes]:
+        first, last = self._window(stamp.size)
+        return self._read(file, 0, HEAD_BYTES), first, self._read(file, first, last)
+
+    def _compare(self, file: OpenedFile, stamp: Stamp) -> Change:
+        change = _compared(self._read(file, 0, len(self._head)), self._head)
+        if change is Change.NONE:
+            change = _compared(self._read(file, self._tail_at, self._tail_at + len(self._tail)), self._tail)
+        if change is Change.CUT and file is not self._file:
+            window = last_bytes(min(stamp.size, self.stamp.size))  # was what it begins again with in the one held?
+            if _compared(self._read(file, *window), self._read(self._file, *window)) is Change.OTHER:
+                return Change.OTHER
+        return change
+
+    def _read(self, file: OpenedFile, first: int, last: int) -> bytes:
+        data = bytearray(last - first)
+        del data[file.fill(first, memoryview(data)) if data else 0 :]
+        if self._flags_at is not None and first <= self._flags_at < first + len(data):
+            data[self._flags_at - first] = 0
+        return bytes(data)
+
+
+def _compared(found: bytes, known: bytes) -> Change:
+    """Bytes of a file and those that were there: some may be missing, or still be zeros."""
+    known = known.rstrip(b"\0")  # what else comes there was not known
+    if found[: len(known)] == known:
+        return Change.NONE
+    return Change.CUT if known.startswith(found.rstrip(b"\0")) else Change.OTHER

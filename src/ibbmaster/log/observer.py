@@ -1,0 +1,310 @@
+"""Which files a log has that another process writes, and whether they are those that were there before.
+
+Each look gives one picture. A file keeps its number while it is there, and no other file ever gets that of a
+traditional one: what is kept under it is kept of that file. Writers may do anything in any order:
+
+- They append, begin the next file, remove the oldest ones: the log goes on.
+- They begin the last file again, or remove it: the log is awaited, up to where it was known. What is there meanwhile
+  is answered; who has read further waits.
+- Anything else: other files have taken the place of those there were, the log was reset.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from ibbmaster.disk.held_file import Change, HeldFile
+from ibbmaster.errors import LogResetError, StoreError
+
+log = logging.getLogger(__name__)
+
+
+class LogPart(Protocol):
+    """One file of a log; `index` is its number in the log, `number` that in its name.
+
+    What takes the place of a file, and is not known to be the same yet, has another `life`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def number(self) -> int | None: ...
+
+    @property
+    def index(self) -> int: ...
+
+    @property
+    def life(self) -> int: ...
+
+
+F = TypeVar("F", bound=LogPart)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture(Generic[F]):
+    """The files at one look, in order: those before the last one, and that, in which the log ends.
+
+    Attributes:
+        resets: how often other files have taken the place of those there were.
+        life: another one, too, when something was taken away that may come again.
+    """
+
+    before: tuple[F, ...]
+    last: F
+    resets: int
+    life: int
+
+    @property
+    def first(self) -> F:
+        return self.before[0] if self.before else self.last
+
+    @property
+    def files(self) -> tuple[F, ...]:
+        return *self.before, self.last
+
+    def from_file(self, index: int) -> tuple[F, ...]:
+        """That file and all after it."""
+        return (*self.before[max(index - self.first.index, 0) :], self.last) if index <= self.last.index else ()
+
+    def file(self, index: int) -> F | None:
+        """A file by its number in the log."""
+        if index == self.last.index:
+            return self.last
+        return self.before[index - self.first.index] if self.first.index <= index < self.last.index else None
+
+
+class LogObserver(Generic[F]):
+    """Thread-safe. `picture` is that of the last look; its last file is held open, and so is one that is awaited."""
+
+    def __init__(self, files: Sequence[F]) -> None:
+        """
+        Raises:
+            OSError, StoreError: the last file is not there any more.
+        """
+        self._lock = threading.RLock()
+        self._held = self._hold(files[-1])
+        self._awaited: tuple[F, HeldFile] | None = None
+        self._is_sure = True  # the last file of the picture was there as it was
+        self.picture = Picture(tuple(files[:-1]), files[-1], 0, 0)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._held.close()
+        if self._awaited is not None:
+            self._awaited[1].close()
+
+    # What each format knows -----------------------------------------------------------------
+
+    @abstractmethod
+    def _find(self) -> Sequence[F]:
+        """The files that are there and begun, in order.
+
+        Raises:
+            OSError, StoreError: there is none, or they make up no log.
+        """
+
+    @abstractmethod
+    def _after(self, last: F) -> F | None:
+        """The file that comes after the last one, once it is begun."""
+
+    @abstractmethod
+    def _hold(self, file: F) -> HeldFile: ...
+
+    @abstractmethod
+    def _is_there(self, file: F) -> bool: ...
+
+    @abstractmethod
+    def _seen(self, file: F, held: HeldFile) -> F:
+        """The file as it is now."""
+
+    @abstractmethod
+    def _is_same(self, known: F, found: F) -> bool:
+        """Whether a file that was not the last one still is what it was."""
+
+    @abstractmethod
+    def _placed(self, files: Sequence[F], index: int) -> Sequence[F]:
+        """Files with their numbers in the log, from that one on."""
+
+    def _dropped(self, files: Sequence[F]) -> None:  # who keeps something of them can let go of it
+        """These files are not of the log any more."""
+
+    # Looking --------------------------------------------------------------------------------
+
+    @property
+    def awaited(self) -> str | None:
+        """What readers wait for, if something that was known is not there."""
+        awaited = self._awaited
+        if awaited is None:
+            return None
+        file, held = awaited
+        return (
+            f"{file.name}: {held.stamp.size} bytes of it were there, and it is gone, or begun again: dumps wait until "
+            "they are there again"
+        )
+
+    def is_untouched(self) -> bool:
+        """Whether the picture is that of now, as far as the last file shows; costs one stat."""
+        return self._awaited is None and self._held.is_untouched()
+
+    def look(self, *, only_cached: bool = False) -> Picture[F]:
+        """See what is there now.
+
+        Raises:
+            BlockingIOError: with `only_cached`, another thread is looking.
+        """
+        if not self._lock.acquire(blocking=not only_cached):
+            raise BlockingIOError("another thread is looking which files there are")
+        try:
+            self._look_at_last()
+            self._look_behind()
+            self._look_at_first()
+            return self.picture
+        finally:
+            self._lock.release()
+
+    def check(self, resets: int) -> None:
+        """Whether a reader of the log as it was after this number of resets may go on.
+
+        Raises:
+            LogResetError: other files have taken the place of those it began with.
+        """
+        if self.picture.resets != resets:
+            raise LogResetError("the files there were have been replaced by others: the log was reset")
+
+    def stands(self, file: F, resets: int, only_cached: bool) -> bool:
+        """Whether what was just read of a file is of the log; False while that is awaited: as if nothing was there.
+
+        Raises:
+            LogResetError: it is not.
+            BlockingIOError: with `only_cached`, another thread is looking.
+        """
+        if not self.is_untouched():
+            self.look(only_cached=only_cached)
+        self.check(resets)
+        awaited, now = self._awaited, self.picture.file(file.index)
+        is_known = awaited is None or file.index < awaited[0].index
+        return self._is_sure and (is_known or (now is not None and now.life == file.life))
+
+    def doubt(self) -> None:
+        """A file that is not the last one was found to be another one: whatever is there now is another log."""
+        with self._lock:
+            self._begin_anew()
+
+    def _look_at_last(self) -> None:
+        if self._awaited is not None:
+            file, held = self._awaited
+            match held.look():
+                case Change.OTHER:
+                    self._begin_anew()
+                    return
+                case Change.NONE:  # all is there again
+                    if self.picture.last.index < file.index and self._held.look() is Change.NONE:
+                        self._show(self.picture.before, self._seen(self.picture.last, self._held))
+                    self._held.close()
+                    self._held, self._awaited = held, None
+                    before = [one for one in self.picture.files if one.index < file.index]
+                    self._show(before, file, life=self.picture.life + 1)
+        change = self._held.look()
+        self._is_sure = change is Change.NONE
+        match change:
+            case Change.NONE:
+                seen = self._seen(self.picture.last, self._held)
+                if seen is not self.picture.last:
+                    self._show(self.picture.before, seen)
+            case Change.OTHER:
+                self._begin_anew()
+            case Change.CUT:
+                self._step_back()
+
+    def _look_behind(self) -> None:
+        """Take the files that follow; the one before each is complete."""
+        while (file := self._after(self.picture.last)) is not None:
+            try:
+                held = self._hold(file)
+            except (OSError, StoreError):
+                return
+            if self._awaited is not None and file.index > self._awaited[0].index:
+                held.close()
+                self._begin_anew()  # the log goes on behind a file that was to come again
+                return
+            if self._held.look() is not Change.NONE:
+                held.close()
+                return  # the next look finds out
+            complete = self._seen(self.picture.last, self._held)
+            self._held.close()
+            self._held = held
+            self._show((*self.picture.before, complete), file)
+
+    def _look_at_first(self) -> None:
+        """Drop the files that were purged."""
+        before = self.picture.before
+        gone = 0
+        while gone < len(before) and not self._is_there(before[gone]):
+            gone += 1
+        if gone and self._is_there(self.picture.last):  # else all is gone, perhaps for a while
+            self._dropped(before[:gone])
+            self._show(before[gone:], self.picture.last)
+
+    def _step_back(self) -> None:
+        """The last file is gone, or begun again."""
+        try:
+            found = self._find()
+        except (StoreError, OSError):
+            return  # nothing is there; perhaps it will be
+        picture = self.picture
+        last = picture.last
+        if self._goes_on_with(found):
+            self._dropped(picture.files)
+            self._take(self._placed(found, last.index + 1), picture.resets)
+            return
+        known = {one.name: one for one in picture.before}
+        left = found[:-1] if found[-1].name == last.name else found
+        if not all(one.name in known and self._is_same(known[one.name], one) for one in left):
+            self._begin_anew()
+            return
+        if self._awaited is None:
+            self._awaited, self._held = (last, self._held), self._hold(found[-1])
+        else:
+            self._held.close()
+            self._held = self._hold(found[-1])
+        self._is_sure = True
+        kept = [known[one.name] for one in left]
+        if found is not left:
+            kept += self._placed(found[-1:], last.index)
+        self._show(kept[:-1], kept[-1], life=picture.life + 1)
+
+    def _goes_on_with(self, found: Sequence[F]) -> bool:
+        """Whether these are named as those right after the last one: it was complete, and purged with all before it.
+
+        Who has read it to its end, and does not come from there to what the next file begins with, finds it out.
+        """
+        last = self.picture.last
+        return self._awaited is None and last.number is not None and found[0].number == last.number + 1
+
+    def _begin_anew(self) -> None:
+        """Other files have taken the place of those there were."""
+        try:
+            found = self._find()
+            index = self.picture.last.index + 1 if self._awaited is None else self._awaited[0].index + 1
+            placed = self._placed(found, index)
+            self._take(placed, self.picture.resets + 1)
+        except (StoreError, OSError):
+            return  # nothing is there; perhaps it will be
+
+    def _take(self, files: Sequence[F], resets: int) -> None:
+        held = self._hold(files[-1])
+        self.close()
+        self._dropped(self.picture.files)
+        self._held, self._awaited, self._is_sure = held, None, True
+        if resets != self.picture.resets:
+            log.info("%s: other files have taken the place of those there were: the log was reset", files[-1].name)
+        self.picture = Picture(tuple(files[:-1]), files[-1], resets, self.picture.life + 1)
+
+    def _show(self, before: Sequence[F], last: F, *, life: int | None = None) -> None:
+        self.picture = Picture(tuple(before), last, self.picture.resets, self.picture.life if life is None else life)

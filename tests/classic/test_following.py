@@ -1,0 +1,148 @@
+"""Traditional files that others write meanwhile: a fresh look finds nothing else, whatever they do."""
+
+from __future__ import annotations
+
+import random
+import shutil
+
+import pytest
+
+from ibbmaster.classic.engine import ClassicBinlog
+from tests.machinery.foreign_writer import Writer
+from tests.machinery.served_log import ServedDump, ServedLog
+
+
+def served(directory) -> ServedLog:
+    return ServedLog(ClassicBinlog([directory]), "classic-10.11")
+
+
+@pytest.fixture
+def directory(tmp_path):
+    return tmp_path / "log"
+
+
+@pytest.fixture
+def writer(directory):
+    directory.mkdir()
+    writer = Writer(directory, random.Random(1))
+    for _ in range(5):
+        writer.append()
+    return writer
+
+
+def check_as_fresh(log, directory, *positions):
+    """Each answer, and all that a replica gets, is that of a server that knows nothing of before."""
+    fresh = served(directory)
+    assert log.answers() == fresh.answers()
+    for position in ("", *positions):
+        assert log.dump(position) == fresh.dump(position)
+    log.engine.wait_for_growth(0.0)
+
+
+def gtids(dump):
+    return sum(event[4] == 162 for event in dump.events)
+
+
+def waiting(log, position=""):
+    dump = ServedDump(log, position)
+    dump.go_on()
+    assert dump.end is None
+    return dump
+
+
+@pytest.mark.parametrize("size", [0, 4, 100, 270, 400])
+def test_a_last_file_that_is_begun_again_is_waited_for(writer, directory, size):
+    for _ in range(3):
+        writer.rotate()
+        writer.append()
+    log = served(directory)
+    dump = waiting(log)
+    check_as_fresh(log, directory)
+    path = writer.path()
+    path.write_bytes(path.read_bytes()[:size])
+    check_as_fresh(log, directory, "0-1-3")
+    dump.go_on()
+    assert dump.end is None
+    assert log.engine.unfinished.startswith("bin.000004: ")
+    assert "dumps wait until they are there again" in log.engine.unfinished
+    writer.publish()
+    writer.append()
+    dump.go_on()
+    assert (dump.end, gtids(dump)) == (None, 9)
+    writer.rotate()
+    writer.append()
+    check_as_fresh(log, directory, "0-1-3")
+    dump.go_on()
+    assert (dump.end, gtids(dump)) == (None, 10)
+    assert log.engine.unfinished is None
+    dump.close()
+
+
+def test_the_file_in_which_the_end_was_last_seen_is_purged_under_a_dump(writer, directory):
+    log = served(directory)
+    dump = waiting(log)
+    check_as_fresh(log, directory)
+    writer.rotate_and_purge()
+    writer.append()
+    check_as_fresh(log, directory, "0-1-6")
+    dump.go_on()
+    assert (dump.end, gtids(dump)) == (None, 7)
+    dump.close()
+
+
+@pytest.mark.parametrize("count", [1, 9])
+def test_another_log_over_the_files_is_that_log(writer, directory, count):
+    log = served(directory)
+    by_gtid, by_file = waiting(log), waiting(log, ("bin.000001", 4))
+    check_as_fresh(log, directory)
+    writer.write_another_over_it()
+    for _ in range(count):
+        writer.append()
+    check_as_fresh(log, directory)
+    by_gtid.go_on()
+    by_file.go_on()
+    assert by_gtid.end[:1] == b"\xfe"
+    assert by_file.end[:3] == b"\xff" + (1236).to_bytes(2, "little")
+    by_gtid.close()
+    by_file.close()
+
+
+@pytest.mark.parametrize("seconds", [0, 1])
+@pytest.mark.parametrize("count", [0, 3, 9])
+def test_a_reset_is_noticed_however_much_there_is_at_the_next_look(directory, seconds, count):
+    directory.mkdir()
+    writer = Writer(directory, random.Random(1))
+    writer.append()
+    log = served(directory)
+    dump = waiting(log)
+    check_as_fresh(log, directory)
+    was = writer.server
+    writer.reset()
+    writer.server.started_at = was.started_at + seconds
+    for _ in range(count):
+        writer.append()
+    check_as_fresh(log, directory)
+    dump.go_on()
+    assert dump.end is None or dump.end[:1] == b"\xfe"
+    dump.close()
+
+
+def test_a_directory_that_is_removed_and_made_anew_is_another_log(writer, directory):
+    log = served(directory)
+    check_as_fresh(log, directory)
+    shutil.rmtree(directory)
+    assert log.answers()["binlog_end"] == ("bin.000001", log.engine.end().offset)  # nothing is there, for now
+    writer.write_another_over_it()
+    writer.append()
+    check_as_fresh(log, directory)
+
+
+def test_a_copy_that_takes_the_place_of_a_file_is_that_file(writer, directory):
+    log = served(directory)
+    dump = waiting(log)
+    for _ in range(3):
+        writer.replace_by_a_copy()
+        check_as_fresh(log, directory, "0-1-3")
+        dump.go_on()
+    assert (dump.end, gtids(dump)) == (None, 8)
+    dump.close()

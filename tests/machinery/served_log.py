@@ -1,0 +1,110 @@
+"""A log served beneath the sockets: statements and dumps as a connection has them, without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ibbmaster.dump.error import DumpError
+from ibbmaster.dump.profile import PROFILES
+from ibbmaster.dump.request import DumpRequest
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.server.dump_opening import DumpOpening
+from ibbmaster.server.facts import PrimaryFacts
+from ibbmaster.server.login_guard import LoginGuard
+from ibbmaster.server.options import PrimaryOptions
+from ibbmaster.server.registry import Registry
+from ibbmaster.streaming.shared import SharedBlocks
+from ibbmaster.streaming.source import BlockSource
+from ibbmaster.wire.auth import make_account
+from ibbmaster.wire.packet import PacketReader
+
+EOF = b"\xfe"
+BINLOG_STATEMENTS = ("binlog_state", "binlog_end", "binary_logs")
+
+
+class ServedDump:
+    """One dump. `events` are what it has sent, `end` its last packet, if it is over."""
+
+    def __init__(self, served: ServedLog, position: str | tuple[str, int]) -> None:
+        self.events: list[bytes] = []
+        self.end: bytes | None = None
+        self._served = served
+        wishes: dict[str, Any] = {"position": None if isinstance(position, tuple) else GtidPosition.parse(position)}
+        if isinstance(position, tuple):
+            wishes["file_name"], wishes["file_position"] = position
+        request = DumpRequest(
+            replica_server_id=9, capability=4, wants_annotate_rows=True, knows_checksums=True, **wishes
+        )
+        self.opened = served.opening.open(request)
+        self._packets = PacketReader(limit=1 << 26, next_sequence=1)
+        self._source = BlockSource(self.opened.groups, self.opened.dump, served.shared)
+        self.opened.dump.start()
+
+    def go_on(self) -> None:
+        """Send what there is, as far as the dump goes on."""
+        dump = self.opened.dump
+        for generation in range(self._served.generation + 1, 1 << 30):
+            self._served.generation = generation
+            block = self._source.next_block(generation, may_wait=True)
+            assert block is not None
+            self._packets.receive_data(block.data())
+            if not len(block) and (self._source.is_at_end or dump.is_finished):
+                break
+        while (packet := self._packets.next_packet()) is not None:
+            if packet.payload[:1] == b"\0":
+                self.events.append(bytes(packet.payload[1:]))
+            else:
+                self.end = bytes(packet.payload)
+
+    def close(self) -> None:
+        self._source.close()
+
+
+class ServedLog:
+    """Statements and dumps of one engine, and what is kept between them."""
+
+    def __init__(self, engine: LogEngine, profile: str) -> None:
+        self.engine = engine
+        algorithm = getattr(engine, "checksum_algorithm", None)
+        shape = PROFILES[profile] if algorithm is None else PROFILES[profile].of_files(algorithm)
+        options = PrimaryOptions(
+            host="localhost", port=0, account=make_account("u", ""), certificate=None, profile=shape
+        )
+        self.facts = PrimaryFacts(engine, options, Registry(), LoginGuard(lambda: 0.0))
+        self.facts.started_at = 0
+        self.opening = DumpOpening(engine, options, self.facts)
+        self.shared = SharedBlocks()
+        self.generation = 0
+
+    def answers(self) -> dict[str, Any]:
+        """What every statement about the log gives, or why it gives nothing."""
+        found = {name: self._answer(getattr(self.facts, name)) for name in BINLOG_STATEMENTS}
+        for name, size in found["binary_logs"] if isinstance(found["binary_logs"], list) else ():
+            found[f"events of {name}"] = self._answer(partial(self._events, name))
+            found[f"state at the end of {name}"] = self._answer(partial(self.facts.gtid_position_at, name, size))
+        return found
+
+    def _events(self, name: str) -> list[Any]:
+        return list(self.facts.binlog_events(name, 4))
+
+    def _answer(self, ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except IbbMasterError as error:
+            return f"{type(error).__name__}: {error}"
+
+    def dump(self, position: str | tuple[str, int]) -> tuple[list[bytes], Any]:
+        """All that a replica gets that comes from a position, and how that ends."""
+        try:
+            dump = ServedDump(self, position)
+        except IbbMasterError as error:
+            return [], str(error) if isinstance(error, DumpError) else f"{type(error).__name__}: {error}"
+        try:
+            dump.go_on()
+            return dump.events, dump.end
+        finally:
+            dump.close()
