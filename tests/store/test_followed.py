@@ -512,13 +512,12 @@ def test_a_read_only_mount_is_served(tmp_path):
         pytest.skip(f"a directory cannot be mounted here: {binding.stderr.strip()}")
     try:
         subprocess.run(["mount", "-o", "remount,bind,ro", mount], check=True)
-        disk = RealDisk(mount)
-        engine = FollowedDirectory(disk)
+        engine = FollowedDirectory(RealDisk(mount))
         assert str(engine.state()) == "0-1-49"
         with BinlogStore(RealDisk(source), OPTIONS) as store:
             feed(store, range(50, 60))
         grow_to(engine, "0-1-59")
         assert rest_of(reader_of(engine)) == list(range(1, 60))
     finally:
-        disk.close()
+        engine.close()
         subprocess.run(["umount", mount], check=True)

@@ -37,10 +37,10 @@ class StoredGroups(ClassicGroups):
     ) -> None:
         """Begin in the file of a position; with `knows_state` between groups, and `state` is what was logged there."""
         self._series = series
-        self._resets = series.picture.resets
+        self._resets, self._life = series.picture.resets, series.picture.life
         self._state = state.copy()
         self._knows_state = knows_state or offset <= FIRST_EVENT_OFFSET
-        self._begun: ClassicFile | None = None
+        self._is_between = False
         self._current: StoredFileReader | None = None
         self._items: Iterator[EventGroup | None] = iter(())
         self.position = position
@@ -72,9 +72,9 @@ class StoredGroups(ClassicGroups):
             PositionPurgedError: the log was reset.
         """
         self.check_log()
-        with self._told_if_reset():
+        try:
             if self._current is None:
-                self._begin(self._series.file(self.position.file_no), self._first_offset)
+                self._begin_here()
             while True:
                 item = next(self._items)
                 if item is not None:
@@ -83,36 +83,40 @@ class StoredGroups(ClassicGroups):
                     self.position = item.end
                     return replace(item, body=self._checked(item.body))
                 if not self._go_on():
-                    self._series.note_unfinished(self._file.unfinished())
+                    if self._current is not None:
+                        self._series.note_unfinished(self._file.unfinished())
                     return None
+        except IbbMasterError:
+            if not self._has_to_wait():
+                raise
+            self._leave()
+            return None
 
-    @contextlib.contextmanager
-    def _told_if_reset(self) -> Iterator[None]:
-        """What is wrong with files that are others now, or begun again, is nothing that is wrong with the log.
+    def _has_to_wait(self) -> bool:
+        """Whether what went wrong is no damage: the file is begun again by who writes it.
 
         Raises:
-            LogResetError: they are.
+            LogResetError: the files are others.
         """
+        self._series.look()
+        self.check_log()
+        return self._series.waits(self.position.file_no, self._life)
+
+    def _checked(self, body: Iterator[Buffer]) -> Iterator[Buffer]:
         try:
-            yield
+            yield from body
         except IbbMasterError as error:
-            self._series.look()
-            self.check_log()
-            if self._begun is not None and not self._series.stands(self._begun, self._resets, False):
+            if self._has_to_wait():  # in the middle of a group: its replica comes back
                 raise LogResetError(str(error)) from None
             raise
 
-    def _checked(self, body: Iterator[Buffer]) -> Iterator[Buffer]:
-        with self._told_if_reset():
-            yield from body
-
     def next_group_at_once(self) -> EventGroup:
         """As `CachedEventGroups` has it, from the head of a file on, or a place between groups."""
-        self._series.stands(self._series.last, self._resets, True)
+        self._series.stands(self.position.file_no, self._life, self._resets, True)
         if not self._knows_state:
             raise BlockingIOError("what comes first may be no group, and long")
         if self._current is None:
-            self._begin(self._series.file(self.position.file_no), self._first_offset, only_cached=True)
+            self._begin_here(only_cached=True)
         try:
             with self.reading(only_cached=True):
                 item = next(self._items)
@@ -163,33 +167,39 @@ class StoredGroups(ClassicGroups):
 
     def _has_moved(self) -> bool:
         """Go on in what has the name of the last file now; False if that is the file that is read."""
-        file = self._file.file
-        now = self._series.picture.file(file.index)
-        if now is None or now.life != file.life or now.stamp.file == self._file.window.source.stamp.file:
-            return False
-        if self._file.window.source.descriptor is None:
+        source, now = self._file.window.source, self._series.picture.file(self._file.file.index)
+        if now is None or source.descriptor is None or now.stamp.file == source.stamp.file:
             return False  # objects are read by their names
-        is_between = self._file.is_between_groups
-        has_head = self.position.offset > FIRST_EVENT_OFFSET
-        self._file.close()
-        self._begin(now, self.position.offset if has_head else self._first_offset, is_between_groups=is_between)
-        if has_head:
-            next(self._items)
+        self._leave()
+        if self._series.waits(now.index, self._life):
+            return False
+        self._begin_here()
         return True
 
-    def _begin(
-        self, file: ClassicFile, offset: int, *, only_cached: bool = False, is_between_groups: bool | None = None
-    ) -> None:
-        self._begun = file
+    def _leave(self) -> None:
+        """Read no longer in what was opened."""
+        if self._current is not None:
+            self._is_between = self._current.is_between_groups
+            self._current.close()
+            self._current, self._items = None, iter(())
+
+    def _begin_here(self, *, only_cached: bool = False) -> None:
+        """Open the file that is to be read next, or again."""
+        file, has_head = self._series.file(self.position.file_no), self.position.offset > FIRST_EVENT_OFFSET
+        self._begin(file, self.position.offset if has_head else self._first_offset, only_cached=only_cached)
+        if has_head:
+            next(self._items)
+
+    def _begin(self, file: ClassicFile, offset: int, *, only_cached: bool = False) -> None:
         is_last = file.index == self._series.last.index
         with told_if_purged(file):
             self._current = StoredFileReader(
                 file,
                 offset,
                 may_grow=is_last,
-                is_between_groups=self._knows_state if is_between_groups is None else is_between_groups,
+                is_between_groups=self._is_between or self._knows_state,
                 only_cached=only_cached,
-                stands=partial(self._series.stands, file, self._resets),
+                stands=partial(self._series.stands, file.index, self._life, self._resets),
             )
         source = self._current.window.source
         source.only_cached = False
@@ -210,7 +220,9 @@ class StoredGroups(ClassicGroups):
 
     @property
     def log_identity(self) -> Hashable:
-        return "as stored", self._resets, self._file.file.life
+        if self._current is None or self._series.waits(self.position.file_no, self._life):
+            return None
+        return "as stored", self._resets, self._current.file.life
 
     @property
     def is_in_use(self) -> bool:

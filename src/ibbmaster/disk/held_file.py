@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import os
 import time
 from collections.abc import Callable, Hashable
 from typing import NamedTuple, Protocol
@@ -17,6 +18,7 @@ from ibbmaster.errors import StoreError
 
 HEAD_BYTES = 1 << 12  # compared at the begin of a file
 TAIL_BYTES = 1 << 9  # compared before its known end
+FIRST_BYTES = 1 << 16  # compared with those of a file that begins again what was in one that is held
 TICK_S, COARSE_TICK_S = 0.1, 3.0  # within so long two changes of a file may bear the same time
 SECOND_NS = 10**9
 LONG_AGO_NS = 60 * SECOND_NS  # more than clocks differ
@@ -28,6 +30,11 @@ class Stamp(NamedTuple):
     file: Hashable
     size: int
     changed_at: tuple[int, ...]  # in nanoseconds
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> Stamp:
+        """Of a file of this machine."""
+        return cls((found.st_dev, found.st_ino), found.st_size, (found.st_mtime_ns, found.st_ctime_ns))
 
     def is_settled(self, seen_s: float) -> bool:
         """Whether a change from now on leaves another stamp than this one, which was first seen so long ago."""
@@ -67,6 +74,7 @@ class HeldFile:
         open_it: Callable[[], OpenedFile],
         *,
         window: Callable[[int], tuple[int, int]] = last_bytes,
+        head_bytes: int = HEAD_BYTES,
         flags_at: int | None = None,
     ) -> None:
         """`glance` gives the stamp of what has its name; `window` says which bytes are known last, given the size.
@@ -80,6 +88,7 @@ class HeldFile:
         self._glance = glance
         self._open = open_it
         self._window = window
+        self._head_bytes = head_bytes
         self._flags_at = flags_at
         self.stamp = self._file.stamp()
         self._first_seen = time.monotonic()  # the stamp
@@ -101,7 +110,7 @@ class HeldFile:
 
     def look(self) -> Change:
         """What has become of it; `stamp` is then of now, unless it is cut or another one."""
-        if self.is_untouched():
+        if self.is_untouched() and self._window(self.stamp.size) == (self._tail_at, self._tail_at + len(self._tail)):
             return Change.NONE
         with contextlib.ExitStack() as stack:
             try:
@@ -127,16 +136,16 @@ class HeldFile:
 
     def _read_known(self, file: OpenedFile, stamp: Stamp) -> tuple[bytes, int, bytes]:
         first, last = self._window(stamp.size)
-        return self._read(file, 0, HEAD_BYTES), first, self._read(file, first, last)
+        return self._read(file, 0, self._head_bytes), first, self._read(file, first, last)
 
     def _compare(self, file: OpenedFile, stamp: Stamp) -> Change:
         change = _compared(self._read(file, 0, len(self._head)), self._head)
         if change is Change.NONE:
             change = _compared(self._read(file, self._tail_at, self._tail_at + len(self._tail)), self._tail)
         if change is Change.CUT and file is not self._file:
-            window = last_bytes(min(stamp.size, self.stamp.size))  # was what it begins again with in the one held?
-            if _compared(self._read(file, *window), self._read(self._file, *window)) is Change.OTHER:
-                return Change.OTHER
+            for window in ((0, FIRST_BYTES), last_bytes(min(stamp.size, self.stamp.size))):  # of the one that is held?
+                if _compared(self._read(file, *window), self._read(self._file, *window)) is Change.OTHER:
+                    return Change.OTHER
         return change
 
     def _read(self, file: OpenedFile, first: int, last: int) -> bytes:

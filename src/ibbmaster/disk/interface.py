@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.held_file import Stamp
 
 
 class ReadDisk(Protocol):
@@ -71,6 +72,9 @@ class SharedDisk(ReadDisk, Protocol):
 
     def is_locked(self) -> bool:
         """Whether another process writes here."""
+
+    def stamp(self, name: str) -> Stamp:
+        """What the file of a name is known by, for those who look again and again."""
 
     def make_durable(self, name: str) -> None:
         """Make durable what another process has written to a file."""

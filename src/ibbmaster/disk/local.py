@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.held_file import Stamp
 from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 
@@ -104,6 +105,7 @@ class RealDisk:
         with self._errors(""):
             now = time.monotonic()
             seen_at = known.seen_at if known is not None and known.stamp == stamp else now
+            self._drop_replaced()
             with os.scandir(self.directory) as entries:
                 names: Sequence[str] = [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
             if known is not None and known.names == names:
@@ -121,6 +123,12 @@ class RealDisk:
     def modified_at(self, name: str) -> float:
         with self._errors(name):
             return os.stat(self._path(name), follow_symlinks=False).st_mtime
+
+    def stamp(self, name: str) -> Stamp:
+        try:
+            return Stamp.of(os.stat(self._path(name), follow_symlinks=False))
+        except OSError as error:
+            raise self._error(name, error) from error
 
     def read(self, name: str, offset: int, size: int) -> bytes:
         try:
@@ -256,6 +264,15 @@ class RealDisk:
         else:
             self._open_files.move_to_end(name)
         return descriptor
+
+    def _drop_replaced(self) -> None:
+        """Close the files whose names may mean others now: something was renamed, made or removed."""
+        with self._lock:
+            for name, descriptor in list(self._open_files.items()):
+                with contextlib.suppress(OSError):
+                    if os.path.samestat(os.stat(self._path(name), follow_symlinks=False), os.fstat(descriptor)):
+                        continue
+                os.close(self._open_files.pop(name))
 
     def _forget(self, name: str) -> None:
         """A name is about to mean something else, or nothing."""

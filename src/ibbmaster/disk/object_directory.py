@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.disk.held_file import Stamp
 from ibbmaster.disk.object_store import ChangedError, StoredObject, client_of
 from ibbmaster.errors import MissingFileError, StoreError
 
@@ -119,6 +120,10 @@ class ObjectDirectory:
 
     def modified_at(self, name: str) -> float:
         return self._known(name).modified_at
+
+    def stamp(self, name: str) -> Stamp:
+        found = self._known(name)
+        return Stamp(found.version or found.modified_at, found.size, (int(found.modified_at * 1e9),))
 
     def read(self, name: str, offset: int, size: int) -> bytes:
         return self._read(name, offset, size, is_greedy=True)

@@ -204,15 +204,11 @@ def stamp_of(path: Path) -> Stamp:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             raise FileNotFoundError(2, "not a regular file", str(path))
-        return _stamp(found)
-    stored = path._found()
-    if stored is None:
-        raise FileNotFoundError(2, "no such file or directory", str(path))
-    return Stamp(stored.version or stored.modified_at, stored.size, (int(stored.modified_at * 1e9),))
-
-
-def _stamp(found: os.stat_result) -> Stamp:
-    return Stamp((found.st_dev, found.st_ino), found.st_size, (found.st_mtime_ns, found.st_ctime_ns))
+        return Stamp.of(found)
+    try:
+        return directory_at(str(path.parent)).stamp(path.name)
+    except MissingFileError:
+        raise FileNotFoundError(2, "no such file or directory", str(path)) from None
 
 
 def open_file(path: Path) -> LocalFile | ObjectFile:
@@ -236,7 +232,7 @@ class LocalFile(io.FileIO):
         return os.fstat(self.fileno()).st_size
 
     def stamp(self) -> Stamp:
-        return _stamp(os.fstat(self.fileno()))
+        return Stamp.of(os.fstat(self.fileno()))
 
     def read_at(self, offset: int, size: int) -> bytes:
         """Between 1 and `size` bytes from an offset on; none at the end."""

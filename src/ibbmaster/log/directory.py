@@ -65,6 +65,11 @@ class BinlogDirectory(LogEngine):
     def disk(self) -> ReadDisk:
         return self._disk
 
+    @property
+    def reached(self) -> LogPosition | None:
+        """The end that was seen last, if it was asked for."""
+        return self._reached
+
     def close(self) -> None:
         """Close descriptors; later calls open files again."""
         self._disk.close()

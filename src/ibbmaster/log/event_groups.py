@@ -190,6 +190,8 @@ class EventGroupReader:
         assert group is not None, "only a look shows the end"
         return group
 
+    log_identity = 0  # as `PagedEventGroups` has it
+
     @property
     def expects_more(self) -> bool:
         """Where there was no group: whether what comes next is known to be there, and only not readable yet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeGuard, runtime_checkable
@@ -107,6 +107,10 @@ class PagedEventGroups(CachedEventGroups, Protocol):
 
     @property
     def disk(self) -> ReadDisk: ...
+
+    @property
+    def log_identity(self) -> Hashable:
+        """What distinguishes the files from others of the same names; None while they are not to be read."""
 
     @property
     def expects_more(self) -> bool:

@@ -90,6 +90,7 @@ class LogObserver(Generic[F]):
         self._lock = threading.RLock()
         self._held = self._hold(files[-1])
         self._awaited: tuple[F, HeldFile] | None = None
+        self._awaited_since = 0  # in which life
         self._is_sure = True  # the last file of the picture was there as it was
         self.picture = Picture(tuple(files[:-1]), files[-1], 0, 0)
 
@@ -177,7 +178,7 @@ class LogObserver(Generic[F]):
         if self.picture.resets != resets:
             raise LogResetError("the files there were have been replaced by others: the log was reset")
 
-    def stands(self, file: F, resets: int, only_cached: bool) -> bool:
+    def stands(self, index: int, life: int, resets: int, only_cached: bool) -> bool:
         """Whether what was just read of a file is of the log; False while that is awaited: as if nothing was there.
 
         Raises:
@@ -187,9 +188,13 @@ class LogObserver(Generic[F]):
         if not self.is_untouched():
             self.look(only_cached=only_cached)
         self.check(resets)
-        awaited, now = self._awaited, self.picture.file(file.index)
-        is_known = awaited is None or file.index < awaited[0].index
-        return self._is_sure and (is_known or (now is not None and now.life == file.life))
+        return not self.waits(index, life)
+
+    def waits(self, index: int, life: int) -> bool:
+        """Whether a reader in a file, which began in a life of the log, has to wait until that is there again."""
+        awaited = self._awaited
+        is_there = awaited is None or index < awaited[0].index or life >= self._awaited_since
+        return not (self._is_sure and is_there)
 
     def doubt(self) -> None:
         """A file that is not the last one was found to be another one: whatever is there now is another log."""
@@ -270,6 +275,7 @@ class LogObserver(Generic[F]):
             return
         if self._awaited is None:
             self._awaited, self._held = (last, self._held), self._hold(found[-1])
+            self._awaited_since = picture.life + 1
         else:
             self._held.close()
             self._held = self._hold(found[-1])

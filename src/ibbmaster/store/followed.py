@@ -10,7 +10,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -26,15 +26,16 @@ from ibbmaster.errors import (
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
-from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.interface import LogEngine, LogFile, ReadPlan
+from ibbmaster.log.observer import Picture
 from ibbmaster.log.seek import SeekPlan
 from ibbmaster.log.states import FULL_STATE_PAGE
 from ibbmaster.position import LogPosition
+from ibbmaster.store.followed_files import COMPLETE_FILES, FollowedIbbFiles, IbbFile
 from ibbmaster.store.redo_check import check_redo
 from ibbmaster.store.redo_log import read_durable_end, scan_redo
 from ibbmaster.store.redo_names import SEGMENT_NAMES
@@ -45,8 +46,6 @@ log = logging.getLogger(__name__)
 
 LOOK_PERIOD_S = 0.1  # between two looks at what files there are
 REDO_PERIOD_S = 1.0  # a writer brings its redo log to its files about as often
-HEAD_SIZE = 512  # of a file, with all that its header says
-COMPLETE_FILES = 3  # the newest, whose sizes may still change
 
 _BEGIN = LogPosition.on_page(0, FULL_STATE_PAGE)  # of a log that is not there yet
 
@@ -69,12 +68,12 @@ class FollowedDirectory(LogEngine):
         self._watch: Watch | None = None  # once a thread waits
         self._lock = threading.RLock()  # for everything below
         self._log: BinlogDirectory | None = None  # None while there is no file
-        self._active: tuple[int, int] | None = None  # number and start LSN of a file that belongs to the log
-        self._listed: tuple[Sequence[str], list[int]] = ((), [])  # names, and the numbers of the files among them
+        self._files: FollowedIbbFiles | None = None  # likewise
+        self._picture: Picture[IbbFile] | None = None  # of the last look at them
         self._sizes: dict[int, int] = {}  # of files that are there, or were
         self._oldest = 0
         self._reset_count = 0
-        self._seen_end: LogPosition | None = None
+        self._seen: tuple[LogPosition, int] | None = None  # end, and resets
         self._looked_at = self._redo_looked_at = float("-inf")
         self._redo_stamp: Stamp | None = None  # of a redo log without a writer that was examined
         self._durable_lsn: int | None = None  # that the redo log was followed to
@@ -84,6 +83,9 @@ class FollowedDirectory(LogEngine):
 
     def close(self) -> None:
         """Give back descriptors; what is asked for later opens files again."""
+        files, self._files, self._picture = self._files, None, None
+        if files is not None:
+            files.close()
         self._disk.close()
 
     # Reading --------------------------------------------------------------------------------
@@ -143,7 +145,8 @@ class FollowedDirectory(LogEngine):
         """Whether the end is another one than the last time."""
         end = self._ask(lambda opened: opened.end(), looks=False) or _BEGIN
         with self._lock:
-            has_moved, self._seen_end = self._seen_end not in (None, end), end
+            seen = end, self._reset_count
+            has_moved, self._seen = self._seen not in (None, seen), seen
         return has_moved
 
     def _ask(
@@ -157,9 +160,13 @@ class FollowedDirectory(LogEngine):
         for attempt in range(2):
             opened = self._log
             try:
-                if self._seen_end is None:  # growth is what comes after the first answer
-                    self._seen_end = _BEGIN if opened is None else opened.end()
-                return None if opened is None else question(opened)
+                if self._seen is None:  # growth is what comes after the first answer
+                    self._seen = _BEGIN if opened is None else opened.end(), self._reset_count
+                reached = None if opened is None else opened.reached
+                answer = None if opened is None else question(opened)
+                if opened is not None and opened.reached != reached:
+                    self._glance(is_urgent=True)  # what was read is known from now on
+                return answer
             except StoreError:  # purged, or reset, between two steps
                 if attempt:
                     raise
@@ -181,7 +188,7 @@ class FollowedDirectory(LogEngine):
         """
         self._glance()
         opened = self._log
-        if opened is not None and self._seen_end is not None:
+        if opened is not None and self._seen is not None:
             try:
                 return question(opened)
             except StoreError:  # purged, or reset
@@ -205,11 +212,11 @@ class FollowedDirectory(LogEngine):
                 self._looked_at = now
                 self._look_at_files()
 
-    def _glance(self) -> None:
+    def _glance(self, *, is_urgent: bool = False) -> None:
         """As `look`, without the redo log, and not while another thread looks: for the event loop."""
         if self._lock.acquire(blocking=False):
             try:
-                if time.monotonic() - self._looked_at >= LOOK_PERIOD_S:
+                if is_urgent or time.monotonic() - self._looked_at >= LOOK_PERIOD_S:
                     self._looked_at = time.monotonic()
                     self._look_at_files()
             finally:
@@ -217,40 +224,40 @@ class FollowedDirectory(LogEngine):
 
     def _look_at_files(self) -> None:
         names = self._view.list()
-        if names is not self._listed[0]:
-            self._listed = names, sorted(number for name in names if (number := parse_file_name(name)) is not None)
-        _, numbers = self._listed
-        if self._active is not None and self._start_lsn(self._active[0]) != self._active[1]:
-            if not numbers or numbers[-1] <= self._active[0]:
-                self._begin_anew()
-            self._log, self._active = None, None
-        if not numbers:
-            return
+        if self._files is None:
+            if not any(parse_file_name(name) is not None for name in names):
+                return
+            self._files = FollowedIbbFiles(
+                self._disk, self._view, lambda: None if self._log is None else self._log.reached
+            )
+        files, before = self._files, self._picture
+        picture = self._picture = files.look()
+        if before is not None and picture.resets != before.resets:
+            self._begin_anew()
+        if before is None or picture.life != before.life:
+            self._log = None
         if self._log is None:
             self._log = self._directory()
-        self._oldest = numbers[0]
+        numbers = files.numbers()
+        self._oldest = picture.first.number
         for file_no in reversed(numbers):
             if file_no in self._sizes and file_no < numbers[-1] - COMPLETE_FILES:
                 break
-            try:
+            with contextlib.suppress(MissingFileError):
                 self._sizes[file_no] = self._view.size(format_file_name(file_no))
-            except MissingFileError:
-                continue
-        for file_no in reversed(numbers):
-            start_lsn = self._start_lsn(file_no)
-            if start_lsn is not None:
-                self._active = file_no, start_lsn
-                break
 
-    def _start_lsn(self, file_no: int) -> int | None:
-        """Where a file begins in the order of all changes; None if it is not there, or not begun."""
-        try:
-            header = decode_file_header(
-                self._view.read(format_file_name(file_no), 0, HEAD_SIZE).ljust(HEAD_SIZE, b"\0"), file_no=file_no
-            )
-        except IbbMasterError:
-            return None
-        return None if header is None else header.start_lsn
+    @property
+    def unfinished(self) -> str | None:
+        return None if self._files is None else self._files.awaited
+
+    @property
+    def life(self) -> int:
+        """Another one when something of the log was taken away."""
+        return 0 if self._picture is None else self._picture.life
+
+    def waits(self, file_no: int, life: int) -> bool:
+        """As `LogObserver.waits`."""
+        return self._files is not None and self._files.waits(file_no, life)
 
     def check(self, position: LogPosition, resets: int) -> None:
         """Whether a reader of the log as it was after this number of resets may continue at a position.
@@ -258,7 +265,8 @@ class FollowedDirectory(LogEngine):
         Raises:
             PositionPurgedError: the log was begun anew, or what comes next is gone.
         """
-        self._glance()
+        with contextlib.suppress(MissingFileError):  # nothing is there; perhaps it will be
+            self._glance()
         file_no, offset = position
         if resets != self._reset_count:
             raise LogResetError("the log was reset while it was read")
@@ -291,6 +299,7 @@ class FollowedDirectory(LogEngine):
                     return False  # segments were begun anew while they were read: the next look reads them again
                 self._show(RedoTail(self._disk, scan))
             elif tail.reset_count != reset_count:
+                self._files = self._picture = None
                 self._begin_anew()
         except (DamageError, MissingFileError):
             return False  # it was looked at in the middle of a change: the next look finds the rest
@@ -337,7 +346,7 @@ class FollowedDirectory(LogEngine):
         """The log was reset."""
         self._reset_count += 1
         self._sizes.clear()
-        self._log, self._active = None, None
+        self._log = None
         log.info("%s: the log was begun anew", self)
 
     def _stamp(self) -> Stamp:
@@ -357,22 +366,38 @@ class FollowedReader(StoreReader):
     def __init__(self, reader: EventGroupReader, directory: FollowedDirectory, began_at: int) -> None:
         super().__init__(reader, resets=lambda: directory.reset_count, began_at=began_at, closed=_let_go)
         self._directory = directory
+        self._life = directory.life
 
     def check_log(self) -> None:
         self._directory.check(self.position, self._began_at)
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         before = self.position
+        if self._has_to_wait():
+            if only_cached:
+                raise BlockingIOError("the file is begun again by who writes it")
+            return None
         try:
             group = super().next_group(only_cached=only_cached)
         except IbbMasterError:
-            self._directory.look(is_urgent=True)
+            with contextlib.suppress(MissingFileError):
+                self._directory.look(is_urgent=True)
             self.check_log()  # what was purged or reset under a reader is no damage
+            if self._has_to_wait():
+                return None
             raise
         if self.position.file_no != before.file_no:  # was its rest still there when it was read?
             self._directory.look(is_urgent=True)
             self._directory.check(before, self._began_at)
         return group
+
+    def _has_to_wait(self) -> bool:
+        """Whether the file is begun again by who writes it."""
+        return self._directory.waits(self.position.file_no, self._life)
+
+    @property
+    def log_identity(self) -> Hashable:
+        return None if self._has_to_wait() else (self._began_at, self._life)
 
 
 class _View:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from ibbmaster.codec.buffer import Buffer
@@ -50,6 +50,10 @@ class StoreReader:
     @property
     def disk(self) -> ReadDisk:
         return self._reader.disk
+
+    @property
+    def log_identity(self) -> Hashable:
+        return self._began_at
 
     @property
     def expects_more(self) -> bool:

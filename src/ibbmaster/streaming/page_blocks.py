@@ -91,8 +91,8 @@ class PageBlocks:
         if isinstance(at, PartState):
             return at.group
         file_no, offset = at.position
-        if offset <= PAGE_SIZE:
-            return None  # the head of a file, with its state
+        if offset <= PAGE_SIZE or self._groups.log_identity is None:
+            return None  # the head of a file, with its state; or not to be read now
         try:
             return self._identity_of(file_no, only_cached=only_cached)
         except BlockingIOError:
@@ -216,7 +216,8 @@ class PageBlocks:
             return None if header is None else dataclasses.astuple(header)  # sooner hashed
 
         if file_no != self._file_no:
-            self._identity = self._cache.identity((file_no, self._short_header(file_no, only_cached)), judge)
+            header = self._cache.identity((file_no, self._short_header(file_no, only_cached)), judge)
+            self._identity = None if header is None else (self._groups.log_identity, header)
             self._file_no = file_no
         return self._identity
 

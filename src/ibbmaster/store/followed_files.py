@@ -1,0 +1,146 @@
+"""The `.ibb` files of a directory that another process may write, as `LogObserver` sees them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ibbmaster.disk.held_file import HeldFile, Stamp
+from ibbmaster.disk.interface import ReadDisk, SharedDisk
+from ibbmaster.disk.place import LocalFile
+from ibbmaster.errors import IbbMasterError, MissingFileError, StoreError
+from ibbmaster.ibb.file_header import SHORT_SIZE, decode_file_header
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.log.observer import LogObserver
+from ibbmaster.position import LogPosition
+
+HEAD_BYTES = PAGE_SIZE + (1 << 12)  # compared at the begin of a file: its header, and what comes first
+TAIL_BYTES = 1 << 9
+COMPLETE_FILES = 3  # the newest, which may still be written
+
+
+@dataclass(frozen=True, slots=True)
+class IbbFile:
+    """One file, by its number."""
+
+    number: int
+    stamp: Stamp
+    life: int = 0
+
+    @property
+    def index(self) -> int:
+        return self.number
+
+    @property
+    def name(self) -> str:
+        return format_file_name(self.number)
+
+
+class FollowedIbbFiles(LogObserver[IbbFile]):
+    """The files up to the active one, the newest that is begun."""
+
+    def __init__(self, disk: SharedDisk, view: ReadDisk, reached: Callable[[], LogPosition | None]) -> None:
+        """`view` is what is read: `disk`, or that with a redo log; `reached` says up to where the log is known.
+
+        Raises:
+            StoreError: there is no file.
+        """
+        self._disk = disk
+        self._view = view
+        self._reached = reached
+        self._lives = itertools.count(1)
+        self._listed: tuple[Sequence[str], list[int]] = ((), [])  # names, and the numbers of the files among them
+        super().__init__(self._find())
+
+    def numbers(self) -> list[int]:
+        """Those of the files there are, also of files that are ready for later use."""
+        names = self._view.list()
+        if names is not self._listed[0]:
+            self._listed = names, sorted(number for name in names if (number := parse_file_name(name)) is not None)
+        return self._listed[1]
+
+    def _find(self) -> Sequence[IbbFile]:
+        numbers = self.numbers()
+        begun = next((count for count in range(len(numbers), 0, -1) if self._is_begun(numbers[count - 1])), 1)
+        files = []
+        for number in numbers[:begun]:
+            with contextlib.suppress(MissingFileError):
+                files.append(IbbFile(number, self._disk.stamp(format_file_name(number))))
+        if not files:
+            raise MissingFileError(f"{self._view}: no binlog files")
+        return files
+
+    def _is_begun(self, number: int) -> bool:
+        try:
+            head = self._view.read(format_file_name(number), 0, SHORT_SIZE).ljust(SHORT_SIZE, b"\0")
+            return decode_file_header(head, file_no=number) is not None
+        except IbbMasterError:
+            return False
+
+    def _after(self, last: IbbFile) -> IbbFile | None:
+        numbers = self.numbers()
+        number = last.number + 1
+        if not numbers or numbers[-1] < number or not self._is_begun(number):
+            return None
+        return IbbFile(number, self._disk.stamp(format_file_name(number)), next(self._lives))
+
+    def _hold(self, file: IbbFile) -> HeldFile:
+        def window(size: int) -> tuple[int, int]:
+            reached = self._reached()
+            if reached is None or reached.file_no != file.number or not reached.page_no:
+                return 0, 0
+            if reached.page_offset:  # of a page that is not full only what comes before its end stays
+                return max(reached.offset - TAIL_BYTES, reached.page_no * PAGE_SIZE), reached.offset
+            return reached.offset - PAGE_SIZE, reached.offset - PAGE_SIZE + TAIL_BYTES
+
+        return HeldFile(
+            lambda: self._disk.stamp(file.name),
+            lambda: _ViewedFile(self._view, self._disk, file.name),
+            window=window,
+            head_bytes=HEAD_BYTES,
+        )
+
+    def _is_there(self, file: IbbFile) -> bool:
+        numbers = self.numbers()
+        return bool(numbers) and numbers[0] <= file.number <= numbers[-1]
+
+    def _is_same(self, known: IbbFile, found: IbbFile) -> bool:
+        is_complete = known.number < self.picture.last.number - COMPLETE_FILES
+        return known.stamp == found.stamp if is_complete else known.stamp.file == found.stamp.file
+
+    def _seen(self, file: IbbFile, held: HeldFile) -> IbbFile:
+        return file if file.stamp == held.stamp else replace(file, stamp=held.stamp)
+
+    def _placed(self, files: Sequence[IbbFile], index: int) -> Sequence[IbbFile]:
+        life = next(self._lives)
+        return [replace(file, life=life) for file in files]
+
+
+class _ViewedFile:
+    """One file as readers see it; held open, where that can be."""
+
+    def __init__(self, view: ReadDisk, disk: SharedDisk, name: str) -> None:
+        self._view, self._disk, self._name = view, disk, name
+        descriptor = disk.open(name)
+        self._held = None if descriptor is None else LocalFile(descriptor)
+
+    def stamp(self) -> Stamp:
+        return self._disk.stamp(self._name) if self._held is None else self._held.stamp()
+
+    def fill(self, offset: int, target: memoryview) -> int:
+        if self._held is not None and not self._has_name():
+            return self._held.fill(offset, target)
+        return self._view.read_into(self._name, offset, target) or 0
+
+    def _has_name(self) -> bool:
+        try:
+            return self._held is None or self._disk.stamp(self._name).file == self._held.stamp().file
+        except StoreError:
+            return False
+
+    def close(self) -> None:
+        if self._held is not None:
+            self._held.close()
