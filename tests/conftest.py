@@ -157,6 +157,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="kills of a writer that another process follows (default: %(default)s)",
     )
     group.addoption("--pip-extras", action="store_true", help="let pip install every extra, not only two small ones")
+    group.addoption(
+        "--foreign-steps",
+        type=int,
+        default=2000,
+        help="steps of random walks of who writes a log that is served, and who asks for it (default: %(default)s)",
+    )
     group.addoption("--record-answers", action="store_true", help="keep what real servers answer in fixtures/answers")
     group.addoption("--planted", choices=("some", "all"), default="some", help="which planted bugs must be found")
     group.addoption("--rewrite", action="store_true", help="paste real output into documents, and draw their pictures")

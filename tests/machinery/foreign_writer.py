@@ -10,10 +10,20 @@ from pathlib import Path
 
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
+from ibbmaster.ibb.file_name import format_file_name, parse_file_name
+from ibbmaster.ibb.page import PAGE_SIZE
+from ibbmaster.store.binlog_store import BinlogStore
+from ibbmaster.store.store_options import StoreOptions
+from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.simulated_disk import SimulatedDisk
 
 HEAD = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "checksum-switch" / "binlog.000005"
 FLAGS_AT = 4 + 17  # of the first event
 BASE = "bin"
+CONTENT_BYTES = 5
+OPTIONS = StoreOptions(
+    max_file_bytes=4 * PAGE_SIZE, state_interval_bytes=PAGE_SIZE * 2, redo_bytes=1 << 20, full_disk_retry_s=0
+)
 
 
 def sealed(event: bytes) -> bytes:
@@ -21,16 +31,16 @@ def sealed(event: bytes) -> bytes:
 
 
 @dataclass
-class Server:
-    """One that has written some files: all there is of them, whether or not it is in the directory."""
+class ClassicServer:
+    """One that has written traditional files: all there is of them, whether or not it is in the directory."""
 
     rng: random.Random
     server_id: int = 1
     started_at: int = 1_700_000_000
-    files: dict[int, bytearray] = field(default_factory=dict)  # by the number in their names
-    groups: list[Gtid] = field(default_factory=list)
+    files: dict[int, bytearray] = field(default_factory=dict)
+    groups: list[tuple[Gtid, bytes]] = field(default_factory=list)
     state: GtidState = field(default_factory=GtidState)
-    domains: tuple[int, ...] = (0,)
+    domains: tuple[int, ...] = (0, 3)
 
     def __post_init__(self) -> None:
         self._begin(1)
@@ -40,20 +50,14 @@ class Server:
         return max(self.files)
 
     def append(self, size: int = 20) -> None:
-        """One transaction."""
-        domain_id = self.rng.choice(self.domains)
-        seq_no = (self.state.highest_seq_no(domain_id) or 0) + 1
-        gtid = Gtid(domain_id=domain_id, server_id=self.server_id, seq_no=seq_no)
-        self._add(EventType.GTID, struct.pack("<QIB", seq_no, domain_id, 0) + bytes(6))
-        self._add(160, self.rng.randbytes(size))  # ANNOTATE_ROWS
+        gtid, content = next_group(self, size)
+        self._add(EventType.GTID, struct.pack("<QIB", gtid.seq_no, gtid.domain_id, 0) + bytes(6))
+        self._add(EventType.ANNOTATE_ROWS, content)
         self._add(EventType.XID, struct.pack("<Q", len(self.groups)))
-        self.groups.append(gtid)
-        self.state.log(gtid)
 
     def rotate(self) -> None:
-        """End the file, and begin the next."""
         number = self.last + 1
-        self._add(EventType.ROTATE, struct.pack("<Q", 4) + name_of(number).encode())
+        self._add(EventType.ROTATE, struct.pack("<Q", 4) + f"{BASE}.{number:06d}".encode())
         self.files[self.last][FLAGS_AT] &= 0xFE
         self._begin(number)
 
@@ -77,39 +81,109 @@ class Server:
         )
 
 
-def name_of(number: int) -> str:
-    return f"{BASE}.{number:06d}"
+@dataclass
+class IbbServer:
+    """The same of `.ibb` files, as a store has them without its redo log."""
+
+    rng: random.Random
+    server_id: int = 1
+    started_at: int = 0
+    groups: list[tuple[Gtid, bytes]] = field(default_factory=list)
+    state: GtidState = field(default_factory=GtidState)
+    domains: tuple[int, ...] = (0, 3)
+
+    def __post_init__(self) -> None:
+        self._disk = SimulatedDisk()
+        self._store = BinlogStore(self._disk, OPTIONS)
+        self._store.checkpoint()
+
+    @property
+    def files(self) -> dict[int, bytes]:
+        self._store.checkpoint()
+        self._store.sync()
+        names = {number: name for name in self._disk.list() if (number := parse_file_name(name)) is not None}
+        return {number: self._disk.read(name, 0, self._disk.size(name)) for number, name in sorted(names.items())}
+
+    @property
+    def last(self) -> int:
+        return self._store.end().file_no
+
+    def append(self, size: int = 20) -> None:
+        gtid, content = next_group(self, size)
+        self._store.write_direct(
+            gtid,
+            make_gtid_event(gtid),
+            [make_event(EventType.ANNOTATE_ROWS, self.server_id, content), make_event(EventType.XID, 1, bytes(8))],
+        )
+
+    def rotate(self) -> None:
+        self._store.flush()
+
+
+Server = ClassicServer | IbbServer
+
+
+def next_group(server: Server, size: int) -> tuple[Gtid, bytes]:
+    """GTID and content of the transaction that comes next."""
+    domain_id = server.rng.choice(server.domains)
+    seq_no = (server.state.highest_seq_no(domain_id) or 0) + 1
+    gtid, content = Gtid(domain_id=domain_id, server_id=server.server_id, seq_no=seq_no), server.rng.randbytes(size)
+    server.state.log(gtid)
+    server.groups.append((gtid, content[:CONTENT_BYTES]))
+    return gtid, content
 
 
 class Writer:
-    """Brings what a server has written into a directory, as servers and copiers do."""
+    """Brings what a server has written into a directory, as servers and copiers do.
 
-    def __init__(self, directory: Path, rng: random.Random) -> None:
+    `is_whole`: everything is there, from the file `oldest` on.
+    """
+
+    def __init__(self, directory: Path, rng: random.Random, make: type[Server] = ClassicServer) -> None:
         self.directory = directory
         self.rng = rng
-        self.server = Server(rng)
-        self.oldest = 1
+        self.make = make
+        self._be(make(rng))
+        self.publish()
 
     def path(self, number: int | None = None) -> Path:
-        return self.directory / name_of(self.server.last if number is None else number)
+        number = self.server.last if number is None else number
+        return self.directory / (format_file_name(number) if self.make is IbbServer else f"{BASE}.{number:06d}")
 
     def publish(self) -> None:
-        """Bring everything there; what is there already is only added to."""
+        """Bring everything there; only what is not there yet is written."""
         self.directory.mkdir(exist_ok=True)
         for number, data in self.server.files.items():
             if number >= self.oldest:
                 self.grow(number, len(data))
+        self.is_whole = True
 
     def grow(self, number: int, size: int) -> None:
-        """Add to a file, up to a size; a flag at its head may change, too."""
-        path, data = self.path(number), self.server.files[number]
-        there = path.stat().st_size if path.exists() else 0
-        with path.open("r+b" if there else "wb") as file:
-            if there > FLAGS_AT:
+        """Write what is there in another way in a file, up to a size."""
+        path, data = self.path(number), bytes(self.server.files[number][:size])
+        found = path.read_bytes() if path.exists() else b""
+        if found == data:
+            return
+        first = (
+            0
+            if self.make is ClassicServer
+            else next(
+                (
+                    at
+                    for at in range(0, len(data), PAGE_SIZE)
+                    if found[at : at + PAGE_SIZE] != data[at : at + PAGE_SIZE]
+                ),
+                0,
+            )
+        )
+        with path.open("r+b" if found else "wb") as file:
+            if self.make is ClassicServer and len(found) > FLAGS_AT:
                 file.seek(FLAGS_AT)
                 file.write(data[FLAGS_AT : FLAGS_AT + 1])
-            file.seek(there)
-            file.write(data[there:size])
+                first = len(found)
+            file.seek(first)
+            file.write(data[first:])
+            file.truncate()
 
     def append(self) -> None:
         self.server.append(self.rng.choice((5, 20, 300, 6000)))
@@ -120,7 +194,11 @@ class Writer:
         self.publish()
         there = len(self.server.files[self.server.last])
         self.server.append()
-        self.grow(self.server.last, self.rng.randrange(there + 1, len(self.server.files[self.server.last])))
+        if len(self.server.files[self.server.last]) > there:
+            self.is_whole = False
+            self.grow(self.server.last, self.rng.randrange(there + 1, len(self.server.files[self.server.last])))
+        else:
+            self.publish()
 
     def rotate(self) -> None:
         self.server.rotate()
@@ -129,21 +207,23 @@ class Writer:
     def purge(self) -> None:
         """All before one of the files."""
         self.publish()
-        self.oldest = self.rng.randint(self.oldest, self.server.last)
+        self.oldest = self.rng.randint(max(self.oldest, min(self.server.files)), self.server.last)
         self._remove_older()
 
     def rotate_and_purge(self) -> None:
         """All but the newest, at once."""
         self.server.append()
         self.server.rotate()
+        if self.make is IbbServer:
+            self.server.append()  # a file that is not begun says nothing of what was before it
         self.publish()
         self.oldest = self.server.last
         self._remove_older()
 
     def reset(self) -> None:
         """RESET MASTER: the same server begins again, perhaps within the same second."""
-        self._be(Server(self.rng, started_at=self.server.started_at + self.rng.choice((0, 5))))
-        for path in self.directory.glob(f"{BASE}.*"):
+        self._be(self.make(self.rng, started_at=self.server.started_at + self.rng.choice((0, 5))))
+        for path in self.directory.iterdir():
             path.unlink()
         for _ in range(self.rng.randrange(3)):
             self.server.append()
@@ -151,16 +231,19 @@ class Writer:
 
     def write_another_over_it(self) -> None:
         """Another server's log, written over the files in place; what is there of more files goes."""
-        self._be(Server(self.rng, server_id=self.rng.randrange(2, 9)))
+        self._be(self.make(self.rng, server_id=self.rng.randrange(2, 9)))
         for _ in range(self.rng.randrange(12)):
             self.server.append(self.rng.choice((5, 400)))
-        for path in self.directory.glob(f"{BASE}.*"):
-            if path != self.path(1):
-                path.unlink()
         self.directory.mkdir(exist_ok=True)
-        with self.path(1).open("r+b" if self.path(1).exists() else "wb") as file:
-            file.write(self.server.files[1])
-            file.truncate()
+        files = {self.path(number): data for number, data in self.server.files.items()}
+        for path in self.directory.iterdir():
+            if path not in files:
+                path.unlink()
+        for path, data in files.items():
+            with path.open("r+b" if path.exists() else "wb") as file:
+                file.write(data)
+                file.truncate()
+        self.is_whole = True
 
     def replace_by_a_copy(self) -> None:
         """As rsync does: what there is of the last file, and more, under its name at once."""
@@ -173,6 +256,7 @@ class Writer:
     def begin_again(self) -> None:
         """A copier begins the last file again, and comes a part of the way."""
         self.publish()
+        self.is_whole = False
         if self.rng.randrange(2):
             self.path().unlink()
         data = self.server.files[self.server.last]
@@ -181,16 +265,21 @@ class Writer:
     def cut(self) -> None:
         """The last file loses its end; then it grows again."""
         self.publish()
+        self.is_whole = False
         with self.path().open("r+b") as file:
             file.truncate(self.rng.randrange(len(self.server.files[self.server.last])))
 
     def remove(self) -> None:
         """The last file goes, to come again."""
         self.publish()
+        self.is_whole = False
         self.path().unlink()
 
     def remove_all(self) -> None:
         """The directory with all that is in it, for now."""
+        self.is_whole = False
+        if not self.directory.exists():
+            return
         for path in self.directory.iterdir():
             path.unlink()
         self.directory.rmdir()
@@ -201,8 +290,8 @@ class Writer:
         self.reset() if self.rng.randrange(2) else self.write_another_over_it()
 
     def _be(self, server: Server) -> None:
-        self.server, self.oldest = server, 1
+        self.server, self.oldest = server, 0
 
     def _remove_older(self) -> None:
-        for number in range(1, self.oldest):
+        for number in range(self.oldest):
             self.path(number).unlink(missing_ok=True)

@@ -180,6 +180,7 @@ class ClassicBinlog(FileEngine):
             except IbbMasterError:
                 return True  # it is an error only for who has to begin there, or in front of it
 
+        series.look(only_cached=only_cached)
         growing = series.growing()
         while True:
             count = bisect_left(growing, True, key=lambda file: not may_be_before(file))

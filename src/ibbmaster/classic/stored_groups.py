@@ -132,10 +132,11 @@ class StoredGroups(ClassicGroups):
 
     def _go_on(self) -> bool:
         """Whether to read on where nothing more was there."""
+        if self._has_moved():
+            return True
+        if self._current is None or (behind := self._file_behind()) is None:
+            return False
         reader = self._file
-        behind = self._file_behind()
-        if behind is None:
-            return self._has_moved()
         if reader.may_grow:
             reader.complete()  # what has come before the next file was made is still to be read
             return True

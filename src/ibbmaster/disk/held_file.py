@@ -60,9 +60,17 @@ class Change(enum.Enum):
     OTHER = "another file"
 
 
-def last_bytes(size: int) -> tuple[int, int]:
-    """The bytes that tell whether a file of this size, which only grows, still has what it had."""
-    return max(size - TAIL_BYTES, 0), size
+class Window(NamedTuple):
+    """The bytes from `first` up to `last` tell whether a file still has what it had; it has `size` at least."""
+
+    first: int
+    last: int
+    size: int
+
+
+def last_bytes(size: int) -> Window:
+    """Of a file that only grows."""
+    return Window(max(size - TAIL_BYTES, 0), size, size)
 
 
 class HeldFile:
@@ -73,11 +81,11 @@ class HeldFile:
         glance: Callable[[], Stamp],
         open_it: Callable[[], OpenedFile],
         *,
-        window: Callable[[int], tuple[int, int]] = last_bytes,
+        window: Callable[[int], Window] = last_bytes,
         head_bytes: int = HEAD_BYTES,
         flags_at: int | None = None,
     ) -> None:
-        """`glance` gives the stamp of what has its name; `window` says which bytes are known last, given the size.
+        """`glance` gives the stamp of what has its name; `window` says what is known last, given the size.
 
         The byte at `flags_at` may change in any file.
 
@@ -93,7 +101,7 @@ class HeldFile:
         self.stamp = self._file.stamp()
         self._first_seen = time.monotonic()  # the stamp
         self._is_settled = self.stamp.is_settled(0.0)  # before anything was read
-        self._head, self._tail_at, self._tail = self._read_known(self._file, self.stamp)
+        self._head, self._known, self._tail = self._read_known(self._file, self.stamp)
 
     def close(self) -> None:
         self._file.close()
@@ -110,7 +118,7 @@ class HeldFile:
 
     def look(self) -> Change:
         """What has become of it; `stamp` is then of now, unless it is cut or another one."""
-        if self.is_untouched() and self._window(self.stamp.size) == (self._tail_at, self._tail_at + len(self._tail)):
+        if self.is_untouched() and self._window(self.stamp.size) == self._known:
             return Change.NONE
         with contextlib.ExitStack() as stack:
             try:
@@ -128,23 +136,25 @@ class HeldFile:
                     stack.pop_all()
                     self._file.close()
                     self._file = file
-                self._head, self._tail_at, self._tail = known
+                self._head, self._known, self._tail = known
                 if stamp != self.stamp:
                     self.stamp, self._first_seen = stamp, now
                 self._is_settled = stamp.is_settled(now - self._first_seen)
             return change
 
-    def _read_known(self, file: OpenedFile, stamp: Stamp) -> tuple[bytes, int, bytes]:
-        first, last = self._window(stamp.size)
-        return self._read(file, 0, self._head_bytes), first, self._read(file, first, last)
+    def _read_known(self, file: OpenedFile, stamp: Stamp) -> tuple[bytes, Window, bytes]:
+        window = self._window(stamp.size)
+        return self._read(file, 0, self._head_bytes), window, self._read(file, window.first, window.last)
 
     def _compare(self, file: OpenedFile, stamp: Stamp) -> Change:
         change = _compared(self._read(file, 0, len(self._head)), self._head)
         if change is Change.NONE:
-            change = _compared(self._read(file, self._tail_at, self._tail_at + len(self._tail)), self._tail)
+            change = _compared(self._read(file, self._known.first, self._known.last), self._tail)
+        if change is Change.NONE and stamp.size < self._known.size:
+            change = Change.CUT
         if change is Change.CUT and file is not self._file:
-            for window in ((0, FIRST_BYTES), last_bytes(min(stamp.size, self.stamp.size))):  # of the one that is held?
-                if _compared(self._read(file, *window), self._read(self._file, *window)) is Change.OTHER:
+            for first, last, _ in (Window(0, FIRST_BYTES, 0), last_bytes(min(stamp.size, self.stamp.size))):
+                if _compared(self._read(file, first, last), self._read(self._file, first, last)) is Change.OTHER:
                     return Change.OTHER
         return change
 
@@ -158,7 +168,6 @@ class HeldFile:
 
 def _compared(found: bytes, known: bytes) -> Change:
     """Bytes of a file and those that were there: some may be missing, or still be zeros."""
-    known = known.rstrip(b"\0")  # what else comes there was not known
-    if found[: len(known)] == known:
+    if len(found) == len(known) and found.startswith(known.rstrip(b"\0")):  # what else comes there was not known
         return Change.NONE
     return Change.CUT if known.startswith(found.rstrip(b"\0")) else Change.OTHER

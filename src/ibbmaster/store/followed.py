@@ -236,9 +236,14 @@ class FollowedDirectory(LogEngine):
             self._begin_anew()
         if before is None or picture.life != before.life:
             self._log = None
+            if before is not None:
+                self._sizes.pop(before.last.number, None)
+        numbers = files.numbers()
+        if not numbers:
+            self._log, self._oldest = None, 0
+            return
         if self._log is None:
             self._log = self._directory()
-        numbers = files.numbers()
         self._oldest = picture.first.number
         for file_no in reversed(numbers):
             if file_no in self._sizes and file_no < numbers[-1] - COMPLETE_FILES:
@@ -271,7 +276,9 @@ class FollowedDirectory(LogEngine):
         if resets != self._reset_count:
             raise LogResetError("the log was reset while it was read")
         if file_no < self._oldest:
-            size = self._sizes.get(file_no, float("inf"))
+            size = self._sizes.get(file_no)
+            if size is None:  # it may have been complete when it was removed, or not
+                raise LogResetError(f"{format_file_name(file_no)} was removed before its end was seen")
             is_done = offset + PAGE_SIZE - DATA_SIZE + CHUNK_SIZE_MIN > size
             if not is_done or file_no + 1 < self._oldest:
                 raise PositionPurgedError(f"{format_file_name(file_no)} was removed while it was read")
@@ -374,9 +381,11 @@ class FollowedReader(StoreReader):
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
         before = self.position
         if self._has_to_wait():
+            self.check_log()
             if only_cached:
                 raise BlockingIOError("the file is begun again by who writes it")
-            return None
+            if self._has_to_wait():
+                return None
         try:
             group = super().next_group(only_cached=only_cached)
         except IbbMasterError:
@@ -392,7 +401,7 @@ class FollowedReader(StoreReader):
         return group
 
     def _has_to_wait(self) -> bool:
-        """Whether the file is begun again by who writes it."""
+        """Whether the file is begun again by who writes it, when it was looked at."""
         return self._directory.waits(self.position.file_no, self._life)
 
     @property

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ibbmaster.disk.held_file import HeldFile, Stamp
+from ibbmaster.disk.held_file import HeldFile, Stamp, Window
 from ibbmaster.disk.interface import ReadDisk, SharedDisk
 from ibbmaster.disk.place import LocalFile
 from ibbmaster.errors import IbbMasterError, MissingFileError, StoreError
@@ -64,7 +64,8 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
 
     def _find(self) -> Sequence[IbbFile]:
         numbers = self.numbers()
-        begun = next((count for count in range(len(numbers), 0, -1) if self._is_begun(numbers[count - 1])), 1)
+        is_new = numbers[:1] == [0]  # it may have only begun to exist
+        begun = next((count for count in range(len(numbers), 0, -1) if self._is_begun(numbers[count - 1])), int(is_new))
         files = []
         for number in numbers[:begun]:
             with contextlib.suppress(MissingFileError):
@@ -88,13 +89,14 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
         return IbbFile(number, self._disk.stamp(format_file_name(number)), next(self._lives))
 
     def _hold(self, file: IbbFile) -> HeldFile:
-        def window(size: int) -> tuple[int, int]:
+        def window(size: int) -> Window:
             reached = self._reached()
-            if reached is None or reached.file_no != file.number or not reached.page_no:
-                return 0, 0
+            if reached is None or reached.file_no != file.number or not 0 < reached.page_no <= size // PAGE_SIZE:
+                return Window(0, 0, 0)
+            page = reached.page_no * PAGE_SIZE
             if reached.page_offset:  # of a page that is not full only what comes before its end stays
-                return max(reached.offset - TAIL_BYTES, reached.page_no * PAGE_SIZE), reached.offset
-            return reached.offset - PAGE_SIZE, reached.offset - PAGE_SIZE + TAIL_BYTES
+                return Window(max(reached.offset - TAIL_BYTES, page), reached.offset, page + PAGE_SIZE)
+            return Window(page - PAGE_SIZE, page - PAGE_SIZE + TAIL_BYTES, page)
 
         return HeldFile(
             lambda: self._disk.stamp(file.name),

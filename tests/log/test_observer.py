@@ -1,0 +1,257 @@
+"""A log that others write, in whatever order they do what they do: every answer is that of a server that just started.
+
+A walk is a list of steps that each draw their own chances, so that a walk that fails is still one without most of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import struct
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from ibbmaster.classic import engine as classic_engine
+from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.disk.local import RealDisk
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.store import followed
+from ibbmaster.store.followed import FollowedDirectory
+from ibbmaster.streaming import shared
+from tests.machinery.foreign_writer import CONTENT_BYTES, ClassicServer, IbbServer, Writer
+from tests.machinery.served_log import ServedDump, ServedLog
+
+WALK_STEPS = 50
+WRITES = {
+    "append": 8,
+    "append_a_part": 3,
+    "rotate": 3,
+    "purge": 2,
+    "rotate_and_purge": 2,
+    "reset": 2,
+    "write_another_over_it": 2,
+    "replace_by_a_copy": 2,
+    "begin_again": 3,
+    "cut": 2,
+    "remove": 2,
+    "remove_all": 1,
+    "make_anew": 1,
+    "publish": 6,
+}
+ASKS = {"answer": 6, "dump": 6, "seek": 4, "wait": 4, "go_on": 10, "leave": 1, "look": 3}
+DUMPS_MAX = 4
+NONE_THERE = "nothing is there"
+
+
+def opened(directory: Path, make) -> ServedLog:
+    if make is ClassicServer:
+        return ServedLog(ClassicBinlog([directory]), "classic-10.11")
+    return ServedLog(FollowedDirectory(RealDisk(directory)), "engine")
+
+
+@dataclass
+class Waiting:
+    """A dump that stays, with the server whose log it began in, and what it had at first."""
+
+    dump: ServedDump
+    server: object
+    has: int
+
+    def groups(self) -> list[tuple[tuple[int, int, int], bytes]]:
+        """What it got: GTIDs, and the first bytes of what is in each."""
+        found = []
+        for event in self.dump.events:
+            if event[4] == 162:
+                seq_no, domain_id = struct.unpack_from("<QI", event, 19)
+                found.append(((domain_id, struct.unpack_from("<I", event, 5)[0], seq_no), b""))
+            elif event[4] == 160:
+                found[-1] = found[-1][0], bytes(event[19 : 19 + CONTENT_BYTES])
+        return found
+
+
+def logged(server) -> list[tuple[tuple[int, int, int], bytes]]:
+    return [((gtid.domain_id, gtid.server_id, gtid.seq_no), content) for gtid, content in server.groups]
+
+
+@dataclass
+class Walk:
+    """One log, who writes it, and who asks for it."""
+
+    directory: Path
+    make: type
+    done: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.writer = Writer(self.directory, random.Random(0), self.make)
+        self.log = opened(self.directory, self.make)
+        self.dumps: list[Waiting] = []
+
+    def step(self, number: int, seed: object) -> None:
+        rng = self.writer.rng = self.writer.server.rng = random.Random(f"{seed} {number}")
+        asks = rng.random() < 0.6
+        verbs = ASKS if asks else WRITES
+        verb = rng.choices(list(verbs), list(verbs.values()))[0]
+        self.done.append(verb)
+        if asks:
+            getattr(self, verb)(rng)
+        else:
+            if not self.directory.exists() and verb not in ("remove_all", "write_another_over_it"):
+                verb = "make_anew"
+            getattr(self.writer, verb)()
+        self.check_dumps()
+
+    def close(self) -> None:
+        for waiting in self.dumps:
+            waiting.dump.close()
+        self.log.engine.close()
+
+    # What is asked
+
+    @contextlib.contextmanager
+    def fresh(self):
+        """A server that has just begun; None where it cannot."""
+        try:
+            log = opened(self.directory, self.make)
+            log.engine.state()
+        except IbbMasterError:
+            yield None
+            return
+        yield log
+        log.engine.close()
+
+    def answer(self, rng) -> None:
+        answers = self.log.answers()
+        with self.fresh() as fresh:
+            assert fresh is None or answers == fresh.answers()
+
+    def dump(self, rng) -> None:
+        position = self.position(rng)
+        found = self.log.dump(position)
+        with self.fresh() as fresh:
+            assert fresh is None or found == fresh.dump(position), position
+
+    def seek(self, rng) -> None:
+        position = self.position(rng)
+        if isinstance(position, str):
+            found = self.sought(self.log, position)
+            with self.fresh() as fresh:
+                assert fresh is None or found == self.sought(fresh, position), position
+
+    def sought(self, log: ServedLog, position: str):
+        try:
+            plan = log.engine.seek(GtidPosition.parse(position))
+        except IbbMasterError as error:
+            return str(error)
+        return log.engine.file_name(plan.position.file_no), plan.position.offset, str(plan.state), plan.is_begun
+
+    def wait(self, rng) -> None:
+        position = self.position(rng) if rng.randrange(3) else ""
+        try:
+            dump = ServedDump(self.log, position)
+        except IbbMasterError:
+            return
+        has = 0
+        if position:
+            alone = Waiting(dump, None, 0)
+            dump.go_on()
+            first = alone.groups()[:1]
+            if not first or first[0] not in logged(self.writer.server):
+                dump.close()
+                return
+            has = logged(self.writer.server).index(first[0])
+        self.dumps.append(Waiting(dump, self.writer.server, has))
+        if len(self.dumps) > DUMPS_MAX:
+            self.dumps.pop(0).dump.close()
+
+    def go_on(self, rng) -> None:
+        for waiting in self.dumps:
+            waiting.dump.go_on()
+
+    def leave(self, rng) -> None:
+        if self.dumps:
+            self.dumps.pop(rng.randrange(len(self.dumps))).dump.close()
+
+    def look(self, rng) -> None:
+        with contextlib.suppress(IbbMasterError):
+            self.log.engine.wait_for_growth(0.0)
+
+    def position(self, rng) -> str | tuple[str, int]:
+        """Of any group that was logged, in GTIDs; or a file, and a place in it where an event may begin."""
+        groups = self.writer.server.groups[: rng.randrange(len(self.writer.server.groups) + 1)]
+        if rng.randrange(4):
+            return str(GtidPosition({gtid.domain_id: gtid for gtid, _ in groups}.values()))
+        if self.make is IbbServer:
+            return ""
+        number = rng.choice(list(self.writer.server.files))
+        return self.writer.path(number).name, 4
+
+    # What must be
+
+    def check_dumps(self) -> None:
+        """No dump has got anything but the log that it began in, in order; all of it, where that is there."""
+        for waiting in list(self.dumps):
+            got = waiting.groups()
+            expected = logged(waiting.server)[waiting.has :]
+            is_same = waiting.server is self.writer.server
+            if got != expected[: len(got)]:
+                now = logged(self.writer.server)  # the new log may begin as the old one did
+                assert got == now[: len(got)], (got[-2:], expected[len(got) - 2 : len(got)])
+                waiting.server, waiting.has = self.writer.server, 0
+            if waiting.dump.end is not None:
+                is_by_gtid = waiting.dump.opened.start is not None
+                says = waiting.dump.end
+                assert not is_same or waiting.dump.end[:1] != b"\xff" or not is_by_gtid or b"purged" in says, says
+                waiting.dump.close()
+                self.dumps.remove(waiting)
+            elif self.done[-1] == "go_on" and self.writer.is_whole and is_same:
+                assert got == expected, (len(got), len(expected))
+
+
+@pytest.fixture(autouse=True)
+def _looks_each_time(monkeypatch):
+    monkeypatch.setattr(followed, "LOOK_PERIOD_S", 0.0)
+
+
+def failure(make, seed, numbers):
+    """What goes wrong where only these steps of a walk are done; None if nothing does."""
+    with tempfile.TemporaryDirectory() as name:
+        walk = Walk(Path(name) / "log", make)
+        try:
+            for number in numbers:
+                walk.step(number, seed)
+        except Exception as error:
+            return error, walk.done
+        finally:
+            walk.close()
+    return None
+
+
+def smallest(make, seed, numbers):
+    """The steps that are left when each that is not needed for a failure is left out."""
+    for number in reversed(numbers):
+        fewer = [one for one in numbers if one != number]
+        if failure(make, seed, fewer) is not None:
+            numbers = fewer
+    return numbers
+
+
+@pytest.mark.parametrize("has_kernels", [True, False], ids=["kernels", "reference"])
+@pytest.mark.parametrize("make", [ClassicServer, IbbServer], ids=["traditional", "ibb"])
+def test_whatever_others_write_every_answer_is_that_of_a_fresh_look(make, has_kernels, monkeypatch, pytestconfig):
+    if not has_kernels:
+        for module in (shared, classic_engine):
+            monkeypatch.setattr(module, "kernels", lambda *parts: None)
+    steps = pytestconfig.getoption("--foreign-steps") // 4
+    first = random.randrange(2**32) if pytestconfig.getoption("--seed") == "new" else pytestconfig.getoption("--seed")
+    for walk in range(max(steps // WALK_STEPS, 1)):
+        seed = f"{first} {walk}"
+        numbers = list(range(WALK_STEPS))
+        found = failure(make, seed, numbers)
+        if found is not None:
+            numbers = smallest(make, seed, numbers[: len(found[1])])
+            error, done = failure(make, seed, numbers) or found
+            raise AssertionError(f"seed {seed!r}, steps {numbers}: {done}") from error
