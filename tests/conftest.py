@@ -163,6 +163,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=2000,
         help="steps of random walks of who writes a log that is served, and who asks for it (default: %(default)s)",
     )
+    group.addoption(
+        "--live-changes",
+        type=int,
+        default=8,
+        help="RESET MASTER, and FLUSH with PURGE, of a real server whose directory is served (default: %(default)s)",
+    )
+    group.addoption(
+        "--copier-kills",
+        type=int,
+        default=3,
+        help="kills of `mariadb-binlog --raw --stop-never` in front of a replica (default: %(default)s)",
+    )
     group.addoption("--record-answers", action="store_true", help="keep what real servers answer in fixtures/answers")
     group.addoption("--planted", choices=("some", "all"), default="some", help="which planted bugs must be found")
     group.addoption("--rewrite", action="store_true", help="paste real output into documents, and draw their pictures")

@@ -325,8 +325,13 @@ class BinlogDirectory(LogEngine):
         """The state at the last state record of the active file, and a reader at that place."""
         pages = PageReader(self._disk, readahead_pages_max=1)
         file_no = self.active_file_no(pages)
-        header = pages.header(file_no)
         full = read_state_record(pages, file_no, FULL_STATE_PAGE)
+        if (
+            full is None and file_no > self.file_numbers()[0]
+        ):  # its writer, or a copier, is about to say what was before
+            file_no -= 1
+            full = read_state_record(pages, file_no, FULL_STATE_PAGE)
+        header = pages.header(file_no)
         state, page_no = GtidState(full.gtids if full is not None else ()), FULL_STATE_PAGE
         interval = 0 if header is None else header.state_interval_pages
         last_no = self._last_page_no(pages, file_no) if interval else 0

@@ -17,6 +17,7 @@ from typing import TypeVar
 from ibbmaster.disk.interface import ExpectingDisk, ReadDisk, SharedDisk, Watch
 from ibbmaster.errors import (
     DamageError,
+    FormatError,
     IbbMasterError,
     LogResetError,
     MissingFileError,
@@ -260,6 +261,10 @@ class FollowedDirectory(LogEngine):
         """Another one when something of the log was taken away."""
         return 0 if self._picture is None else self._picture.life
 
+    def is_begun(self, file_no: int) -> bool:
+        """Whether a file is one of the log, and not only there: its header may still be written."""
+        return self._picture is not None and file_no <= self._picture.last.number
+
     def waits(self, file_no: int, life: int) -> bool:
         """As `LogObserver.waits`."""
         return self._files is not None and self._files.waits(file_no, life)
@@ -388,11 +393,12 @@ class FollowedReader(StoreReader):
                 return None
         try:
             group = super().next_group(only_cached=only_cached)
-        except IbbMasterError:
+        except IbbMasterError as error:
             with contextlib.suppress(MissingFileError):
                 self._directory.look(is_urgent=True)
             self.check_log()  # what was purged or reset under a reader is no damage
-            if self._has_to_wait():
+            is_to_come = isinstance(error, FormatError) and not self._directory.is_begun(error.location.file_no)
+            if is_to_come or self._has_to_wait():
                 return None
             raise
         if self.position.file_no != before.file_no:  # was its rest still there when it was read?
