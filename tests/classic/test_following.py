@@ -8,8 +8,15 @@ import shutil
 import pytest
 
 from ibbmaster.classic.engine import ClassicBinlog
+from ibbmaster.kernel import loading
+from ibbmaster.streaming import shared
 from tests.machinery.foreign_writer import Writer
 from tests.machinery.served_log import ServedDump, ServedLog
+
+
+@pytest.fixture(autouse=True)
+def _with_kernels(monkeypatch):
+    monkeypatch.setattr(shared, "kernels", loading.load)
 
 
 def served(directory) -> ServedLog:

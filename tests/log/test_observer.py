@@ -19,6 +19,7 @@ from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.kernel import loading
 from ibbmaster.store import followed
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.streaming import shared
@@ -242,9 +243,8 @@ def smallest(make, seed, numbers):
 @pytest.mark.parametrize("has_kernels", [True, False], ids=["kernels", "reference"])
 @pytest.mark.parametrize("make", [ClassicServer, IbbServer], ids=["traditional", "ibb"])
 def test_whatever_others_write_every_answer_is_that_of_a_fresh_look(make, has_kernels, monkeypatch, pytestconfig):
-    if not has_kernels:
-        for module in (shared, classic_engine):
-            monkeypatch.setattr(module, "kernels", lambda *parts: None)
+    for module in (shared, classic_engine):
+        monkeypatch.setattr(module, "kernels", loading.load if has_kernels else lambda *parts: None)
     steps = pytestconfig.getoption("--foreign-steps") // 4
     first = random.randrange(2**32) if pytestconfig.getoption("--seed") == "new" else pytestconfig.getoption("--seed")
     for walk in range(max(steps // WALK_STEPS, 1)):

@@ -161,10 +161,8 @@ class StoredGroups(ClassicGroups):
         return True
 
     def _file_behind(self) -> ClassicFile | None:
-        try:
-            return self._series.file(self._file.file.index + 1)
-        except KeyError:
-            return None
+        number, picture = self._file.file.index + 1, self._series.picture
+        return self._series.file(number) if number <= picture.last.index else None
 
     def _has_moved(self) -> bool:
         """Go on in what has the name of the last file now; False if that is the file that is read."""

@@ -276,6 +276,7 @@ class LogObserver(Generic[F]):
         if self._awaited is None:
             self._awaited, self._held = (last, self._held), self._hold(found[-1])
             self._awaited_since = picture.life + 1
+            self._dropped([last])
         else:
             self._held.close()
             self._held = self._hold(found[-1])
