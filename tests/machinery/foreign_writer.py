@@ -143,6 +143,7 @@ class Writer:
         self.directory = directory
         self.rng = rng
         self.make = make
+        self.oldest = 0
         self._be(make(rng))
         self.publish()
 

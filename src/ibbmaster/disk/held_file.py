@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import os
 import time
 from collections.abc import Callable, Hashable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ibbmaster.errors import StoreError
 
@@ -32,8 +31,8 @@ class Stamp(NamedTuple):
     changed_at: tuple[int, ...]  # in nanoseconds
 
     @classmethod
-    def of(cls, found: os.stat_result) -> Stamp:
-        """Of a file of this machine."""
+    def of(cls, found: Any) -> Stamp:
+        """Of a file of this machine, as stat() has it."""
         return cls((found.st_dev, found.st_ino), found.st_size, (found.st_mtime_ns, found.st_ctime_ns))
 
     def is_settled(self, seen_s: float) -> bool:
