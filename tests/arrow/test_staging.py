@@ -20,7 +20,7 @@ from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.staging import named_as_options, option_names
-from ibbmaster.classic.exporting import export_pages
+from ibbmaster.classic.convert import LogRead, import_groups
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, InexactError, StageError
 from ibbmaster.spark.options import parse_options
@@ -143,7 +143,7 @@ def test_random_stages_give_the_same_rows_in_every_way(name, tmp_path, pytestcon
             if not any("after" in one for one in said):  # what is before it has the names of columns
                 (target := tmp_path / f"{number}").mkdir()
                 with closing(RealDisk(target)) as disk:
-                    export_pages(part.engine, disk)
+                    import_groups(LogRead(part.engine), disk)
                 with ibbmaster.open(target) as made:
                     assert changes_read(made.read_options()) == changes_read(options)
 
