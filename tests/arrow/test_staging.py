@@ -20,7 +20,8 @@ from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.staging import named_as_options, option_names
-from ibbmaster.classic.convert import LogRead, import_groups
+from ibbmaster.classic.convert import import_groups
+from ibbmaster.classic.exporting import LogRead
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, InexactError, StageError
 from ibbmaster.spark.options import parse_options
