@@ -10,7 +10,7 @@ from ibbmaster.errors import ConfigurationError
 
 @pytest.mark.parametrize("setting", [["--conf", "spark.x=1"], ["--master", "local"], ["--archives", "x.whl"]])
 def test_settings_of_spark_are_not_for_arrow(run, fixtures, setting):
-    found = run("lake", "count", fixtures / "ibb/domains", "dom_2.t", "--engine", "arrow", *setting)
+    found = run("lake", "snapshot", fixtures / "ibb/domains", "dom_2.t", "--engine", "arrow", *setting)
     assert found == (2, "", "ibbmaster: --engine arrow: --master, --archives and --conf are for Spark\n")
 
 
@@ -21,8 +21,8 @@ def test_a_wheel_is_for_the_workers_of_a_cluster(run, fixtures, tmp_path, master
     assert err == "ibbmaster: --archives is for a --master of a cluster (spark://, yarn, k8s://, local-cluster)\n"
 
 
-def test_a_small_log_is_read_without_spark_and_that_is_said(run, fixtures):
-    code, out, err = run("lake", "count", fixtures / "ibb/domains", "dom_2.t")
+def test_a_small_log_is_read_without_spark_and_that_is_said(run, fixtures, tmp_path):
+    code, out, err = run("lake", "snapshot", fixtures / "ibb/domains", "dom_2.t", "--to", tmp_path / "t")
     assert (code, out, err) == (0, "dom_2.t: 32 rows\n", "ibbmaster: engine arrow, for 0.1 MB of log\n")
 
 

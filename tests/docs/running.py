@@ -43,7 +43,7 @@ PROGRAMS = {
     r"\biceberg://|\bread_iceberg\.py\b": "pyiceberg",
 }  # what some commands need
 MODULES = ("duckdb", "polars", "pyiceberg")  # of Python
-WITHOUT_JAVA = re.compile(r"\blake maintain\b|--engine arrow\b|\blake count\b")
+WITHOUT_JAVA = re.compile(r"\blake maintain\b|\blake find\b|--engine arrow\b|--at 0-1-20 --to\b")
 COMMAND_TIMEOUT_S = 900  # on a busy machine, with nothing in any cache: it only ends what hangs
 COLUMNS = "100"  # how wide --help is
 FAILURE = re.compile(r"\b(?:error|Error|failed|refused|are not)\b")  # said in what a page shows

@@ -75,7 +75,7 @@ $ ibbmaster demo fixtures/ibb/xa-and-ddl
 }
 OF_JAVA = """
 ```console
-$ ibbmaster lake find fixtures/ibb/xa-and-ddl shop.parent id=3 --engine spark 2>/dev/null
+$ ibbmaster lake snapshot fixtures/ibb/xa-and-ddl shop.parent --engine spark 2>/dev/null
 ...
 ```
 """

@@ -18,8 +18,7 @@ from ibbmaster.disk.place import is_object_place
 from ibbmaster.disk.place import place as named_place
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    pass
 
 
 EXAMPLES = """examples:
@@ -28,13 +27,12 @@ EXAMPLES = """examples:
   ibbmaster lake snapshot /srv/ibb shop.orders --history --at 0-1-1000 --to /srv/orders-history
   ibbmaster lake maintain /srv/ibb --to delta:///srv/tables
   ibbmaster lake maintain /srv/ibb --to iceberg:///srv/tables --as history
-  ibbmaster lake count /srv/ibb shop.orders --at 0-1-1000
   ibbmaster lake find /srv/ibb shop.orders id=7
 
-maintain never uses Spark; it needs `pip install 'ibbmaster[delta]'` or `'ibbmaster[iceberg]'`. snapshot, count
-and find read logs of up to 512 MB without it (--engine arrow), which needs `'ibbmaster[arrow]'`. export, and larger
-logs, run on Spark: Java 17 and `'ibbmaster[spark]'`. Its first seconds start it; `--conf spark.log.level=INFO` shows
-its log.
+maintain never uses Spark; it needs `pip install 'ibbmaster[delta]'` or `'ibbmaster[iceberg]'`. find never does, either,
+nor does snapshot for logs of up to 512 MB (--engine arrow): both need `'ibbmaster[arrow]'`. export, and snapshots of
+larger logs, run on Spark: Java 17 and `'ibbmaster[spark]'`. Its first seconds start it; `--conf spark.log.level=INFO`
+shows its log.
 """
 REWRITTEN = "; all of its rows were written anew"  # after the verdict on a table
 
@@ -43,7 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add `lake` to the command line."""
     parser = subparsers.add_parser(
         "lake",
-        help="export, maintain, fold, count and search whole archives",
+        help="export, maintain, fold and search whole archives",
         description="Jobs over whole archives: in this process, or with Spark on all cores or a cluster.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -167,16 +165,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     one.add_argument("--json", action="store_true", help="print one JSON object")
     one.set_defaults(run=run_maintain)
-    one = job(
-        "count",
-        saying_engine(run_count),
-        "count the rows of a table as the changes of the log leave it",
-        declared,
-        engine,
+    one = jobs.add_parser(
+        "find",
+        help="list the changes of the rows that have some values",
+        description="List the changes of the rows that have some values, without Spark; ends with 1 if there are none.",
+        parents=[declared],
     )
-    one.add_argument("table", metavar="DB.TABLE")
-    one.add_argument("--at", metavar="GTIDS", help="up to this position (default: the end of the log)")
-    one = job("find", saying_engine(run_find), "list the changes of the rows that have some values", declared, engine)
+    one.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")
+    one.add_argument("--json", action="store_true", help="print one JSON object")
+    one.set_defaults(run=run_find)
     one.add_argument("table", metavar="DB.TABLE")
     one.add_argument("values", nargs="+", metavar="COLUMN=VALUE")
 
@@ -222,7 +219,7 @@ def run_export(args: argparse.Namespace) -> int:
 def run_snapshot(args: argparse.Namespace) -> int:
     """Write a table, or print some of it."""
     from ibbmaster.lake.placing import check_free
-    from ibbmaster.lake.snapshots import domains_left_out
+    from ibbmaster.lake.snapshots import domains_left_out, snapshot
 
     if args.to is not None:
         check_free(args.to)
@@ -232,42 +229,30 @@ def run_snapshot(args: argparse.Namespace) -> int:
     doubts: list[str] = []
     on_doubt = doubts.append if args.accept_inexact else None
     if is_for_arrow(args):
-        rows = arrow_table(args, on_doubt)
-        return finish_snapshot(args, ArrowRows(rows), doubts)
+        options = arrow_options(args, table=args.table, **({"endingGtid": args.at} if args.at else {}))
+        from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
+
+        make = arrow_history if args.history else arrow_snapshot
+        finish_snapshot(args, ArrowRows(make(options, key=args.key, on_doubt=on_doubt)), doubts)
+        return 0
     with session_of(args, "snapshot") as session:
-        return finish_snapshot(args, SparkRows(spark_table(session, args, on_doubt)), doubts)
+        frame = snapshot(
+            session,
+            args.directory,
+            args.table,
+            key=args.key,
+            with_history=args.history,
+            at=args.at,
+            schema=args.schema,
+            name_case=args.lower_case_table_names,
+            zero_dates=args.zero_dates,
+            on_doubt=on_doubt,
+        )
+        finish_snapshot(args, SparkRows(frame), doubts)
+    return 0
 
 
-def spark_table(
-    session: SparkSession, args: argparse.Namespace, on_doubt: Callable[[str], object] | None = None
-) -> DataFrame:
-    """The table of a job, by Spark."""
-    from ibbmaster.lake.snapshots import snapshot
-
-    return snapshot(
-        session,
-        args.directory,
-        args.table,
-        key=getattr(args, "key", ()),
-        with_history=getattr(args, "history", False),
-        at=args.at,
-        schema=args.schema,
-        name_case=args.lower_case_table_names,
-        zero_dates=args.zero_dates,
-        on_doubt=on_doubt,
-    )
-
-
-def arrow_table(args: argparse.Namespace, on_doubt: Callable[[str], object] | None = None) -> pa.Table:
-    """The same, by this process."""
-    options = arrow_options(args, table=args.table, **({"endingGtid": args.at} if args.at else {}))
-    from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
-
-    make = arrow_history if getattr(args, "history", False) else arrow_snapshot
-    return make(options, key=getattr(args, "key", ()), on_doubt=on_doubt)
-
-
-def finish_snapshot(args: argparse.Namespace, rows: TableRows, doubts: Sequence[str]) -> int:
+def finish_snapshot(args: argparse.Namespace, rows: TableRows, doubts: Sequence[str]) -> None:
     """Write a table, or show it, with what is in doubt of it."""
     for doubt in doubts:
         print(f"ibbmaster: {doubt}", file=sys.stderr)
@@ -280,18 +265,6 @@ def finish_snapshot(args: argparse.Namespace, rows: TableRows, doubts: Sequence[
             print(json.dumps(row, default=as_json))
     else:
         show(rows.names, rows.some())
-    return 0
-
-
-def run_count(args: argparse.Namespace) -> int:
-    """Count the rows of a table."""
-    if is_for_arrow(args):
-        count = len(arrow_table(args))
-    else:
-        with session_of(args, "count") as session:
-            count = spark_table(session, args).count()
-    print(json.dumps({"table": args.table, "rows": count}) if args.json else f"{args.table}: {count} rows")
-    return 0
 
 
 def run_maintain(args: argparse.Namespace) -> int:
@@ -330,17 +303,12 @@ def run_maintain(args: argparse.Namespace) -> int:
 
 def run_find(args: argparse.Namespace) -> int:
     """List changes; 1 if there are none, as grep."""
-    from ibbmaster.lake.finding import COLUMNS, find_changes, find_in_log, own_columns
+    from ibbmaster.lake.finding import COLUMNS, find_in_log, own_columns
 
+    expect_log(args.directory)
     values = dict(pair_of(text, "COLUMN=VALUE") for text in args.values)
-    if is_for_arrow(args):
-        found: TableRows = ArrowRows(find_in_log(arrow_options(args, table=args.table), values))
-        rows = list(found)
-    else:
-        given = {"schema": args.schema, "name_case": args.lower_case_table_names, "zero_dates": args.zero_dates}
-        with session_of(args, "find") as session:
-            found = SparkRows(find_changes(session, args.directory, args.table, values, **given))
-            rows = list(found)
+    found = ArrowRows(find_in_log(arrow_options(args, table=args.table), values))
+    rows = list(found)
     if args.json:
         print(json.dumps(rows, default=as_json))
     else:
