@@ -270,3 +270,28 @@ def test_a_cache_that_others_opened_while_it_was_filled_is_not_read(fresh, fille
     monkeypatch.setattr(loading, "compile_elsewhere", compile_elsewhere)
     assert loading.load(KernelSet.VERIFY) is None
     assert f"going on without them: other users can write {named.path}" in caplog.text
+
+
+def test_who_waits_for_a_thread_that_is_about_to_start_waits_for_it(monkeypatch):
+    errors = []
+
+    def wait():
+        try:
+            loading.wait_for_kernels()
+        except RuntimeError as error:
+            errors.append(error)
+
+    class LateThread(threading.Thread):
+        def start(self):
+            waiting.start()
+            waiting.join(0.1)  # it has to wait; one that does not is through by then
+            super().start()
+
+    waiting = threading.Thread(target=wait)
+    monkeypatch.setattr(loading, "_loaded", set())
+    monkeypatch.setattr(loading, "_loaders", {})
+    monkeypatch.setattr(loading.threading, "Thread", LateThread)
+    loading.load_in_background(KernelSet.SELECT)
+    waiting.join()
+
+    assert errors == []

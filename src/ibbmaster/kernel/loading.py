@@ -51,6 +51,7 @@ _lock = threading.Lock()
 _entries: Entries | None = None
 _loaded: set[KernelPart] = set()
 _has_failed = False
+_starting = threading.Lock()
 _loaders: dict[frozenset[KernelPart], threading.Thread] = {}  # that have not ended, by what they load
 
 
@@ -116,25 +117,31 @@ def load_in_background(*sets: KernelSet) -> None:
 
     if _has_failed or wanted <= _loaded:
         return
-    loader = threading.Thread(target=work, name="ibbmaster-kernels", daemon=True)
-    if _loaders.setdefault(wanted, loader) is not loader:
-        return  # many primaries of one process may begin while it compiles
-    atexit.unregister(_end)
-    atexit.register(_end)
-    loader.start()
+    with _starting:  # only a thread that has started can be joined
+        if wanted in _loaders:
+            return  # many primaries of one process may begin while it compiles
+        atexit.unregister(_end)
+        atexit.register(_end)
+        _loaders[wanted] = threading.Thread(target=work, name="ibbmaster-kernels", daemon=True)
+        _loaders[wanted].start()
 
 
 def wait_for_kernels(*wanted: KernelSet | KernelPart) -> Kernels | None:
     """The kernels, once all that were begun to be loaded in the background are. Takes long: for a worker thread."""
-    for loader in list(_loaders.values()):
-        loader.join()
+    _join_loaders()
     return kernels(*wanted)
 
 
 def _end() -> None:
     """Let no thread be inside LLVM when the interpreter goes: that ends in SIGSEGV."""
     end_all()
-    for loader in list(_loaders.values()):
+    _join_loaders()
+
+
+def _join_loaders() -> None:
+    with _starting:
+        loaders = list(_loaders.values())
+    for loader in loaders:
         loader.join()
 
 
