@@ -87,7 +87,7 @@ class StoredGroups(ClassicGroups):
                         self._series.note_unfinished(self._file.unfinished())
                     return None
         except IbbMasterError:
-            if not self._has_to_wait():
+            if self.position.offset <= FIRST_EVENT_OFFSET or not self._has_to_wait():  # who has nothing yet hears why
                 raise
             self._leave()
             return None
