@@ -470,7 +470,9 @@ class DumpSession:
     def _leaves_reset(self, error: IbbMasterError) -> bool:
         """End a dump by GTID in order where the log is another one: its replica comes back, and is judged anew."""
         ends = isinstance(error, LogResetError) and not self._is_by_file
-        if ends:
+        if ends and self._framer.is_inside_event:
+            self.is_finished = True  # nothing can be said there
+        elif ends:
             self.end_of_service()
         return ends
 

@@ -71,6 +71,8 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
             with contextlib.suppress(MissingFileError):
                 files.append(IbbFile(number, self._disk.stamp(format_file_name(number))))
         if not files:
+            if numbers:
+                self._view.read(format_file_name(numbers[-1]), 0, SHORT_SIZE)  # says why nothing is begun
             raise MissingFileError(f"{self._view}: no binlog files")
         return files
 
