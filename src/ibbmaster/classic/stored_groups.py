@@ -13,7 +13,7 @@ from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_file import StoredFileReader
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import GapError, IbbMasterError, LogResetError
+from ibbmaster.errors import GapError, IbbMasterError, LogResetError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
@@ -86,8 +86,9 @@ class StoredGroups(ClassicGroups):
                     if self._current is not None:
                         self._series.note_unfinished(self._file.unfinished())
                     return None
-        except IbbMasterError:
-            if self.position.offset <= FIRST_EVENT_OFFSET or not self._has_to_wait():  # who has nothing yet hears why
+        except IbbMasterError as error:
+            has_nothing = self.position.offset <= FIRST_EVENT_OFFSET
+            if (isinstance(error, StoreError) and has_nothing) or not self._has_to_wait():
                 raise
             self._leave()
             return None

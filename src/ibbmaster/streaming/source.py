@@ -15,7 +15,7 @@ from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dump.error import DumpError, not_continuous
 from ibbmaster.dump.rewriting import Selection
 from ibbmaster.dump.session import DumpSession
-from ibbmaster.errors import IbbMasterError, PositionPurgedError, StoreError
+from ibbmaster.errors import FormatError, IbbMasterError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.interface import EventGroups, are_cached, files_of
@@ -311,10 +311,10 @@ class BlockSource:
             self._join_group(maker)
             try:
                 block = self._found_block(maker, selection, only_cached=only_cached)
-            except StoreError:
+            except (FormatError, StoreError):
                 if self._at.is_inside_group:
                     raise
-                block = None  # a file is gone: the reference way says why, or waits
+                block = None  # a file is gone, or begun again: the reference way says why, or waits
             if block is None:
                 break
             if any(gtid.domain_id in self._session.watched_domain_ids for gtid in block.gtids):
