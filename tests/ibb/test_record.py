@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ibbmaster.ibb.record import decode_ref, encode_ref, header_error
+from ibbmaster.ibb.record import decode_ref, encode_ref
 from ibbmaster.position import LogPosition
 
 
@@ -23,8 +23,3 @@ def test_any_reference_reads_back_and_no_cut_one_does():
         for size in range(len(encoded)):
             with pytest.raises(ValueError, match="data"):
                 decode_ref(encoded[:size], 0)
-
-
-def test_an_error_of_a_header_says_where_its_record_is():
-    error = header_error(LogPosition(3, 16384 * 2 + 5), "XA prepare", "no out-of-band data")
-    assert str(error) == "binlog-000003.ibb page 2 offset 5: XA prepare: no out-of-band data"

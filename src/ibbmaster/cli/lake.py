@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ibbmaster.cli.arguments import add_name_case, expect_log, expect_writable
-from ibbmaster.cli.lake_engine import arrow_options, is_for_arrow, pair_of, saying_engine, session_of
+from ibbmaster.cli.lake_engine import arrow_options, is_for_arrow, pair_of, session_of
 from ibbmaster.cli.lake_rows import ArrowRows, Result, SparkRows, TableRows
 from ibbmaster.disk.place import is_object_place
 from ibbmaster.disk.place import place as named_place
@@ -110,9 +110,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     one.add_argument(
         "--keep-going", action="store_true", help="pass over what is damaged, and list it in the table _faults"
     )
-    one = job(
-        "snapshot", saying_engine(run_snapshot), "write a table as the changes of the log leave it", declared, engine
-    )
+    one = job("snapshot", run_snapshot, "write a table as the changes of the log leave it", declared, engine)
     one.add_argument("table", metavar="DB.TABLE")
     what = "Parquet directory to write, or URL of an object store (default: print some rows)"
     one.add_argument("--to", type=named_place, metavar="DIR", help=what)
@@ -234,21 +232,24 @@ def run_snapshot(args: argparse.Namespace) -> int:
 
         make = arrow_history if args.history else arrow_snapshot
         finish_snapshot(args, ArrowRows(make(options, key=args.key, on_doubt=on_doubt)), doubts)
-        return 0
-    with session_of(args, "snapshot") as session:
-        frame = snapshot(
-            session,
-            args.directory,
-            args.table,
-            key=args.key,
-            with_history=args.history,
-            at=args.at,
-            schema=args.schema,
-            name_case=args.lower_case_table_names,
-            zero_dates=args.zero_dates,
-            on_doubt=on_doubt,
-        )
-        finish_snapshot(args, SparkRows(frame), doubts)
+    else:
+        with session_of(args, "snapshot") as session:
+            frame = snapshot(
+                session,
+                args.directory,
+                args.table,
+                key=args.key,
+                with_history=args.history,
+                at=args.at,
+                schema=args.schema,
+                name_case=args.lower_case_table_names,
+                zero_dates=args.zero_dates,
+                on_doubt=on_doubt,
+            )
+            finish_snapshot(args, SparkRows(frame), doubts)
+    if args.chosen is not None:
+        sys.stdout.flush()  # what it says of comes first, where both go to one place
+        print(f"ibbmaster: {args.chosen}", file=sys.stderr)
     return 0
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -57,12 +56,13 @@ def code_of_workers(args: argparse.Namespace) -> AbstractContextManager[Mapping[
 
 
 def is_for_arrow(args: argparse.Namespace) -> bool:
-    """Whether a job is done by this process, without Spark; where that is chosen here, it is said when it is done.
+    """Whether a job is done by this process, without Spark; `chosen` of `args` says it where that is decided here.
 
     Raises:
         ConfigurationError: there is a setting of Spark for it.
         StoreError: there is no log.
     """
+    args.chosen = None
     expect_log(args.directory)
     has_settings = args.master is not None or args.archives is not None or bool(args.conf)
     if args.engine == "arrow" and has_settings:
@@ -76,20 +76,6 @@ def is_for_arrow(args: argparse.Namespace) -> bool:
     name = "arrow" if size <= ARROW_BYTES_MAX else "spark"
     args.chosen = f"engine {name}, for {megabytes(size)} of log"
     return name == "arrow"
-
-
-def saying_engine(run: Callable[[argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
-    """A job that says at its end which engine it was given, where none was named."""
-
-    def run_and_say(args: argparse.Namespace) -> int:
-        args.chosen = None
-        code = run(args)
-        if args.chosen is not None:
-            sys.stdout.flush()  # what it says of comes first, where both go to one place
-            print(f"ibbmaster: {args.chosen}", file=sys.stderr)
-        return code
-
-    return run_and_say
 
 
 def megabytes(size: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ibbmaster.codec import compressed_int
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import RecordError
 from ibbmaster.position import LOG_START, LogPosition
 
 NO_RECORD = LOG_START  # file 0 begins with a header page, so no record can begin there
@@ -24,8 +23,3 @@ def decode_ref(data: Buffer, offset: int) -> tuple[LogPosition, int]:
 def encode_ref(ref: LogPosition) -> bytes:
     """File number and file offset."""
     return compressed_int.encode(ref.file_no) + compressed_int.encode(ref.offset)
-
-
-def header_error(ref: LogPosition, kind: str, problem: object) -> RecordError:
-    """What to raise when the header of a record makes no sense."""
-    return RecordError(ref.location, f"{kind}: {problem}")

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query import kinds, values
-from ibbmaster.query.collecting import ALL_BITS, BITS, CONCAT_MAX, SPREADS
+from ibbmaster.query.collecting import CONCAT_MAX
 from ibbmaster.query.comparing import is_ordered_by_sqlite, sort_key
 from ibbmaster.query.emitting import emit_scalar
 from ibbmaster.query.kinds import REALS, Kind, Type
-from ibbmaster.query.scalars import Scalar, Slot, apply, as_exact, as_integer, as_real, as_text
+from ibbmaster.query.scalars import Scalar, Slot, as_exact, as_real, as_text
 from ibbmaster.query.tree import Aggregate, Window
 from ibbmaster.sqltext.expression import Call, Literal
 from ibbmaster.wire.response import FieldType
@@ -50,18 +50,6 @@ def aggregate_slot(
     if kind.kind in (Kind.OPAQUE, Kind.NULL):
         raise not_supported(f"{name.upper()} of {kind.kind.value}")
     is_real = kind.kind in REALS or kind.kind in (Kind.TEXT, Kind.BYTES)
-    if name in SPREADS:
-        decimals = min(_decimals(kind) + emitter.session.division_digits, kinds.FLOATING)
-        found = kinds.real(decimals=decimals)
-        if decimals < kinds.FLOATING:
-            found = kinds.changed(found, length=17 + decimals)
-        return Slot(f"{name}_of({distinct}{emit_scalar(_stored_real(scalar), slots, registry)})", found)
-    if name in BITS:
-        found = Type(
-            kind=Kind.INT, length=21, digits=20, is_unsigned=True, field=FieldType.LONGLONG, is_nullable=False
-        )  # fmt: skip
-        masked = apply(found, lambda value: value & ALL_BITS, as_integer(scalar))
-        return Slot(f"{name}_of({emit_scalar(masked, slots, registry)})", found)
     if name not in ("sum", "avg"):
         raise not_supported(f"{name.upper()} over tables of the log")
     if is_real:

@@ -1,8 +1,7 @@
-"""What SQLite calls for the rows of a group: sums, spreads, extremes, and one value out of several."""
+"""What SQLite calls for the rows of a group: sums, extremes, and one value out of several."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -12,26 +11,7 @@ from ibbmaster.query import values
 from ibbmaster.query.weights import key_of
 
 CONCAT_MAX = 1 << 20  # group_concat_max_len
-
-
 KEPT_MAX = 16 << 20  # bytes of all that is collected at a time
-
-
-ALL_BITS = (1 << 64) - 1
-BITS: dict[str, tuple[Callable[[int, int], int], int]] = {
-    "bit_and": (operator.and_, ALL_BITS),
-    "bit_or": (operator.or_, 0),
-    "bit_xor": (operator.xor, 0),
-}
-SPREADS = {
-    "std": (False, True),
-    "stddev": (False, True),
-    "stddev_pop": (False, True),
-    "stddev_samp": (True, True),
-    "variance": (False, False),
-    "var_pop": (False, False),
-    "var_samp": (True, False),
-}
 
 
 class SumExact:
@@ -98,34 +78,6 @@ class AvgReal(SumReal):
         return self._sum / self._count if self._count else None
 
 
-def spread(name: str) -> type:
-    """STDDEV and VARIANCE as MariaDB computes them: by one pass of a recurrence."""
-    is_sample, is_root = SPREADS[name]
-
-    class Spread:
-        def __init__(self) -> None:
-            self._count, self._mean, self._square = 0, 0.0, 0.0
-
-        def step(self, value: float | None) -> None:
-            if value is None:
-                return
-            self._count += 1
-            if self._count == 1:
-                self._mean = value
-                return
-            before = self._mean
-            self._mean = before + (value - before) / self._count
-            self._square += (value - before) * (value - self._mean)
-
-        def finalize(self) -> float | None:
-            if self._count <= is_sample:
-                return None
-            found: float = self._square / (self._count - is_sample)
-            return found**0.5 if is_root else found
-
-    return Spread
-
-
 def extreme_text(is_greatest: bool) -> type:
     """MIN and MAX of texts: the first one of those that compare alike."""
 
@@ -165,24 +117,6 @@ class SumOnce(SumExact):
 
     def finalize(self) -> bytes | None:
         return self.value()
-
-
-def bits(name: str) -> type:
-    """BIT_AND, BIT_OR and BIT_XOR."""
-    combine, start = BITS[name]
-
-    class Bits:
-        def __init__(self) -> None:
-            self._bits = start
-
-        def step(self, value: int | None) -> None:
-            if value is not None:
-                self._bits = combine(self._bits, value + values.WIDE)
-
-        def finalize(self) -> int:
-            return self._bits - values.WIDE
-
-    return Bits
 
 
 class _OneValue:
@@ -275,9 +209,6 @@ AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
     "sum_once": (1, SumOnce),
     "only_row": (1, OnlyRow),
     "concat_of": (-1, ConcatOf),
-    **{f"{name}_of": (1, spread(name)) for name in ("std", "stddev", "stddev_pop", "stddev_samp")},
-    **{f"{name}_of": (1, bits(name)) for name in BITS},
-    **{f"{name}_of": (1, spread(name)) for name in ("variance", "var_pop", "var_samp")},
 }
 #: Of three arguments, over windows, too.
 EXACT: dict[str, Callable[[], Any]] = {"sum_exact": SumExact, "avg_exact": AvgExact}

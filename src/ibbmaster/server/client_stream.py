@@ -7,8 +7,7 @@ from typing import Protocol
 import trio
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.server.socket_reading import read_now
-from ibbmaster.server.socket_writing import Wait, write_all
+from ibbmaster.server.socket_io import Wait, read_now, write_all
 from ibbmaster.streaming.sink import Sink, SocketSink
 
 

@@ -1,4 +1,4 @@
-"""Bytes to a socket, in as few calls as it takes them in."""
+"""Bytes from a socket that does not block, and to it."""
 
 from __future__ import annotations
 
@@ -27,3 +27,17 @@ async def write_all(descriptor: int, data: Buffer, wait: Wait) -> None:
             await wait(descriptor)
         except OSError as error:
             raise trio.BrokenResourceError(error.strerror) from error
+
+
+def read_now(descriptor: int, size: int) -> bytes | None:
+    """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet.
+
+    Raises:
+        trio.BrokenResourceError: the connection is lost.
+    """
+    try:
+        return os.read(descriptor, size)
+    except BlockingIOError:
+        return None
+    except OSError as error:
+        raise trio.BrokenResourceError(error.strerror) from error
