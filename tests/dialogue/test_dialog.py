@@ -7,8 +7,8 @@ import random
 import pytest
 
 from ibbmaster.dialogue.dialog import Dialog
-from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.log_tables import LogSnapshot
+from ibbmaster.dialogue.statement import Kill
 from ibbmaster.dialogue.variables import ProcessRow
 from ibbmaster.dump.error import DumpError
 from ibbmaster.gtid import Gtid

@@ -78,19 +78,14 @@ class StoredFileReader(ClassicFileReader):
         except BlockingIOError:
             self.close()
             raise
-        self._is_marked_in_use = self.window.is_in_use
+        self.is_marked_in_use = self.window.is_in_use  # its server has not closed it, as far as is known
         self.window.is_in_use |= self.may_grow
-
-    @property
-    def is_marked_in_use(self) -> bool:
-        """Whether its server has not closed it, as far as is known."""
-        return self._is_marked_in_use
 
     def complete(self) -> None:
         """No more of it will come: what is cut at its end stays so."""
         self.may_grow = False
-        self._is_marked_in_use = self._is_marked_in_use and is_marked_in_use(self.window.source)
-        self.window.is_in_use = self._is_marked_in_use
+        self.is_marked_in_use = self.is_marked_in_use and is_marked_in_use(self.window.source)
+        self.window.is_in_use = self.is_marked_in_use
 
     @property
     def is_between_groups(self) -> bool:
@@ -299,7 +294,7 @@ class StoredFileReader(ClassicFileReader):
     def cut_error(self) -> ClassicFormatError | None:
         """What to raise where the file ends inside something and no more of it comes; None if it is as it should be."""
         window = self.window
-        if not window.has_more() or self._is_marked_in_use:
+        if not window.has_more() or self.is_marked_in_use:
             return None
         return window.error(window.offset, _CUT)
 
@@ -309,7 +304,7 @@ class StoredFileReader(ClassicFileReader):
         if not window.has_more():
             return None
         offset = window.offset
-        if self._is_marked_in_use:
+        if self.is_marked_in_use:
             cause = "it is still being written, or its server crashed"
         else:
             cause = "a copy of it is still under way, or was cut short"

@@ -77,14 +77,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="null",
         help="what dates like 0000-00-00 become: null, or all dates are text (default: %(default)s)",
     )
-
-    engine = argparse.ArgumentParser(add_help=False)
-    engine.add_argument(
-        "--engine",
-        choices=("arrow", "spark"),
-        help="read in this process, within seconds and its memory, or with Spark (default: arrow for a log of up to "
-        "512 MB, unless --master or --conf is given)",
-    )
+    local = argparse.ArgumentParser(add_help=False)
+    local.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")
+    local.add_argument("--json", action="store_true", help="print one JSON object")
 
     def job(
         name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: argparse.ArgumentParser
@@ -110,7 +105,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     one.add_argument(
         "--keep-going", action="store_true", help="pass over what is damaged, and list it in the table _faults"
     )
-    one = job("snapshot", run_snapshot, "write a table as the changes of the log leave it", declared, engine)
+    one = job("snapshot", run_snapshot, "write a table as the changes of the log leave it", declared)
+    one.add_argument(
+        "--engine",
+        choices=("arrow", "spark"),
+        help="read in this process, within seconds and its memory, or with Spark (default: arrow for a log of up to "
+        "512 MB, unless --master or --conf is given)",
+    )
     one.add_argument("table", metavar="DB.TABLE")
     what = "Parquet directory to write, or URL of an object store (default: print some rows)"
     one.add_argument("--to", type=named_place, metavar="DIR", help=what)
@@ -129,9 +130,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="keep tables of a log as Delta or Iceberg tables, and say of each whether it is exact",
         description="Bring tables of a lake to the end of a log, without Spark; a later run brings what is new. "
         "Ends with 1 if a table is not exact.",
-        parents=[declared],
+        parents=[local, declared],
     )
-    one.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")
     one.add_argument(
         "--to",
         required=True,
@@ -161,16 +161,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         metavar="PATTERN",
         help="all but these tables; may be repeated",
     )
-    one.add_argument("--json", action="store_true", help="print one JSON object")
     one.set_defaults(run=run_maintain)
     one = jobs.add_parser(
         "find",
         help="list the changes of the rows that have some values",
         description="List the changes of the rows that have some values, without Spark; ends with 1 if there are none.",
-        parents=[declared],
+        parents=[local, declared],
     )
-    one.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")
-    one.add_argument("--json", action="store_true", help="print one JSON object")
     one.set_defaults(run=run_find)
     one.add_argument("table", metavar="DB.TABLE")
     one.add_argument("values", nargs="+", metavar="COLUMN=VALUE")

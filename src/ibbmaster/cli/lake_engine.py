@@ -74,13 +74,8 @@ def is_for_arrow(args: argparse.Namespace) -> bool:
     with ibbmaster.open(args.directory) as log:
         size = log.stored_bytes
     name = "arrow" if size <= ARROW_BYTES_MAX else "spark"
-    args.chosen = f"engine {name}, for {megabytes(size)} of log"
+    args.chosen = f"engine {name}, for {size / (1 << 20):.1f} MB of log"
     return name == "arrow"
-
-
-def megabytes(size: int) -> str:
-    """Bytes for people."""
-    return f"{size / (1 << 20):.1f} MB"
 
 
 def arrow_options(args: argparse.Namespace, **given: str) -> ReadOptions:

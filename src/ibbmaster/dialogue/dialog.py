@@ -11,7 +11,6 @@ from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX, immediate_statements
 from ibbmaster.dialogue.information_schema import Catalog
-from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.known_answers import KnownAnswers, key_of
 from ibbmaster.dialogue.log_tables import LogFacts
 from ibbmaster.dialogue.querying import Querying
@@ -37,6 +36,7 @@ from ibbmaster.dialogue.statement import (
     Describe,
     Do,
     IsolationAssignment,
+    Kill,
     KillStatement,
     KillUser,
     LockTables,

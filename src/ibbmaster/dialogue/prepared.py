@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Protocol
 
-from ibbmaster.dialogue.kill import Kill
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse_one
-from ibbmaster.dialogue.statement import Statement
+from ibbmaster.dialogue.statement import Kill, Statement
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, Token, TokenKind
 from ibbmaster.wire.binary_row import PARAMETERS_MAX, Parameter, decode_parameters

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ibbmaster.sqltext.expression import Expression, SystemVariable, UserVariable
+from ibbmaster.wire.response import Ok, Response
 
 if TYPE_CHECKING:
     from ibbmaster.sqltext.token import SqlTokens
@@ -222,6 +223,15 @@ class Administration:
     """PURGE, FLUSH, RESET, CHANGE MASTER and so on: understood, and refused."""
 
     verb: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kill:
+    """The answer to KILL: the driver shall end another connection, or what it does; the client gets OK."""
+
+    connection_id: int
+    query_only: bool
+    answer: Response = field(default_factory=Ok)
 
 
 Statement: TypeAlias = (

@@ -24,7 +24,6 @@ CHECKPOINT_NAME_SIZE = struct.Struct("<I")
 LIST_COUNT = struct.Struct("<I")
 LIST_COUNT_MASK = 0x0FFFFFFF
 FLAG_UNTIL_REACHED = 0x10000000
-FLAG_IGNORED = 0x20000000  # relay logs only
 LIST_ENTRY = struct.Struct("<IIQ")
 EMPTY_LIST_PADDING = 2  # an empty list has two bytes after its count
 LONG_POSITION = struct.Struct("<Q")

@@ -84,13 +84,13 @@ class StatementFold:
 
     def __init__(self, timeline: SchemaTimeline) -> None:
         self._timeline = timeline
-        self._has_programs = False
+        self.has_programs = False
         self._substituted: set[int] = set()  # generations whose engine may be another one than their DDL says
 
     def fork(self) -> StatementFold:
         """The same, to go on from by itself."""
         other = StatementFold(self._timeline)
-        other._has_programs, other._substituted = self._has_programs, set(self._substituted)
+        other.has_programs, other._substituted = self.has_programs, set(self._substituted)
         return other
 
     def take(self, effect: Effect, place: SchemaPlace) -> Iterator[Outcome]:
@@ -105,7 +105,7 @@ class StatementFold:
                 for one in self.doubted(effect.table, effect.reason, place, adds=effect.adds):
                     yield replace(one, step=effect.step)
             case ProgramMade():
-                self._has_programs = True
+                self.has_programs = True
             case Substituted():
                 self._substitute(effect, place)
             case Emptied(table=table, is_kept=is_kept):
@@ -126,13 +126,8 @@ class StatementFold:
     def reaches_all(self, effect: Effect) -> TypeGuard[WrittenTables | EventsLost]:
         """Whether it may have changed rows of any table."""
         return isinstance(effect, EventsLost) or (
-            isinstance(effect, WrittenTables) and (effect.tables is None or self._has_programs)
+            isinstance(effect, WrittenTables) and (effect.tables is None or self.has_programs)
         )
-
-    @property
-    def has_programs(self) -> bool:
-        """Whether a statement may run others, that no log tells: in a trigger or a function."""
-        return self._has_programs
 
     def keeps_rows(self, table: TableVersion) -> bool:
         """Whether its engine is one that has rows at all."""
