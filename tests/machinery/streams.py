@@ -131,8 +131,8 @@ class StreamReader:
                 yield key, events, None
             if size:
                 session.sent()
-            elif session.error is not None:
-                raise IbbMasterError(str(session.error))
+            elif session.error is not None or session.is_finished:  # a reset ends it in order
+                raise IbbMasterError(str(session.error or "the dump has ended"))
             elif source.is_at_end:
                 if is_complete:
                     break
