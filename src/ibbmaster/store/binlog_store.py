@@ -267,6 +267,7 @@ class BinlogStore(WritableLogEngine):
             BusyError: a group that wrote out of band is open, or a transaction prepared.
         """
         self._writer.reset(state or GtidState(), self._remove_files)
+        self._reset_count += 1  # who has asked meanwhile may have the state of before, and the files of now
 
     def _remove_files(self) -> None:
         self._reset_count += 1  # ends every reader
