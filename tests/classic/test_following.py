@@ -10,7 +10,7 @@ import pytest
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.kernel import loading
 from ibbmaster.streaming import shared
-from tests.machinery.foreign_writer import Writer
+from tests.machinery.foreign_writer import ForeignWriter
 from tests.machinery.served_log import ServedDump, ServedLog
 
 
@@ -30,7 +30,7 @@ def directory(tmp_path):
 
 @pytest.fixture
 def writer(directory):
-    writer = Writer(directory, random.Random(1))
+    writer = ForeignWriter(directory, random.Random(1))
     for _ in range(5):
         writer.append()
     return writer
@@ -116,7 +116,7 @@ def test_another_log_over_the_files_is_that_log(writer, directory, count):
 @pytest.mark.parametrize("seconds", [0, 1])
 @pytest.mark.parametrize("count", [0, 3, 9])
 def test_a_reset_is_noticed_however_much_there_is_at_the_next_look(directory, seconds, count):
-    writer = Writer(directory, random.Random(1))
+    writer = ForeignWriter(directory, random.Random(1))
     writer.append()
     log = served(directory)
     dump = waiting(log)

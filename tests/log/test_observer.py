@@ -23,7 +23,7 @@ from ibbmaster.kernel import loading
 from ibbmaster.store import followed
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.streaming import shared
-from tests.machinery.foreign_writer import CONTENT_BYTES, ClassicServer, IbbServer, Writer
+from tests.machinery.foreign_writer import CONTENT_BYTES, ClassicServer, ForeignWriter, IbbServer
 from tests.machinery.served_log import ServedDump, ServedLog
 
 WALK_STEPS = 50
@@ -87,7 +87,7 @@ class Walk:
     done: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.writer = Writer(self.directory, random.Random(0), self.make)
+        self.writer = ForeignWriter(self.directory, random.Random(0), self.make)
         self.log = opened(self.directory, self.make)
         self.dumps: list[Waiting] = []
 

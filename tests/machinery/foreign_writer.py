@@ -133,7 +133,7 @@ def next_group(server: Server, size: int) -> tuple[Gtid, bytes]:
     return gtid, content
 
 
-class Writer:
+class ForeignWriter:
     """Brings what a server has written into a directory, as servers and copiers do.
 
     `is_whole`: everything is there, from the file `oldest` on.

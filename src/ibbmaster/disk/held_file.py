@@ -51,7 +51,7 @@ class OpenedFile(Protocol):
     def close(self) -> None: ...
 
 
-class Change(enum.Enum):
+class FileChange(enum.Enum):
     """What has become of a file since the last look."""
 
     NONE = "the same, or more"
@@ -59,17 +59,17 @@ class Change(enum.Enum):
     OTHER = "another file"
 
 
-class Window(NamedTuple):
-    """The bytes from `first` up to `last` tell whether a file still has what it had; it has `size` at least."""
+class KnownBytes(NamedTuple):
+    """The bytes from `first` up to `last` show whether a file still has what it had; it has `size` at least."""
 
     first: int
     last: int
     size: int
 
 
-def last_bytes(size: int) -> Window:
+def last_bytes(size: int) -> KnownBytes:
     """Of a file that only grows."""
-    return Window(max(size - TAIL_BYTES, 0), size, size)
+    return KnownBytes(max(size - TAIL_BYTES, 0), size, size)
 
 
 class HeldFile:
@@ -80,7 +80,7 @@ class HeldFile:
         glance: Callable[[], Stamp],
         open_it: Callable[[], OpenedFile],
         *,
-        window: Callable[[int], Window] = last_bytes,
+        window: Callable[[int], KnownBytes] = last_bytes,
         head_bytes: int = HEAD_BYTES,
         flags_at: int | None = None,
     ) -> None:
@@ -115,10 +115,10 @@ class HeldFile:
         except (OSError, StoreError):
             return False
 
-    def look(self) -> Change:
+    def look(self) -> FileChange:
         """What has become of it; `stamp` is then of now, unless it is cut or another one."""
         if self.is_untouched() and self._window(self.stamp.size) == self._known:
-            return Change.NONE
+            return FileChange.NONE
         with contextlib.ExitStack() as stack:
             try:
                 file = self._file
@@ -129,8 +129,8 @@ class HeldFile:
                 known = self._read_known(file, stamp)  # first: what is another file only after that is found next time
                 change = self._compare(file, stamp)
             except (OSError, StoreError):
-                return Change.CUT
-            if change is Change.NONE:
+                return FileChange.CUT
+            if change is FileChange.NONE:
                 if file is not self._file:
                     stack.pop_all()
                     self._file.close()
@@ -141,20 +141,20 @@ class HeldFile:
                 self._is_settled = stamp.is_settled(now - self._first_seen)
             return change
 
-    def _read_known(self, file: OpenedFile, stamp: Stamp) -> tuple[bytes, Window, bytes]:
+    def _read_known(self, file: OpenedFile, stamp: Stamp) -> tuple[bytes, KnownBytes, bytes]:
         window = self._window(stamp.size)
         return self._read(file, 0, self._head_bytes), window, self._read(file, window.first, window.last)
 
-    def _compare(self, file: OpenedFile, stamp: Stamp) -> Change:
+    def _compare(self, file: OpenedFile, stamp: Stamp) -> FileChange:
         change = _compared(self._read(file, 0, len(self._head)), self._head)
-        if change is Change.NONE:
+        if change is FileChange.NONE:
             change = _compared(self._read(file, self._known.first, self._known.last), self._tail)
-        if change is Change.NONE and stamp.size < self._known.size:
-            change = Change.CUT
-        if change is Change.CUT and file is not self._file:
-            for first, last, _ in (Window(0, FIRST_BYTES, 0), last_bytes(min(stamp.size, self.stamp.size))):
-                if _compared(self._read(file, first, last), self._read(self._file, first, last)) is Change.OTHER:
-                    return Change.OTHER
+        if change is FileChange.NONE and stamp.size < self._known.size:
+            change = FileChange.CUT
+        if change is FileChange.CUT and file is not self._file:
+            for first, last, _ in (KnownBytes(0, FIRST_BYTES, 0), last_bytes(min(stamp.size, self.stamp.size))):
+                if _compared(self._read(file, first, last), self._read(self._file, first, last)) is FileChange.OTHER:
+                    return FileChange.OTHER
         return change
 
     def _read(self, file: OpenedFile, first: int, last: int) -> bytes:
@@ -165,8 +165,8 @@ class HeldFile:
         return bytes(data)
 
 
-def _compared(found: bytes, known: bytes) -> Change:
+def _compared(found: bytes, known: bytes) -> FileChange:
     """Bytes of a file and those that were there: some may be missing, or still be zeros."""
     if len(found) == len(known) and found.startswith(known.rstrip(b"\0")):  # what else comes there was not known
-        return Change.NONE
-    return Change.CUT if known.startswith(found.rstrip(b"\0")) else Change.OTHER
+        return FileChange.NONE
+    return FileChange.CUT if known.startswith(found.rstrip(b"\0")) else FileChange.OTHER

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from ibbmaster.disk.held_file import Change, HeldFile
+from ibbmaster.disk.held_file import FileChange, HeldFile
 from ibbmaster.errors import LogResetError, StoreError
 
 log = logging.getLogger(__name__)
@@ -205,26 +205,26 @@ class LogObserver(Generic[F]):
         if self._awaited is not None:
             file, held = self._awaited
             match held.look():
-                case Change.OTHER:
+                case FileChange.OTHER:
                     self._begin_anew()
                     return
-                case Change.NONE:  # all is there again
-                    if self.picture.last.index < file.index and self._held.look() is Change.NONE:
+                case FileChange.NONE:  # all is there again
+                    if self.picture.last.index < file.index and self._held.look() is FileChange.NONE:
                         self._show(self.picture.before, self._seen(self.picture.last, self._held))
                     self._held.close()
                     self._held, self._awaited = held, None
                     before = [one for one in self.picture.files if one.index < file.index]
                     self._show(before, file, life=self.picture.life + 1)
         change = self._held.look()
-        self._is_sure = change is Change.NONE
+        self._is_sure = change is FileChange.NONE
         match change:
-            case Change.NONE:
+            case FileChange.NONE:
                 seen = self._seen(self.picture.last, self._held)
                 if seen is not self.picture.last:
                     self._show(self.picture.before, seen)
-            case Change.OTHER:
+            case FileChange.OTHER:
                 self._begin_anew()
-            case Change.CUT:
+            case FileChange.CUT:
                 self._step_back()
 
     def _look_behind(self) -> None:
@@ -238,7 +238,7 @@ class LogObserver(Generic[F]):
                 held.close()
                 self._begin_anew()  # the log goes on behind a file that was to come again
                 return
-            if self._held.look() is not Change.NONE:
+            if self._held.look() is not FileChange.NONE:
                 held.close()
                 return  # the next look finds out
             complete = self._seen(self.picture.last, self._held)

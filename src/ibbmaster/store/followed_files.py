@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ibbmaster.disk.held_file import HeldFile, Stamp, Window
+from ibbmaster.disk.held_file import HeldFile, KnownBytes, Stamp
 from ibbmaster.disk.interface import ReadDisk, SharedDisk
 from ibbmaster.disk.place import LocalFile
 from ibbmaster.errors import IbbMasterError, MissingFileError, StoreError
@@ -91,14 +91,14 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
         return IbbFile(number, self._disk.stamp(format_file_name(number)), next(self._lives))
 
     def _hold(self, file: IbbFile) -> HeldFile:
-        def window(size: int) -> Window:
+        def window(size: int) -> KnownBytes:
             reached = self._reached()
             if reached is None or reached.file_no != file.number or not 0 < reached.page_no <= size // PAGE_SIZE:
-                return Window(0, 0, 0)
+                return KnownBytes(0, 0, 0)
             page = reached.page_no * PAGE_SIZE
             if reached.page_offset:  # of a page that is not full only what comes before its end stays
-                return Window(max(reached.offset - TAIL_BYTES, page), reached.offset, page + PAGE_SIZE)
-            return Window(page - PAGE_SIZE, page - PAGE_SIZE + TAIL_BYTES, page)
+                return KnownBytes(max(reached.offset - TAIL_BYTES, page), reached.offset, page + PAGE_SIZE)
+            return KnownBytes(page - PAGE_SIZE, page - PAGE_SIZE + TAIL_BYTES, page)
 
         return HeldFile(
             lambda: self._disk.stamp(file.name),
