@@ -28,6 +28,7 @@ from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.spark.options import parse_options
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 REFUSALS = (  # of other kinds than those that are told beforehand
@@ -106,7 +107,10 @@ def expect_printed_alike(files: list[Path]) -> int:
     ours = []
     for schema, change in RowReader().changes(raw_events(files[0].parent)):
         images = [image for image in (change.before, change.after) if image is not None]
-        ours += [(schema.name, change.kind.value, printed_image(schema.columns, image)) for image in images]
+        ours += [
+            (f"{schema.database}.{schema.table}", change.kind.value, printed_image(schema.columns, image))
+            for image in images
+        ]
     printed = [change for path in files for change in printed_changes(path)]
     for got, wanted in zip(ours, printed, strict=True):
         assert got == wanted
@@ -119,7 +123,7 @@ def expect_snapshots(
     """Each snapshot is the table of the server, or is refused; how many were which."""
     exact = refused = 0
     for table in tables:
-        name = f"{DATABASE}.{table.strip('`')}"
+        name = str(TableName(DATABASE, table.strip("`")))
         options = parse_options({"path": str(directory), "table": name})
         expected = content_of(server, table)
         columns = [row[0] for row in server.sql(f"SHOW COLUMNS FROM {DATABASE}.{table}")]
@@ -165,7 +169,7 @@ def test_random_ddl_between_random_changes_is_read_alike_by_all(
     import_files(files, directory, "--max-file-size", "1M")
 
     expect_schemas(ClassicBinlog(files), campaign)
-    names = {f"{DATABASE}.{table.strip('`')}" for table in campaign.tables}
+    names = {str(TableName(DATABASE, table.strip("`"))) for table in campaign.tables}
     changed = changed_tables(files[0].parent)
     expect_twins_agree(directory, sorted(names & changed))
     expect_refused_without_changes(directory, names - changed)
