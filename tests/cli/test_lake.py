@@ -28,6 +28,7 @@ from ibbmaster.lake.export_files import RUN_MARK, run_and_attempt
 from ibbmaster.lake.exporting import RUNS, STAGING
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.lake.snapshots import snapshot
+from ibbmaster.lake.spreading import spread
 from ibbmaster.spark.options import parse_options
 
 
@@ -116,6 +117,21 @@ def test_what_an_attempt_has_left_that_does_not_count_is_removed(lake, fixtures,
     assert lake("export", fixtures / "ibb/domains", "--to", target)[0] == 0
     assert not left.exists()
     assert placed.exists()
+
+
+def test_what_an_attempt_has_left_is_no_table_while_its_run_goes_on(lake, fixtures, monkeypatch, tmp_path):
+    """As Spark has run each task twice, and has taken one result of it."""
+
+    def spread_twice(session, write, bundles):
+        for bundle in bundles:
+            write(bundle)
+        return spread(session, write, bundles)
+
+    said = lake("export", fixtures / "ibb/domains", "--to", tmp_path / "once", "--json")
+    assert said[0] == 0
+    monkeypatch.setattr("ibbmaster.lake.exporting.spread", spread_twice)
+    assert lake("export", fixtures / "ibb/domains", "--to", tmp_path / "twice", "--json") == said
+    assert len(list((tmp_path / "twice").rglob("*"))) == len(list((tmp_path / "once").rglob("*")))
 
 
 def test_an_export_in_an_object_store_is_that_of_a_directory(lake, grow, object_store, tmp_path):

@@ -126,9 +126,9 @@ def _span(source: ReadOptions, runs: Sequence[dict[str, Any]]) -> tuple[str, str
 
 
 def _tables_in(place: Path) -> list[str]:
-    """The tables that an export has."""
+    """The tables that an export has; what attempts have left that do not count waits to be removed."""
     names = {Path(name).parts[0] for name in _files(place)}
-    return sorted(table_name(name) for name in names - {GROUPS, FAULTS})
+    return sorted(table_name(name) for name in names - {GROUPS, FAULTS, STAGING})
 
 
 @contextmanager
