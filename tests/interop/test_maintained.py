@@ -25,6 +25,8 @@ from ibbmaster.lake.maintain.table_list import HISTORY
 from ibbmaster.lake.pasts import Place
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
+from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.kept_tables import KINDS, KeptTables
 
@@ -169,16 +171,16 @@ def expect_cells(
         for name, state in done.tables.items():
             counts["gone" if state.is_gone else "exact" if state.is_exact else "not exact"] += 1
             if state.is_exact and not state.is_gone:
-                database, _, table = name.partition(".")
-                known_table = source.known_table((database, table))
+                table = parse_table_name(name)
+                known_table = source.known_table(table)
                 if kind == "changes":
-                    past = source.past((database, table))
+                    past = source.past(table)
                     begin = past.begin if order == OF_FILES else (number_at(log, past.begin),)
                     found = None if past.ancestors else folded_cells(kept, name, known_table, begin, order)
                     counts["not judged"] += found is None
                 else:
                     found = cells_of(kept, name, known_table)
-                assert found in (None, content_of(server, f"`{table}`")), name
+                assert found in (None, content_of(server, quoted_name(table.name))), name
     return counts
 
 
