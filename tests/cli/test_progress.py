@@ -58,18 +58,11 @@ def test_another_thread_than_the_first_may_run_a_command():
         assert executor.submit(lambda: interruptible(len).__enter__()).result() is len
 
 
-WARM_UP = """
-import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the suite runs in the background
-from ibbmaster.cli.main import main
-sys.exit(main(["warm-up"]))
-"""
-
-
+@pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupt_while_kernels_are_compiled_ends_both_processes(tmp_path):
     environment = {**os.environ, "IBBMASTER_KERNEL_CACHE": str(tmp_path)}
     process = subprocess.Popen(
-        [sys.executable, "-c", WARM_UP],
+        [sys.executable, "-m", "ibbmaster", "warm-up"],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

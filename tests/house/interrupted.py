@@ -3,11 +3,11 @@
 import os
 import signal
 
+import pytest
 import trio
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the suite runs in the background
 
-
+@pytest.mark.usefixtures("hears_interrupts")
 async def test_in_which_somebody_types_it(tmp_path):
     async with trio.open_nursery() as nursery:
         nursery.start_soon(trio.sleep_forever)

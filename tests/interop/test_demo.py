@@ -34,6 +34,7 @@ MOMENTS = {  # what is there then
 }
 
 
+@pytest.mark.usefixtures("hears_interrupts")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
 def test_an_interrupted_demo_leaves_nothing_and_says_nothing(

@@ -30,6 +30,7 @@ def test_a_campaign_tells_what_is_wrong():
         run_campaign(checked, range(25, 1000), total=10**9, unit="states", processes=2)
 
 
+@pytest.mark.usefixtures("hears_interrupts")
 @pytest.mark.parametrize("module", ["crash", "schedules"])
 def test_an_interrupt_ends_a_command_without_a_traceback(module):
     """It is sent once the first worker is at work, which its process shows."""
@@ -37,7 +38,6 @@ def test_an_interrupt_ends_a_command_without_a_traceback(module):
 import os, signal, sys
 from tests.machinery import {module} as module
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell began the tests with `&`
 sys.argv = ["{module}", "--states", "1000000000", "--processes", "2"]
 import tests.machinery.campaign as campaign
 wait = campaign.wait
