@@ -7,11 +7,14 @@ import shutil
 
 import pytest
 
+from ibbmaster.classic import following, series
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.kernel import loading
 from ibbmaster.streaming import shared
 from tests.machinery.foreign_writer import ForeignWriter
 from tests.machinery.served_log import ServedDump, ServedLog
+
+GONE_MAX = 40  # calls of the system, one after the other, that do not find a file
 
 
 @pytest.fixture(autouse=True)
@@ -151,3 +154,61 @@ def test_a_copy_that_takes_the_place_of_a_file_is_that_file(writer, directory):
         dump.go_on()
     assert (dump.end, gtids(dump)) == (None, 8)
     dump.close()
+
+
+class GoesAway:
+    """A file that is not there for one call of the system, the one with this number, and back after it."""
+
+    def __init__(self, path, at, monkeypatch):
+        self.path, self.at, self.calls = path, at, 0
+        for module, name in ((series, "open_file"), (following, "open_file"), (following, "stamp_of")):
+            monkeypatch.setattr(module, name, self._without(getattr(module, name)))
+
+    def _without(self, call):
+        def called(path):
+            if path != self.path:
+                return call(path)
+            self.calls += 1
+            if self.calls - 1 != self.at:
+                return call(path)
+            hidden = path.with_name("hidden")
+            path.rename(hidden)
+            try:
+                return call(path)
+            finally:
+                hidden.rename(path)
+
+        return called
+
+
+@pytest.mark.parametrize("done", ["nothing", "cut", "reset", "rotate_and_purge"])
+def test_a_file_that_goes_away_for_a_moment_ends_nothing(tmp_path, monkeypatch, done):
+    """At whichever call of the system: a reader that does not wait meets it, too."""
+    for at in range(GONE_MAX):
+        writer = Writer(tmp_path / f"log{at}", random.Random(1))
+        for _ in range(3):
+            writer.rotate()
+            writer.append()
+        log = served(writer.directory)
+        log.answers()
+        behind, fresh = waiting(log), ServedDump(log, "")
+        with monkeypatch.context() as patched:
+            if done != "nothing":
+                getattr(writer, done)()
+            gone = GoesAway(writer.path(), at, patched)
+            for dump in (fresh, behind):
+                dump.go_on()
+                assert dump.end is None or dump.end[:1] == b"\xfe" or done == "rotate_and_purge"
+            log.answers()
+            log.dump("")
+            log.engine.wait_for_growth(0.0)
+        writer.publish()
+        writer.append()
+        check_as_fresh(log, writer.directory)
+        for dump in (fresh, behind):
+            dump.go_on()
+            assert dump.end is None or dump.end[:1] == b"\xfe" or done == "rotate_and_purge"
+            dump.close()
+        if gone.calls <= at:
+            break
+    assert at > 3

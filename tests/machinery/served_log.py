@@ -49,7 +49,9 @@ class ServedDump:
         dump = self.opened.dump
         for generation in range(self._served.generation + 1, 1 << 30):
             self._served.generation = generation
-            block = self._source.next_block(generation, may_wait=True)
+            block = self._source.next_block(generation, may_wait=False)
+            if block is None:
+                block = self._source.next_block(generation, may_wait=True)
             assert block is not None
             self._packets.receive_data(block.data())
             if not len(block) and (self._source.is_at_end or dump.is_finished):

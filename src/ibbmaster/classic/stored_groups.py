@@ -13,7 +13,7 @@ from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_file import StoredFileReader
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.errors import GapError, IbbMasterError, LogResetError, StoreError
+from ibbmaster.errors import GapError, IbbMasterError, LogResetError, PositionPurgedError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
@@ -41,6 +41,7 @@ class StoredGroups(ClassicGroups):
         self._state = state.copy()
         self._knows_state = knows_state or offset <= FIRST_EVENT_OFFSET
         self._is_between = False
+        self._was_gone = False  # what was to be read, since the last call began
         self._current: StoredFileReader | None = None
         self._items: Iterator[EventGroup | None] = iter(())
         self.position = position
@@ -72,6 +73,7 @@ class StoredGroups(ClassicGroups):
             PositionPurgedError: the log was reset.
         """
         self.check_log()
+        self._was_gone = False
         try:
             if self._current is None:
                 self._begin_here()
@@ -94,14 +96,19 @@ class StoredGroups(ClassicGroups):
             return None
 
     def _has_to_wait(self) -> bool:
-        """Whether what went wrong is no damage: the file is begun again by who writes it.
+        """Whether what went wrong is no damage: the file is begun again by who writes it, or was gone for a moment.
 
         Raises:
             LogResetError: the files are others.
         """
         self._series.look()
         self.check_log()
-        return self._series.waits(self.position.file_no, self._life)
+        return self._was_gone or self._series.waits(self.position.file_no, self._life)
+
+    def _stands(self, index: int, only_cached: bool) -> bool:
+        stands = self._series.stands(index, self._life, self._resets, only_cached)
+        self._was_gone |= not stands
+        return stands
 
     def _checked(self, body: Iterator[Buffer]) -> Iterator[Buffer]:
         try:
@@ -116,16 +123,21 @@ class StoredGroups(ClassicGroups):
         self._series.stands(self.position.file_no, self._life, self._resets, True)
         if not self._knows_state:
             raise BlockingIOError("what comes first may be no group, and long")
-        if self._current is None:
-            self._begin_here(only_cached=True)
         try:
-            with self.reading(only_cached=True):
-                item = next(self._items)
-            if item is None or not self._file.is_at_group_end:
-                raise BlockingIOError("there is no more in this file, or a long group")
-        except BlockingIOError:
-            self._items = self._file.items_from(self.position.offset)
-            raise
+            if self._current is None:
+                self._begin_here(only_cached=True)
+            try:
+                with self.reading(only_cached=True):
+                    item = next(self._items)
+                if item is None or not self._file.is_at_group_end:
+                    raise BlockingIOError("there is no more in this file, or a long group")
+            except BlockingIOError:
+                self._items = self._file.items_from(self.position.offset)
+                raise
+        except IbbMasterError as error:
+            self.check_log()
+            self._leave()
+            raise BlockingIOError(str(error)) from None  # `next_group` says so, or waits
         if item.gtid is not None:
             self._state.log(item.gtid)
         self.position = item.end
@@ -192,15 +204,19 @@ class StoredGroups(ClassicGroups):
 
     def _begin(self, file: ClassicFile, offset: int, *, only_cached: bool = False) -> None:
         is_last = file.index == self._series.last.index
-        with told_if_purged(file):
-            self._current = StoredFileReader(
-                file,
-                offset,
-                may_grow=is_last,
-                is_between_groups=self._is_between or self._knows_state,
-                only_cached=only_cached,
-                stands=partial(self._series.stands, file.index, self._life, self._resets),
-            )
+        try:
+            with told_if_purged(file):
+                self._current = StoredFileReader(
+                    file,
+                    offset,
+                    may_grow=is_last,
+                    is_between_groups=self._is_between or self._knows_state,
+                    only_cached=only_cached,
+                    stands=partial(self._stands, file.index),
+                )
+        except PositionPurgedError:
+            self._was_gone |= self._series.look(only_cached=only_cached).last.index == file.index  # nobody purges that
+            raise
         source = self._current.window.source
         source.only_cached = False
         if not is_last and source.stamp[:2] != file.stamp[:2]:

@@ -106,7 +106,8 @@ class HeldFile:
         self._file.close()
 
     def __del__(self) -> None:
-        self.close()  # who forgets a log does not keep its file open for ever
+        with contextlib.suppress(AttributeError):  # it could not be opened
+            self.close()  # who forgets a log does not keep its file open for ever
 
     def is_untouched(self) -> bool:
         """Whether nothing can have been written since the last look; costs one stat."""

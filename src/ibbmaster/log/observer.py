@@ -11,6 +11,7 @@ traditional one: what is kept under it is kept of that file. Writers may do anyt
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from abc import abstractmethod
@@ -257,15 +258,14 @@ class LogObserver(Generic[F]):
             self._show(before[gone:], self.picture.last)
 
     def _step_back(self) -> None:
-        """The last file is gone, or begun again."""
-        try:
-            found = self._find()
-        except (StoreError, OSError):
-            return  # nothing is there; perhaps it will be
+        """The last file is gone, or begun again; or nothing is there, and perhaps will be."""
+        with contextlib.suppress(StoreError, OSError):
+            self._take_what_is_left(self._find())
+
+    def _take_what_is_left(self, found: Sequence[F]) -> None:
         picture = self.picture
         last = picture.last
         if self._goes_on_with(found):
-            self._dropped(picture.files)
             self._take(self._placed(found, last.index + 1), picture.resets)
             return
         known = {one.name: one for one in picture.before}
@@ -273,14 +273,13 @@ class LogObserver(Generic[F]):
         if not all(one.name in known and self._is_same(known[one.name], one) for one in left):
             self._begin_anew()
             return
+        held = self._hold(found[-1])
         if self._awaited is None:
-            self._awaited, self._held = (last, self._held), self._hold(found[-1])
-            self._awaited_since = picture.life + 1
+            self._awaited, self._awaited_since = (last, self._held), picture.life + 1
             self._dropped([last])
         else:
             self._held.close()
-            self._held = self._hold(found[-1])
-        self._is_sure = True
+        self._held, self._is_sure = held, True
         kept = [known[one.name] for one in left]
         if found is not left:
             kept += self._placed(found[-1:], last.index)
@@ -296,13 +295,10 @@ class LogObserver(Generic[F]):
 
     def _begin_anew(self) -> None:
         """Other files have taken the place of those there were."""
-        try:
+        with contextlib.suppress(StoreError, OSError):  # nothing is there; perhaps it will be
             found = self._find()
             index = self.picture.last.index + 1 if self._awaited is None else self._awaited[0].index + 1
-            placed = self._placed(found, index)
-            self._take(placed, self.picture.resets + 1)
-        except (StoreError, OSError):
-            return  # nothing is there; perhaps it will be
+            self._take(self._placed(found, index), self.picture.resets + 1)
 
     def _take(self, files: Sequence[F], resets: int) -> None:
         held = self._hold(files[-1])
