@@ -172,10 +172,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--copier-kills",
         type=int,
-        default=3,
+        default=20,
         help="kills of `mariadb-binlog --raw --stop-never` in front of a replica (default: %(default)s)",
     )
     group.addoption("--record-answers", action="store_true", help="keep what real servers answer in fixtures/answers")
+    group.addoption("--own-tests", choices=("some", "all"), default="some", help="which tests of consumers are run")
     group.addoption("--planted", choices=("some", "all"), default="some", help="which planted bugs must be found")
     group.addoption("--rewrite", action="store_true", help="paste real output into documents, and draw their pictures")
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pymysql
 import pytest
 from lanes.primary import IbbPrimary
-from lanes.replica import Replica
+from lanes.replica import Replica, ReplicationError
 
+from ibbmaster.testkit.mariadb_replica import problem_of
 from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary
 
 VERSION = "10.11"
@@ -64,10 +65,14 @@ def insert(server: RealPrimary, number: int) -> None:
 
 
 def wait_for_row(replica: Replica, number: int) -> None:
-    replica.wait_until(
-        lambda replica: replica.sql("SELECT n FROM test.t WHERE id = %s", (number % 7,)) == ((number,),),
-        timeout_s=TIMEOUT_S,
-    )
+    """Nothing that a server and a copier do is an error for a replica, not for a moment."""
+
+    def is_there(replica: Replica) -> bool:
+        if problem := problem_of(replica.status(), tolerates_lost_connections=False):
+            raise ReplicationError(problem, replica.status())
+        return replica.sql("SELECT n FROM test.t WHERE id = %s", (number % 7,)) == ((number,),)
+
+    replica.wait_until(is_there, timeout_s=TIMEOUT_S)
 
 
 def test_a_server_is_reset_again_and_again_and_statements_come_at_once(
