@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import time
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 import trio
 
 import ibbmaster
+from ibbmaster.classic import following
+from ibbmaster.classic.head import head_of
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.pages import PageReader
@@ -18,6 +21,7 @@ from ibbmaster.server import client as server_client
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.foreign_writer import Writer
 
 LOGIN = [  # as a replica of MariaDB 11.8 says it
     "SELECT UNIX_TIMESTAMP()",
@@ -213,6 +217,29 @@ async def test_a_directory_that_is_gone_is_said_without_its_path_and_served_agai
     assert not any(part in text for _, text in errors for part in ("/log", "tmp", "blanks"))
     assert not any(record.exc_info for record in caplog.records)
     assert sum("cannot look at the end" in record.message for record in caplog.records) <= 1
+
+
+async def test_a_dump_that_asks_in_the_middle_of_a_reset_ends_in_order(serving, tmp_path, monkeypatch):
+    writer = Writer(tmp_path / "log", random.Random(1))
+    writer.append()
+    with ibbmaster.open(writer.directory) as log:
+        async with serving(log.engine, profile="classic-10.11", directory=writer.directory) as (_, port):
+            with monkeypatch.context() as patched:
+
+                def removed_first(file):
+                    file.path.unlink(missing_ok=True)
+                    return head_of(file)
+
+                patched.setattr(following, "head_of", removed_first)
+                writer.write_another_over_it()
+                connection = await trio.to_thread.run_sync(dump_of, port, "")
+                with connection:
+                    packet = await trio.to_thread.run_sync(connection._read_packet)
+                    assert packet.is_eof_packet()
+            writer.publish()
+            again = await trio.to_thread.run_sync(dump_of, port, "")
+            with again:
+                assert not (await trio.to_thread.run_sync(again._read_packet)).is_eof_packet()
 
 
 async def test_each_statement_is_logged_with_the_connection_it_came_over(serving, ask, directory, caplog):

@@ -21,7 +21,7 @@ from ibbmaster.classic.series import (
 )
 from ibbmaster.disk.held_file import HeldFile
 from ibbmaster.disk.place import open_file, stamp_of
-from ibbmaster.errors import ClassicFormatError, MissingFileError, PositionPurgedError, StoreError
+from ibbmaster.errors import ClassicFormatError, LogResetError, MissingFileError, PositionPurgedError, StoreError
 from ibbmaster.event.header import FLAGS_OFFSET
 from ibbmaster.log.interface import LogFile
 from ibbmaster.log.observer import LogObserver, Picture
@@ -162,13 +162,18 @@ class FollowedFiles(LogObserver[ClassicFile]):
     def head(self, file: ClassicFile) -> FileHead:
         """What the head of a file says, read once."""
         key = file.index, file.life
-        if key not in self._heads and self._reads_heads_at_once:  # what is no binlog shall be found at once
-            for each in self.picture.files:
-                if (each.index, each.life) not in self._heads and (head := _head_of(each, is_asked=each is file)):
-                    self._heads[each.index, each.life] = head
-        if key not in self._heads:
-            with told_if_purged(file):
-                self._heads[key] = head_of(file)
+        try:
+            if key not in self._heads and self._reads_heads_at_once:  # what is no binlog shall be found at once
+                for each in self.picture.files:
+                    if (each.index, each.life) not in self._heads and (head := _head_of(each, is_asked=each is file)):
+                        self._heads[each.index, each.life] = head
+            if key not in self._heads:
+                with told_if_purged(file):
+                    self._heads[key] = head_of(file)
+        except PositionPurgedError as error:
+            if file.index == self.picture.last.index:  # nobody purges the last file: it is about to come again
+                raise LogResetError(str(error)) from None
+            raise
         return self._heads[key]
 
     def listed(self) -> list[LogFile]:

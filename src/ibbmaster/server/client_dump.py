@@ -11,7 +11,7 @@ import trio
 
 from ibbmaster.dump.error import DumpError, seeking_failed
 from ibbmaster.dump.request import dump_request
-from ibbmaster.errors import IbbMasterError
+from ibbmaster.errors import IbbMasterError, LogResetError
 from ibbmaster.server.client import RECEIVE_SIZE, ConnectedClient
 from ibbmaster.server.dump_opening import DumpStart
 from ibbmaster.server.dumping import begin_dump, run_dump
@@ -20,6 +20,7 @@ from ibbmaster.streaming.source import BlockSource
 from ibbmaster.streaming.stage import made_stage
 from ibbmaster.wire import command as commands
 from ibbmaster.wire.connection import Closed
+from ibbmaster.wire.response import Eof
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,8 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
         refused = error if isinstance(error, DumpError) else seeking_failed(error)
         session.reason = f"its dump was refused: {refused}"
         log.warning("%s (server id %d) refused: %s", client, command.server_id, refused)
-        client.wire.close(refused.err)
+        comes_back = isinstance(error, LogResetError)  # and is judged anew
+        client.wire.close(Eof() if comes_back else refused.err)
         await client.flush()
         return
     session.dump_server_id = command.server_id

@@ -307,12 +307,12 @@ class ServerConnection:
             raise LocalProtocolError(f"a dump while the connection waits for {self.state.value}")
         return self._stream
 
-    def close(self, error: Err | None = None) -> None:
-        """Read nothing any more; queue `error` if there is something left to say."""
+    def close(self, last: Err | Eof | None = None) -> None:
+        """Read nothing any more; queue `last` if there is something left to say."""
         if self.state is State.CLOSED:
             return
-        if error is not None:
-            self._send(encode_err(error))
+        if last is not None:
+            self._send(encode_eof(last) if isinstance(last, Eof) else encode_err(last))
         self._enter(State.CLOSED)
 
     def _answer(self, responses: Iterable[Response]) -> Iterator[Buffer]:
