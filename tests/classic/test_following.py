@@ -185,7 +185,7 @@ class GoesAway:
 def test_a_file_that_goes_away_for_a_moment_ends_nothing(tmp_path, monkeypatch, done):
     """At whichever call of the system: a reader that does not wait meets it, too."""
     for at in range(GONE_MAX):
-        writer = Writer(tmp_path / f"log{at}", random.Random(1))
+        writer = ForeignWriter(tmp_path / f"log{at}", random.Random(1))
         for _ in range(3):
             writer.rotate()
             writer.append()

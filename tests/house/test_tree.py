@@ -53,7 +53,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "classic/test_verifying.py": ("classic/group_checks.py", "kernel/classic_checking.py"),
     "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
-    "classic/test_stored_groups.py": ("classic/continuing.py", "classic/following.py", "classic/stored_file.py"),
+    "classic/test_stored_groups.py": ("classic/continuing.py", "classic/stored_file.py"),
     "streaming/test_changed_blocks.py": (
         *("kernel/changing.py", "kernel/leaving_out.py", "streaming/packet_changes.py"),
     ),
@@ -141,7 +141,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # Each way to read, over the same logs: what counts is that none of them has an answer of its own.
     "spark/test_every_path.py": ("spark/live_schema.py",),
     "log/test_interface.py": ("log/group_writer.py",),
-    "log/test_overlap.py": ("log/sameness.py",),
+    "log/test_observer.py": ("disk/held_file.py", "store/followed_files.py"),
     # Odd names through every command; each event of real servers through all that reads events; damage to any file.
     "cli/test_odd_names.py": (),
     "event/test_captures.py": (),

@@ -21,7 +21,7 @@ from ibbmaster.server import client as server_client
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event, make_gtid_event
-from tests.machinery.foreign_writer import Writer
+from tests.machinery.foreign_writer import ForeignWriter
 
 LOGIN = [  # as a replica of MariaDB 11.8 says it
     "SELECT UNIX_TIMESTAMP()",
@@ -220,7 +220,7 @@ async def test_a_directory_that_is_gone_is_said_without_its_path_and_served_agai
 
 
 async def test_a_dump_that_asks_in_the_middle_of_a_reset_ends_in_order(serving, tmp_path, monkeypatch):
-    writer = Writer(tmp_path / "log", random.Random(1))
+    writer = ForeignWriter(tmp_path / "log", random.Random(1))
     writer.append()
     with ibbmaster.open(writer.directory) as log:
         async with serving(log.engine, profile="classic-10.11", directory=writer.directory) as (_, port):

@@ -126,14 +126,14 @@ class StoredGroups(ClassicGroups):
         try:
             if self._current is None:
                 self._begin_here(only_cached=True)
-            try:
-                with self.reading(only_cached=True):
-                    item = next(self._items)
-                if item is None or not self._file.is_at_group_end:
-                    raise BlockingIOError("there is no more in this file, or a long group")
-            except BlockingIOError:
+            with self.reading(only_cached=True):
+                item = next(self._items)
+            if item is None or not self._file.is_at_group_end:
+                raise BlockingIOError("there is no more in this file, or a long group")
+        except BlockingIOError:
+            if self._current is not None:
                 self._items = self._file.items_from(self.position.offset)
-                raise
+            raise
         except IbbMasterError as error:
             self.check_log()
             self._leave()
