@@ -24,7 +24,7 @@ VERSION = "10.11"
 PACKAGE = "pymysqlreplication"
 TIMEOUT_S = 800.0  # ends what hangs; a machine may be busy
 NEEDS = 4  # tests need a server with other options, or another script than they bring along
-SOME = "TestMultipleRow or TestMariadbBinlogStreamReader or lost_event or rotate or json_basic or Rows or Latin1"
+SOME = "TestMultipleRow or TestMariadbBinlogStreamReader or lost_event or rotate or Rows or Latin1"
 
 
 @pytest.fixture
