@@ -9,17 +9,12 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ibbmaster.cli.arguments import add_name_case, expect_log, expect_writable
 from ibbmaster.cli.lake_engine import arrow_options, is_for_arrow, pair_of, session_of
 from ibbmaster.cli.lake_rows import ArrowRows, Result, SparkRows, TableRows
 from ibbmaster.disk.place import is_object_place
 from ibbmaster.disk.place import place as named_place
-
-if TYPE_CHECKING:
-    pass
-
 
 EXAMPLES = """examples:
   ibbmaster lake export /srv/ibb --to /srv/parquet
