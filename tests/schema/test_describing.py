@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ibbmaster.dialogue.session_schema import GTID_SLAVE_POS
 from ibbmaster.schema import describing
 from ibbmaster.schema.indexing import row_key
-from ibbmaster.schema.system_tables import GTID_SLAVE_POS
 
 VERSION = 110806
 

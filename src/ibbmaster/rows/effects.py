@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
-from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
 from ibbmaster.event.types import EventType
 from ibbmaster.schema.alter_clause import partition_names
 from ibbmaster.schema.clause import (

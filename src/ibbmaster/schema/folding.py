@@ -7,8 +7,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ibbmaster.event.statement.failing import DROPS_THE_REST, failed
-from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
 from ibbmaster.schema.altering import altered
 from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options, without_counter
 from ibbmaster.schema.case_finding import CaseFinder, ambiguous

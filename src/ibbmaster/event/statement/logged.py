@@ -26,6 +26,9 @@ STATUS_MICROSECONDS = 128  # 3 bytes: of when the statement began, if that matte
 STATUS_CHARSET = 4  # collation of the client, of the connection, of the server: 2 bytes each
 START_ALTER, ROLLBACK_ALTER = 0x02, 0x08  # of the flags of a two-phase ALTER: nothing has changed
 STATEMENT_TYPES = (EventType.QUERY, EventType.QUERY_COMPRESSED, EventType.EXECUTE_LOAD_QUERY)
+BAD_TABLE, WRONG_OBJECT, IS_VIEW, UNKNOWN_VIEW = 1051, 1347, 1965, 4092
+DROPS_THE_REST = frozenset((BAD_TABLE, WRONG_OBJECT, IS_VIEW, UNKNOWN_VIEW))
+"""Errors of a DROP of which some tables or views were missing, or something else: the others are gone."""
 
 
 class LoggedStatement(NamedTuple):
@@ -113,3 +116,8 @@ def text_codec(charsets: bytes | None) -> str:
 def _decoded(text: bytes, charsets: bytes | None) -> str:
     """The text in the character set of the client that has sent it."""
     return text.decode(text_codec(charsets), "replace")
+
+
+def failed(verb: str, error_code: int) -> str:
+    """How a reason calls a statement of which nobody knows what it has done."""
+    return f"{verb} that failed with error {error_code} on the server"
