@@ -171,7 +171,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
                 with told_if_purged(file):
                     self._heads[key] = head_of(file)
         except PositionPurgedError as error:
-            if file.index == self.picture.last.index:  # nobody purges the last file: it is about to come again
+            if file.index == self.picture.last.index:  # the last file is never purged: it is about to come again
                 raise LogResetError(str(error)) from None
             raise
         return self._heads[key]

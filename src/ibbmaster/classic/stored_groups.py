@@ -214,8 +214,8 @@ class StoredGroups(ClassicGroups):
                     only_cached=only_cached,
                     stands=partial(self._stands, file.index),
                 )
-        except PositionPurgedError:
-            self._was_gone |= self._series.look(only_cached=only_cached).last.index == file.index  # nobody purges that
+        except PositionPurgedError:  # the last file is never purged
+            self._was_gone |= self._series.look(only_cached=only_cached).last.index == file.index
             raise
         source = self._current.window.source
         source.only_cached = False
