@@ -26,6 +26,7 @@ from ibbmaster.event.rows.column import Column, ColumnType
 from ibbmaster.kernel.loading import load
 from ibbmaster.rows.shape import version_shape
 from ibbmaster.spark.options import parse_options
+from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 STEPS_PART = 3  # the campaign of test_random_ddl takes the most
@@ -162,7 +163,7 @@ def expect_as_written(directory: Path, table: str, count: int) -> None:
     """Every row is there by the names of its time, but for columns whose name was that of another type, too."""
     names = {}
     options = parse_options({"path": str(directory), "table": table})
-    for version in find_versions(options).of(*table.split(".")):
+    for version in find_versions(options).of(*parse_table_name(table)):
         for field in table_fields(version_shape(table, version), options.zero_dates):
             names.setdefault(field.name, set()).add(field.type)
     plain = [name for name, types in names.items() if len(types) == 1]

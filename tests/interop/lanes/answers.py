@@ -27,6 +27,7 @@ from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.sql.select import TableReader
 from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, Star
+from ibbmaster.sqltext.table_name import parse_table_name, printed_table
 from ibbmaster.wire.response import Err, ResultSet, encode_column, encode_row, is_eof
 
 COM_QUERY, COM_STMT_PREPARE, COM_STMT_EXECUTE, COM_STMT_CLOSE = 3, 0x16, 0x17, 0x19
@@ -134,7 +135,7 @@ class OurTables:
     def table(self, full_name: str, snapshot: LogSnapshot) -> TableVersion:
         if snapshot.end not in self._catalogs:
             self._catalogs[snapshot.end] = self.history.at(SchemaPlace(snapshot.end, 0))
-        found = self._catalogs[snapshot.end].table(*full_name.split(".", 1))
+        found = self._catalogs[snapshot.end].table(*parse_table_name(full_name))
         assert isinstance(found, TableVersion), found
         return found
 
@@ -156,7 +157,7 @@ class OurTables:
         select = parse(sql, version=VERSION)[0]
         assert isinstance(select, Select)
         named = select.tables[0]
-        table = self.table(f"{named.database}.{named.name}", snapshot)  # type: ignore[union-attr]
+        table = self.table(printed_table(named.database, named.name), snapshot)  # type: ignore[union-attr]
         query = TableQuery(
             snapshot=snapshot,
             table=table,

@@ -8,6 +8,8 @@ from typing import Any
 
 import pymysql
 
+from ibbmaster.sqltext.table_name import parse_table_name
+
 PLAIN = {None, "ROW START", "ROW END"}  # how columns are generated that no expression makes
 
 
@@ -22,14 +24,14 @@ class TableContent:
 
 def table_content(connection: pymysql.Connection[Any], name: str) -> TableContent | None:
     """Read a table `database.table`; None if it does not exist."""
-    database, table = name.split(".", 1)
-    quoted = f"`{database}`.`{table}`"
+    table = parse_table_name(name)
+    quoted = table.sql
     with connection.cursor() as cursor:
         cursor.execute("SET time_zone = '+00:00'")
         cursor.execute(
             "SELECT column_name, generation_expression FROM information_schema.columns "
             "WHERE table_schema = %s AND table_name = %s ORDER BY ordinal_position",
-            (database, table),
+            table,
         )
         columns = dict(cursor.fetchall())
         if not columns:
