@@ -106,9 +106,10 @@ def expect_printed_alike(files: list[Path]) -> int:
     """`mariadb-binlog -vv` prints the values that the reader finds."""
     ours = []
     for schema, change in RowReader().changes(raw_events(files[0].parent)):
+        # `printed_changes` has names without quotes
         images = [image for image in (change.before, change.after) if image is not None]
         ours += [
-            (f"{schema.database}.{schema.table}", change.kind.value, printed_image(schema.columns, image))
+            (".".join((schema.database, schema.table)), change.kind.value, printed_image(schema.columns, image))
             for image in images
         ]
     printed = [change for path in files for change in printed_changes(path)]
