@@ -12,7 +12,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard import results as kept_results
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.matrix import LOOKS
-from ibbmaster.scorecard.report import BEGIN, DETAILS_MAX, END, TEXT_SIZE_MAX, paste, table, text_for_authors
+from ibbmaster.scorecard.report import BEGIN, DETAILS_MAX, END, TEXT_SIZE_MAX, table, text_for_authors
 from ibbmaster.scorecard.results import Cell, Results
 from tests import scorecard_results
 
@@ -194,21 +194,6 @@ def test_a_block_of_code_ends_where_its_text_ends() -> None:
     assert "`````toml\na\n```\n````\n## b\n`````\n" in text
 
 
-def test_a_table_is_pasted_between_markers_again_and_again() -> None:
-    document = f"# Page\n\n{BEGIN}\nold\n{END}\n\nbelow\n"
-    results = scorecard_results.every_kind()
-    pasted = paste(document, results)
-
-    assert pasted == f"# Page\n\n{BEGIN}\n\n{table(results)}\n{END}\n\nbelow\n"
-    assert paste(pasted, results) == pasted
-
-
-@pytest.mark.parametrize("document", ["", f"{BEGIN}\n", f"{END}\n{BEGIN}\n", f"{BEGIN}\n{BEGIN}\n{END}\n" * 2])
-def test_a_document_without_one_place_for_a_table_is_refused(document: str) -> None:
-    with pytest.raises(ConfigurationError, match="expected one <!-- scorecard: begin -->"):
-        paste(document, scorecard_results.every_kind())
-
-
 # The guide
 
 
@@ -228,7 +213,10 @@ def test_the_guide_has_the_table_of_the_results_that_are_kept_or_says_that_there
     if not KEPT.exists():
         assert f"{BEGIN}\n\nNo results are kept yet.\n\n{END}\n" in text
         return
-    expected = paste(text, kept_results.read_results(KEPT))
+    parts = re.fullmatch(f"(.*{BEGIN}\n).*({END}.*)", text, re.DOTALL)
+    assert parts is not None
+    assert text.count(BEGIN) == 1
+    expected = f"{parts[1]}\n{table(kept_results.read_results(KEPT))}\n{parts[2]}"
     if request.config.getoption("--rewrite"):
         GUIDE.write_text(expected)
     else:

@@ -23,19 +23,6 @@ def table(results: Results) -> str:
     return "\n".join([*_summary(results), *_matrices(results), *_silent_losses(results)]) + "\n"
 
 
-def paste(document: str, results: Results) -> str:
-    """A document with the table of these results between its markers.
-
-    Raises:
-        ConfigurationError: it has no such place, or more than one.
-    """
-    before, begin, rest = document.partition(BEGIN + "\n")
-    _, end, after = rest.partition(END)
-    if not begin or not end or BEGIN in after:
-        raise ConfigurationError(f"expected one {BEGIN} and behind it {END}, each on a line of its own")
-    return f"{before}{begin}\n{table(results)}\n{end}{after}"
-
-
 def text_for_authors(results: Results, name: str) -> str:
     """What the authors of a consumer could be told, in Markdown: each finding, and how to see it again.
 
