@@ -111,7 +111,7 @@ def test_what_the_log_does_not_tell_is_refused_or_heard(tmp_path):
 def test_wrong_questions_are_one_line(small_log):
     with pytest.raises(ConfigurationError, match=r"changes rows of table d\.nope, and none creates it"):
         small_log.snapshot("d.nope")
-    with pytest.raises(ConfigurationError, match=r"table is 't', expected database\.table"):
+    with pytest.raises(ConfigurationError, match=r"'t' is not the name of a table: expected database\.table"):
         small_log.history("t")
     with pytest.raises(ConfigurationError, match="zero_dates is 'zero', expected null or text"):
         small_log.snapshot("d.t", zero_dates="zero")

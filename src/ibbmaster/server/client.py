@@ -191,5 +191,5 @@ class ConnectedClient:
         try:
             self.memory.hold("commands", size)
         except RefusedError as error:
-            self.wire.close(error.err)
+            self.wire.close(error.err, is_reading=True)
             raise RemoteProtocolError(str(error)) from None

@@ -40,7 +40,7 @@ from ibbmaster.wire.handshake import (
     encode_auth_switch,
     encode_greeting,
 )
-from ibbmaster.wire.packet import PACKET_HEADER_SIZE, PacketReader, PacketStream, frame_packets
+from ibbmaster.wire.packet import PACKET_HEADER_SIZE, SEQUENCE_MASK, PacketReader, PacketStream, frame_packets
 from ibbmaster.wire.response import (
     COLLATION_DEFAULT,
     BlockResultSet,
@@ -307,10 +307,12 @@ class ServerConnection:
             raise LocalProtocolError(f"a dump while the connection waits for {self.state.value}")
         return self._stream
 
-    def close(self, last: Err | Eof | None = None) -> None:
-        """Read nothing any more; queue `last` if there is something left to say."""
+    def close(self, last: Err | Eof | None = None, *, is_reading: bool = False) -> None:
+        """Read nothing any more; queue `last` if something is left to say, with `is_reading` to a part of a command."""
         if self.state is State.CLOSED:
             return
+        if is_reading:
+            self._stream.sequence = (self._reader.next_sequence + 1) & SEQUENCE_MASK
         if last is not None:
             self._send(encode_eof(last) if isinstance(last, Eof) else encode_err(last))
         self._enter(State.CLOSED)

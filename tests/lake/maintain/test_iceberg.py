@@ -122,7 +122,7 @@ def test_names_of_tables_and_columns_may_have_any_letters(run, kept) -> None:
         [inserted(table, [1, 1])],
         "ALTER TABLE `t,1 ü` RENAME COLUMN a TO `a.b`, ADD `ü ``` VARCHAR(9)",
     )
-    assert verdicts(done) == {"d.t,1 ü": "exact at 0-1-3"}
+    assert verdicts(done) == {"d.`t,1 ü`": "exact at 0-1-3"}
     assert kept.read("d.t,1 ü").to_pylist() == [{"id": 1, "a.b": 1, "ü `": None}]
     assert set(columns) == set(kept.read("d.t,1 ü").column_names)
 
