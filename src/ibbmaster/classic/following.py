@@ -245,7 +245,7 @@ def _paths_after(path: Path, name: str, number: int) -> list[Path]:
 
 
 def _is_begun(file: ClassicFile) -> bool:
-    """Whether the head of a file is whole; who asks for it finds what is wrong with it."""
+    """Whether the head of a file is whole; reading it shows what is wrong with it."""
     try:
         return begun_head(file) is not None
     except ClassicFormatError:

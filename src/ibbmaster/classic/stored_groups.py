@@ -96,7 +96,7 @@ class StoredGroups(ClassicGroups):
             return None
 
     def _has_to_wait(self) -> bool:
-        """Whether what went wrong is no damage: the file is begun again by who writes it, or was gone for a moment.
+        """Whether what went wrong is no damage: another process begins the file again, or it was gone for a moment.
 
         Raises:
             LogResetError: the files are others.

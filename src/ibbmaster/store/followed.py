@@ -388,7 +388,7 @@ class FollowedReader(StoreReader):
         if self._has_to_wait():
             self.check_log()
             if only_cached:
-                raise BlockingIOError("the file is begun again by who writes it")
+                raise BlockingIOError("another process begins the file again")
             if self._has_to_wait():
                 return None
         try:
@@ -407,7 +407,7 @@ class FollowedReader(StoreReader):
         return group
 
     def _has_to_wait(self) -> bool:
-        """Whether the file is begun again by who writes it, when it was looked at."""
+        """Whether another process was beginning the file again at the last look."""
         return self._directory.waits(self.position.file_no, self._life)
 
     @property
