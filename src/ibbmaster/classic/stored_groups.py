@@ -107,6 +107,8 @@ class StoredGroups(ClassicGroups):
 
     def _stands(self, index: int, only_cached: bool) -> bool:
         stands = self._series.stands(index, self._life, self._resets, only_cached)
+        if self._current is not None and self._file.file.index == index:
+            stands = stands and self._moved_to() is None
         self._was_gone |= not stands
         return stands
 
@@ -178,15 +180,19 @@ class StoredGroups(ClassicGroups):
         return self._series.file(number) if number <= picture.last.index else None
 
     def _has_moved(self) -> bool:
-        """Go on in what has the name of the last file now; False if that is the file that is read."""
-        source, now = self._file.window.source, self._series.picture.file(self._file.file.index)
-        if now is None or source.descriptor is None or now.stamp.file == source.stamp.file:
-            return False  # objects are read by their names
+        """Go on in what has the name of the file that is read now; False if that is this file."""
+        if (now := self._moved_to()) is None:
+            return False
         self._leave()
         if self._series.waits(now.index, self._life):
             return False
         self._begin_here()
         return True
+
+    def _moved_to(self) -> ClassicFile | None:
+        """The file that has the name of the one that is read, if it is another one. Objects are read by their names."""
+        source, now = self._file.window.source, self._series.picture.file(self._file.file.index)
+        return None if now is None or source.descriptor is None or now.stamp.file == source.stamp.file else now
 
     def _leave(self) -> None:
         """Read no longer in what was opened."""
