@@ -18,6 +18,7 @@ from ibbmaster.classic import engine as classic_engine
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
 from ibbmaster.store import followed
@@ -33,6 +34,7 @@ WRITES = {
     "rotate": 3,
     "purge": 2,
     "rotate_and_purge": 2,
+    "restore": 1,
     "reset": 2,
     "write_another_over_it": 2,
     "replace_by_a_copy": 2,
@@ -72,6 +74,16 @@ class Waiting:
             elif event[4] == 160:
                 found[-1] = found[-1][0], bytes(event[19 : 19 + CONTENT_BYTES])
         return found
+
+
+def group_places(data: bytes | bytearray) -> list[int]:
+    """Where a traditional file can be begun: at its first event, between transactions, and at its end."""
+    places, at = [4], 4
+    while at < len(data):
+        if data[at + 4] == EventType.GTID:
+            places.append(at)
+        at += struct.unpack_from("<I", data, at + 9)[0]
+    return [*places, at]
 
 
 def logged(server) -> list[tuple[tuple[int, int, int], bytes]]:
@@ -185,10 +197,9 @@ class Walk:
         groups = self.writer.server.groups[: rng.randrange(len(self.writer.server.groups) + 1)]
         if rng.randrange(4):
             return str(GtidPosition({gtid.domain_id: gtid for gtid, _ in groups}.values()))
-        if self.make is IbbServer:
-            return ""
         number = rng.choice(list(self.writer.server.files))
-        return self.writer.path(number).name, 4
+        places = group_places(self.writer.server.files[number]) if self.make is ClassicServer else [4]
+        return self.writer.path(number).name, rng.choice(places)
 
     # What must be
 

@@ -221,6 +221,11 @@ class ForeignWriter:
         self.oldest = self.server.last
         self._remove_older()
 
+    def restore(self) -> None:
+        """Files that were purged come from a backup."""
+        self.oldest = self.rng.randint(min(self.server.files), self.oldest) if self.oldest else 0
+        self.publish()
+
     def reset(self) -> None:
         """RESET MASTER: the same server begins again, perhaps within the same second."""
         self._be(self.make(self.rng, started_at=self.server.started_at + self.rng.choice((0, 5))))

@@ -762,7 +762,7 @@ async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, grow
 
 @pytest.mark.parametrize("kernels", ["on", "off"])
 async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_group(tmp_path, connect, kernels):
-    """Measured on a server of its own: what ten replicas in the middle of a large group add to ten others.
+    """Measured on a server of its own: what thirty replicas in the middle of a large group add to ten others.
 
     What all share, 64 MiB at most whatever their number, is kept for the first ten already.
     """
@@ -781,13 +781,13 @@ async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_grou
         said = b""
         while kernels == "on" and loading.READY.encode() not in said:
             said += await process.stderr.receive_some()
-        for server_id in range(20):
+        for server_id in range(40):
             if server_id == 10:
                 before = resident_size(process.pid)
             replica = await connect(port)
             await replica.dump(server_id=server_id + 1, flags=2)
             await replica.event_types(2 + server_id % 10)
-        assert (resident_size(process.pid) - before) / 10 < 2 << 20
+        assert (resident_size(process.pid) - before) / 30 < 2 << 20
     finally:
         process.terminate()
         await process.wait()

@@ -197,9 +197,23 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return files
 
     def _after(self, last: ClassicFile) -> ClassicFile | None:
-        if last.number is None or not self.takes_more:
+        return self._beside(last, 1)
+
+    def _before(self, first: ClassicFile) -> ClassicFile | None:
+        found = self._beside(first, -1)
+        if found is None or found.index >= 0:
+            return found
+        self._begin_anew()  # there are no numbers before that of the first file
+        return None
+
+    def _is_begun(self, file: ClassicFile) -> bool:
+        return _is_begun(file)
+
+    def _beside(self, known: ClassicFile, step: int) -> ClassicFile | None:
+        """The file whose number is that of another one plus `step`, once it is begun."""
+        if known.number is None or not self.takes_more:
             return None
-        for path in _paths_after(last.path, last.name, last.number):
+        for path in _paths_of(known.path, known.name, known.number + step):
             try:
                 if not path.is_file() or not starts_like_a_binlog(path):
                     continue
@@ -208,7 +222,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
             except (ClassicFormatError, StoreError, OSError):
                 continue  # it has just been made; who gets there, and finds it so still, says so
             if head is not None and head.state is not None:
-                (placed,) = self._placed([file], last.index + 1)
+                (placed,) = self._placed([file], known.index + step)
                 self._heads[placed.index, placed.life] = head
                 return placed
         return None
@@ -238,10 +252,10 @@ class FollowedFiles(LogObserver[ClassicFile]):
 
 
 @functools.lru_cache(16)
-def _paths_after(path: Path, name: str, number: int) -> list[Path]:
-    """What the file after one of a name and number may be called; each look asks."""
+def _paths_of(path: Path, name: str, number: int) -> list[Path]:
+    """What the file of a number may be called, beside one of that name; each look asks."""
     digits = name.rpartition(".")[2]
-    return packed_or_not(path.with_name(f"{name.removesuffix(digits)}{number + 1:0{len(digits)}d}"))
+    return packed_or_not(path.with_name(f"{name.removesuffix(digits)}{number:0{len(digits)}d}"))
 
 
 def _is_begun(file: ClassicFile) -> bool:

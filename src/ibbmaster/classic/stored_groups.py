@@ -158,6 +158,8 @@ class StoredGroups(ClassicGroups):
         if (cut := reader.cut_error()) is not None:
             raise cut
         before, state = reader.file, self._state
+        if not reader.has_ended and self._series.picture.file(before.index) is None:
+            raise LogResetError(f"{before.name} was removed before its end was seen")
         reader.close()
         self._begin(behind, FIRST_EVENT_OFFSET)
         head = self._file.head

@@ -326,11 +326,11 @@ class BinlogDirectory(LogEngine):
         pages = PageReader(self._disk, readahead_pages_max=1)
         file_no = self.active_file_no(pages)
         full = read_state_record(pages, file_no, FULL_STATE_PAGE)
-        if (
-            full is None and file_no > self.file_numbers()[0]
-        ):  # its writer, or a copier, is about to say what was before
+        if full is None and file_no > self.file_numbers()[0]:  # it is about to be said what was before
             file_no -= 1
             full = read_state_record(pages, file_no, FULL_STATE_PAGE)
+        if full is None and file_no > 0:
+            raise StoreError(f"{self._disk}: {format_file_name(file_no)} does not say yet what was logged before it")
         header = pages.header(file_no)
         state, page_no = GtidState(full.gtids if full is not None else ()), FULL_STATE_PAGE
         interval = 0 if header is None else header.state_interval_pages

@@ -116,6 +116,14 @@ class LogObserver(Generic[F]):
         """The file that comes after the last one, once it is begun."""
 
     @abstractmethod
+    def _before(self, first: F) -> F | None:
+        """The file that comes before the first one, once it was brought back."""
+
+    @abstractmethod
+    def _is_begun(self, file: F) -> bool:
+        """Whether the head of a file is whole."""
+
+    @abstractmethod
     def _hold(self, file: F) -> HeldFile: ...
 
     @abstractmethod
@@ -248,7 +256,7 @@ class LogObserver(Generic[F]):
             self._show((*self.picture.before, complete), file)
 
     def _look_at_first(self) -> None:
-        """Drop the files that were purged."""
+        """Drop the files that were purged, and take those that were brought back."""
         before = self.picture.before
         gone = 0
         while gone < len(before) and not self._is_there(before[gone]):
@@ -256,6 +264,11 @@ class LogObserver(Generic[F]):
         if gone and self._is_there(self.picture.last):  # else all is gone, perhaps for a while
             self._dropped(before[:gone])
             self._show(before[gone:], self.picture.last)
+        while (file := self._before(self.picture.first)) is not None:
+            if not self._is_begun(self.picture.last):  # it counts only where it is alone
+                self._begin_anew()
+                return
+            self._show((file, *self.picture.before), self.picture.last, life=self.picture.life + 1)
 
     def _step_back(self) -> None:
         """The last file is gone, or begun again; or nothing is there, and perhaps will be."""
@@ -266,7 +279,8 @@ class LogObserver(Generic[F]):
         picture = self.picture
         last = picture.last
         if self._goes_on_with(found):
-            self._take(self._placed(found, last.index + 1), picture.resets)
+            if self._is_begun(found[-1]):
+                self._take(self._placed(found, last.index + 1), picture.resets)
             return
         known = {one.name: one for one in picture.before}
         left = found[:-1] if found[-1].name == last.name else found

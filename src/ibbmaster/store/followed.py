@@ -160,10 +160,10 @@ class FollowedDirectory(LogEngine):
             self.look()
         for attempt in range(2):
             opened = self._log
+            reached = None if opened is None else opened.reached
             try:
                 if self._seen is None:  # growth is what comes after the first answer
                     self._seen = _BEGIN if opened is None else opened.end(), self._reset_count
-                reached = None if opened is None else opened.reached
                 answer = None if opened is None else question(opened)
                 if opened is not None and opened.reached != reached:
                     self._glance(is_urgent=True)  # what was read is known from now on
@@ -398,9 +398,11 @@ class FollowedReader(StoreReader):
                 self._directory.look(is_urgent=True)
             self.check_log()  # what was purged or reset under a reader is no damage
             is_to_come = isinstance(error, FormatError) and not self._directory.is_begun(error.location.file_no)
-            if is_to_come or self._has_to_wait():
-                return None
-            raise
+            if not (is_to_come or self._has_to_wait()):
+                raise
+            if only_cached:
+                raise BlockingIOError(str(error)) from None  # read with time, nothing is there
+            return None
         if self.position.file_no != before.file_no:  # was its rest still there when it was read?
             self._directory.look(is_urgent=True)
             self._directory.check(before, self._began_at)

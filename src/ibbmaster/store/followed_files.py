@@ -65,7 +65,7 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
     def _find(self) -> Sequence[IbbFile]:
         numbers = self.numbers()
         is_new = numbers[:1] == [0]  # it may have only begun to exist
-        begun = next((count for count in range(len(numbers), 0, -1) if self._is_begun(numbers[count - 1])), int(is_new))
+        begun = next((count for count in range(len(numbers), 0, -1) if self._has_head(numbers[count - 1])), int(is_new))
         files = []
         for number in numbers[:begun]:
             with contextlib.suppress(MissingFileError):
@@ -76,7 +76,7 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
             raise MissingFileError(f"{self._view}: no binlog files")
         return files
 
-    def _is_begun(self, number: int) -> bool:
+    def _has_head(self, number: int) -> bool:
         try:
             head = self._view.read(format_file_name(number), 0, SHORT_SIZE).ljust(SHORT_SIZE, b"\0")
             return decode_file_header(head, file_no=number) is not None
@@ -86,9 +86,18 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
     def _after(self, last: IbbFile) -> IbbFile | None:
         numbers = self.numbers()
         number = last.number + 1
-        if not numbers or numbers[-1] < number or not self._is_begun(number):
+        if not numbers or numbers[-1] < number or not self._has_head(number):
             return None
         return IbbFile(number, self._disk.stamp(format_file_name(number)), next(self._lives))
+
+    def _before(self, first: IbbFile) -> IbbFile | None:
+        numbers, number = self.numbers(), first.number - 1
+        if not numbers or numbers[0] > number or not self._has_head(number):
+            return None
+        return IbbFile(number, self._disk.stamp(format_file_name(number)), next(self._lives))
+
+    def _is_begun(self, file: IbbFile) -> bool:
+        return self._has_head(file.number)
 
     def _hold(self, file: IbbFile) -> HeldFile:
         def window(size: int) -> KnownBytes:
