@@ -67,7 +67,8 @@ class KeptTables:
         """What each commit did, the first one first; Iceberg tables do not say it."""
         if self.kind == "delta":
             words = {"WRITE": "written", "MERGE": "patched", "ADD COLUMN": "patched"}
-            return [words[commit["operation"]] for commit in self.delta(name).history()][::-1]
+            operations = [commit["operation"] for commit in self.delta(name).history()][::-1]
+            return [words[operation] for operation in operations if operation != "ADD FEATURE"]
         with self.iceberg(name) as table:
             return ["any" for _ in table.snapshots()]
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
+from lanes.random_ddl import DATABASE, IMAGES, TYPES, Campaign, content_of
 from lanes.replay import as_sql
 
 import ibbmaster
@@ -190,6 +190,7 @@ def test_a_maintained_table_has_the_cells_of_the_server(
 ) -> None:
     rng = random.Random(f"{seed} {version}")
     metadata = rng.choice(("FULL", "NO_LOG"))
+    zero_dates = rng.choice(("null", "text"))
     server = new_server(version, f"--binlog-row-metadata={metadata}", "--binlog-format=ROW")
     campaign = DomainsAndXa(server, rng, (*IMAGES, "FULL", "FULL"))
     watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
@@ -211,7 +212,7 @@ def test_a_maintained_table_has_the_cells_of_the_server(
             if kind == "changes" and is_purged:
                 continue  # a fold of changes begins with the first one
             kept = KeptTables(where, target / where / kind)
-            done = maintain(str(log), kept.target, kind=kind, zero_dates="text")
+            done = maintain(str(log), kept.target, kind=kind, zero_dates=zero_dates)
             found = expect_cells(server, log, kept, kind, done)
             counts += found
             print(where, kind, dict(found))
@@ -225,6 +226,61 @@ def test_a_maintained_table_has_the_cells_of_the_server(
     assert counts["patched"]
     assert counts["written"]
     campaign.close()
+
+
+OF_TYPES = {kind: make(random.Random(kind)) for kind, make in TYPES.items()} | {
+    "FLOAT": 0.5,
+    "BOOLEAN": True,
+    "BINARY(3)": b"a\0b",
+    "LONGTEXT": "long",
+    "JSON": '{"a": 1}',
+    "UUID": "123e4567-e89b-12d3-a456-426655440000",
+    "INET6": "::1",
+    "INET4": "10.0.0.1",
+    "TIMESTAMP": "2024-02-29 12:30:00",
+    "DECIMAL(40,2)": "1.25",
+    "VECTOR(2)": b"\0\0\x80?\0\0\0@",
+}
+
+
+@pytest.mark.parametrize("where", KINDS)
+def test_a_column_of_each_type_is_read_by_others_whether_it_came_first_was_added_or_was_modified(
+    tmp_path, new_server, where
+) -> None:
+    server = new_server("11.8", "--binlog-row-metadata=FULL", "--binlog-format=ROW")
+    log, kept, copied = tmp_path / "log", KeptTables(where, tmp_path / "tables"), set[str]()
+    columns = {f"c{number}": kind.removesuffix(" NULL") + " NULL" for number, kind in enumerate(OF_TYPES)}
+    values = dict(zip(columns, OF_TYPES.values(), strict=True))
+    marks = ", ".join(["%s"] * len(columns))
+    with server.connect() as connection, connection.cursor() as cursor:
+
+        def bring() -> None:
+            copy_binlogs(server, log, copied)
+            done = maintain(str(log), kept.target)
+            assert [one.verdict for one in done.tables.values() if not one.is_exact] == []
+            expect_cells(server, log, kept, "current", done)
+
+        cursor.execute(f"CREATE DATABASE {DATABASE}")
+        cursor.execute(f"USE {DATABASE}")
+        of_types = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+        cursor.execute(f"CREATE TABLE first (id INT PRIMARY KEY, {of_types})")
+        cursor.execute(f"INSERT INTO first VALUES (1, {marks})", list(values.values()))
+        of_texts = ", ".join(f"{name} VARCHAR(90)" for name in columns)
+        cursor.execute(f"CREATE TABLE modified (id INT PRIMARY KEY, {of_texts})")
+        cursor.execute("INSERT INTO modified (id) VALUES (1)")
+        for name in columns:
+            cursor.execute(f"CREATE TABLE of_{name} (id INT PRIMARY KEY)")
+            cursor.execute(f"INSERT INTO of_{name} VALUES (1)")
+        bring()
+        for name, kind in columns.items():
+            cursor.execute(f"ALTER TABLE of_{name} ADD {name} {kind}")
+        cursor.execute(f"ALTER TABLE modified {', '.join(f'MODIFY {name} {kind}' for name, kind in columns.items())}")
+        cursor.execute("TRUNCATE modified")
+        bring()
+        for name, value in values.items():
+            cursor.execute(f"INSERT INTO of_{name} VALUES (2, %s)", (value,))
+        cursor.execute(f"INSERT INTO modified VALUES (2, {marks})", list(values.values()))
+        bring()
 
 
 def test_tables_go_on_with_the_log_of_a_replica_that_took_over(seed, tmp_path, new_server, watch_log) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
 
 APPLICATION = "ibbmaster-export"
+ZONELESS = "timestampNtz"  # the feature of a protocol for moments without a time zone
 LAYER = re.compile(r"(?:\x1b\[\d*m|\u21b3)+")
 STACK = re.compile(r"\n\s+0: ")  # where RUST_BACKTRACE asks for it
 
@@ -101,8 +102,32 @@ def _widen(table: DeltaTable, schema: pa.Schema, directory: Path) -> None:
                 f"{directory}: column {field.name} has another type now: export this table into a new directory"
             )
     if fresh:
+        have_features(table, schema)
         table.alter.add_columns(fresh)
         table.update_incremental()
+
+
+def have_features(table: DeltaTable, schema: pa.Schema) -> None:
+    """Give a table the feature without which nobody reads columns of these types: a MERGE that adds them does not."""
+    import pyarrow as pa
+    from deltalake import TableFeatures
+
+    is_needed = any(pa.types.is_timestamp(one) and one.tz is None for one in schema.types)
+    if is_needed and ZONELESS not in (table.protocol().reader_features or ()):
+        table.alter.add_feature(TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True)
+
+
+def feature_commit(before: DeltaTable) -> bytes:
+    """What `have_features` commits, for a table that cannot be opened for want of it; `before` is what it was then."""
+    protocol = before.protocol()
+    features = [sorted({*(one or ()), ZONELESS}) for one in (protocol.reader_features, protocol.writer_features)]
+    raised = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": features[0],
+        "writerFeatures": features[1],
+    }
+    return b'{"commitInfo":{"operation":"ADD FEATURE"}}\n' + json.dumps({"protocol": raised}).encode()
 
 
 def _action(path: Path, directory: Path) -> AddAction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import ipaddress
 import json
@@ -81,6 +82,9 @@ def as_sql(column: Column, value: object) -> str | None:
         return f"{value:07}".encode().hex().upper()  # INT(7) ZEROFILL
     if isinstance(value, bytes):
         return value.hex().upper()
+    if isinstance(value, datetime.datetime):
+        fraction = f".{value.microsecond:06}"[: 1 + column.scale] if column.scale else ""
+        return f"{value:%Y-%m-%d %H:%M:%S}{fraction}".encode().hex().upper()
     if isinstance(value, Decimal):
         return f"{value:.{column.scale}f}".encode().hex().upper()
     if column.kind is ValueKind.YEAR:

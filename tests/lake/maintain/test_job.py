@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 import random
 import re
@@ -20,6 +21,7 @@ import ibbmaster
 from ibbmaster.errors import BusyError, ConfigurationError, PositionError, StoreError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
+from ibbmaster.lake.maintain import delta as maintained_delta
 from ibbmaster.lake.maintain import job, last_changes
 from ibbmaster.lake.maintain import rows as maintained_rows
 from ibbmaster.lake.maintain.delta import DeltaTarget
@@ -124,9 +126,17 @@ def named(**columns: str) -> WrittenTable:
     return written_table("d.t", columns, table_id=77, primary_key=["id"])
 
 
-RESHAPED: dict[str, tuple[str, WrittenTable, list[int], list[tuple], tuple[str, ...]]] = {
+MOMENT = datetime.datetime(2024, 2, 29, 12, 30)
+RESHAPED: dict[str, tuple[str, WrittenTable, list[object], list[tuple], tuple[str, ...]]] = {
     # what is altered, how a row is written then, all rows, and in which targets no file is written anew
     "a column of NULLs": ("ADD c INT", of(c="int"), [6, 6, 6], [(1, 11, None), (5, 20, None), (6, 6, 6)], KINDS),
+    "a moment without a zone": (
+        "ADD c DATETIME",
+        of(c="datetime"),
+        [6, 6, str(MOMENT)],
+        [(1, 11, None), (5, 20, None), (6, 6, MOMENT)],
+        KINDS,
+    ),
     "a column renamed": (
         "RENAME COLUMN a TO z",
         named(id="int", z="int"),
@@ -167,6 +177,19 @@ def test_columns_of_rows_that_are_there_become_those_of_now(
         assert verdicts(run(*steps, [inserted(table, row)], kind=kind)) == {"d.t": "exact at 0-1-6"}
         assert read() == expected
         assert len(kept.commits()) == 3
+
+
+@pytest.mark.parametrize("kept", ["delta"], indirect=True)
+def test_a_table_that_lacks_the_feature_of_its_columns_gets_it(run, kept, monkeypatch) -> None:
+    run(*LOG)
+    altered = [*LOG, "ALTER TABLE t ADD c DATETIME"]
+    monkeypatch.setattr(maintained_delta, "have_features", lambda *_: None)
+    with pytest.raises(StoreError, match="timestampNtz"):
+        run(*altered)
+    monkeypatch.undo()
+    for _ in range(2):
+        assert verdicts(run(*altered, [inserted(of(c="datetime"), [6, 6, str(MOMENT)])])) == {"d.t": "exact at 0-1-6"}
+        assert kept.rows() == [(1, 11, None), (5, 20, None), (6, 6, MOMENT)]
 
 
 def test_columns_in_another_order_are_no_change(run, kept) -> None:

@@ -16,22 +16,23 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.disk.object_store import storage_options
 from ibbmaster.disk.place import ObjectPath
 from ibbmaster.errors import StoreError
-from ibbmaster.lake.delta import innermost
+from ibbmaster.lake.delta import ZONELESS, feature_commit, have_features, innermost
 from ibbmaster.lake.maintain.last_changes import DELETED, WHOLE, LastChanges
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError
 from ibbmaster.lake.maintain.versions import END as ENDS
 from ibbmaster.lake.maintain.versions import NewVersions
+from ibbmaster.lake.placing import replace_file
 from ibbmaster.lake.table_directory import directory_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import CommitProperties, DeltaTable
 
-HARMLESS = frozenset(  # what others may do to a table that keeps its rows
+HARMLESS = frozenset(  # what may be done to a table that keeps its rows
     ("OPTIMIZE", "VACUUM START", "VACUUM END", "FSCK", "SET TBLPROPERTIES", "COMPUTE STATS", "ANALYZE", "REORG")
-)
+) | {"ADD FEATURE"}
 LOG = "_delta_log"
 EXPECTED = "ibbmaster-expected"  # rows that a MERGE shall change, and add
 # Columns beside those of a table, with names that are too long for one of these.
@@ -143,11 +144,10 @@ class DeltaTarget:
 
         with self._plain_errors():
             write_deltalake(
-                str(self._directory),
+                self._ready(rows.schema),
                 rows,
                 mode="append",
                 schema_mode="merge" if reshape else None,
-                storage_options=self._options,
                 commit_properties=_said(state),
             )
 
@@ -160,8 +160,6 @@ class DeltaTarget:
         there = int(changes.were_there.sum())
         come = int(((changes.outcomes == WHOLE) & ~changes.were_there).sum())
         with self._plain_errors():
-            table = self._table()
-            assert table is not None
             names = changes.rows.column_names
             values = {name: f"source.{_quoted(name)}" for name in names}
             kept = {
@@ -169,7 +167,7 @@ class DeltaTarget:
                 for name in changes.known
                 if name not in reshape.added  # which are NULL where nothing is known
             }
-            merge = table.merge(
+            merge = self._ready(changes.rows.schema).merge(
                 _source(changes),
                 " AND ".join(f"target.{_quoted(key)} = {values[key]}" for key in keys),
                 source_alias="source",
@@ -201,9 +199,7 @@ class DeltaTarget:
         values, closes = {name: f"source.{_quoted(name)}" for name in names}, f"source.{_quoted(CLOSES)}"
         on = " AND ".join(f"target.{_quoted(key)} = {values[key]}" for key in keys)
         with self._plain_errors():
-            table = self._table()
-            assert table is not None
-            merge = table.merge(
+            merge = self._ready(versions.rows.schema).merge(
                 source,
                 f"{closes} AND target._is_current AND {on}",
                 source_alias="source",
@@ -239,9 +235,27 @@ class DeltaTarget:
 
     def _table(self) -> DeltaTable | None:
         from deltalake import DeltaTable
+        from deltalake.exceptions import DeltaError
 
         place, options = str(self._directory), self._options
-        return DeltaTable(place, storage_options=options) if DeltaTable.is_deltatable(place, options) else None
+        if not DeltaTable.is_deltatable(place, options):
+            return None
+        try:
+            return DeltaTable(place, storage_options=options)
+        except DeltaError as error:  # an older version has added a column, and no feature
+            if ZONELESS not in str(error):
+                raise
+        last = max(int(path.stem) for path in (self._directory / LOG).iterdir() if path.stem.isdigit())
+        said = feature_commit(DeltaTable(place, last - 1, options))
+        replace_file(self._directory / LOG / f"{last + 1:020}.json", said)
+        return DeltaTable(place, storage_options=options)
+
+    def _ready(self, schema: pa.Schema) -> DeltaTable:
+        """The table, which is there, once it can have columns of these types."""
+        table = self._table()
+        assert table is not None
+        have_features(table, schema)
+        return table
 
     @contextmanager
     def _plain_errors(self) -> Iterator[None]:
