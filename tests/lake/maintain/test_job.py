@@ -18,7 +18,7 @@ import pytest
 from deltalake import write_deltalake
 
 import ibbmaster
-from ibbmaster.errors import BusyError, ConfigurationError, PositionError, StoreError
+from ibbmaster.errors import BusyError, ConfigurationError, EventError, PositionError, StoreError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.maintain import delta as maintained_delta
@@ -332,6 +332,37 @@ def test_changes_are_added_once_each_and_keep_one_shape(run, kept) -> None:
     assert "not exact since 0-1-7, because" in done.tables["d.t"].verdict
     with pytest.raises(ConfigurationError, match="made with --as changes, not current"):
         run(*LOG)
+
+
+@pytest.mark.parametrize("is_older", [False, True], ids=["a list of now", "a list of an older version"])
+def test_changes_that_were_in_doubt_are_so_when_the_log_is_purged_and_after_an_error(
+    run, kept, tmp_path, monkeypatch, is_older
+) -> None:
+    go = lambda: maintain(str(tmp_path / "log"), kept.target, kind="changes").tables["d.t"].verdict  # noqa: E731
+    run(*LOG, "UPDATE t SET a = RAND()", kind="changes")
+    first = go().partition(";")[0]
+    assert first.startswith("not exact since 0-1-5, because")
+    if is_older:
+        path = kept.place / LIST
+        table_list = json.loads(path.read_text())
+        del table_list["tables"]["d.t"]["doubted"]
+        path.write_text(json.dumps(table_list))
+    for number in (90, 91, 92):
+        with ibbmaster.open(tmp_path / "log", writable=True) as log:
+            log.flush()
+            log.append(f"0-1-{number}", list(inserted(of(), [number, 70])))
+            if number > 90:
+                log.purge(to=log.files[-1].name)
+        if number == 90:
+            monkeypatch.setattr(job._Run, "_begin", raised)
+            assert "no room" in go()
+            monkeypatch.undo()
+        assert go().partition(";")[0] == first
+    assert {row["id"] for row in kept.read().to_pylist()} >= {90, 91, 92}
+
+
+def raised(*_) -> None:
+    raise EventError("no room")
 
 
 def test_changes_that_a_foreign_key_makes_without_an_event_are_named(run) -> None:

@@ -210,11 +210,13 @@ class _Run:
         found = rows.find(name, table, state.rows_at)
         if not (found is None or isinstance(found, Replaced) or target.can_reshape(found.reshape)):
             found = rows.find(name, table, None)
-        doubt = rows.doubt(name)
-        since, because = ("", "") if doubt is None else (doubt.gtid, doubt.reason)
+        doubted = state.doubted  # also where the log has lost that
+        if not (doubted[1] and isinstance(rows, TableChanges)) or isinstance(found, Replaced):
+            doubt = rows.doubt(name)
+            doubted = ("", "") if doubt is None else (doubt.gtid, doubt.reason)
         if found is None:
-            return TableState(commit=state.commit, rows_at=end, seen=end, since=since, because=because)
-        state = replace(self._begin(full_name, target, state), since=since, because=because)
+            return TableState(commit=state.commit, rows_at=end, seen=end).doubted_since(*doubted)
+        state = self._begin(full_name, target, state).doubted_since(*doubted)
         if isinstance(found, FreshChanges):
             target.append(found.rows, found.reshape, state)
             return state

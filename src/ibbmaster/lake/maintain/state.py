@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Self
 
 
@@ -15,6 +15,7 @@ class TableState:
         rows_at: the GTID position whose rows it has, exactly; None if it has none yet.
         seen: the GTID position up to which the log was read.
         since, because: from which GTID on the log does not say its rows, and why; empty if they are.
+        doubted: the same of rows that it has, and that a later log says nothing of.
         is_gone: whether the log has no such table any more.
     """
 
@@ -23,6 +24,7 @@ class TableState:
     seen: str = ""
     since: str = ""
     because: str = ""
+    doubted: tuple[str, str] = "", ""
     is_gone: bool = False
 
     @property
@@ -39,6 +41,10 @@ class TableState:
             return f"exact at {self.rows_at}"
         has = "it has no rows here" if self.rows_at is None else f"its rows here are those at {self.rows_at}"
         return f"not exact since {self.since or 'the log begins'}, because {self.because}; {has}"
+
+    def doubted_since(self, gtid: str, reason: str) -> TableState:
+        """The same with rows that may not be all."""
+        return replace(self, since=gtid, because=reason, doubted=(gtid, reason))
 
     def as_json(self) -> dict[str, object]:
         """For a file, or for the log of a table."""
@@ -59,6 +65,10 @@ class TableState:
                 "since": str(since),
                 "because": str(because),
                 "is_gone": bool(is_gone),
+                **others,
             }:
-                return cls(commit=commit, rows_at=rows_at, seen=seen, since=since, because=because, is_gone=is_gone)
+                found = cls(commit=commit, rows_at=rows_at, seen=seen, since=since, because=because, is_gone=is_gone)
+                match others.get("doubted", (since, because if rows_at == seen else "")):
+                    case (str(gtid), str(reason)):
+                        return replace(found, doubted=(gtid, reason))
         raise ValueError("this is no state of a table")
