@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ibbmaster
+from ibbmaster.arrow.schema_reading import schema_of_texts
 from ibbmaster.errors import InexactError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
@@ -12,13 +13,17 @@ from ibbmaster.lake.pasts import Past, past_of
 from ibbmaster.lake.statements import Logged
 from ibbmaster.rows.effects import effects_of
 from ibbmaster.spark.options import parse_options
+from ibbmaster.sqltext.table_name import TableName
 from tests.schema.conftest import Folded, logged
 from tests.written_log import inserted, write_log
 
 
-def told(*statements: str, table: str = "t", has_rows_before: bool = False) -> Past:
-    """The past of a table of d by these statements, each in a group of its own; a number before one is its thread."""
-    history, found = Folded(), []
+def told(*statements: str, table: str = "t", has_rows_before: bool = False, declared: str = "") -> Past:
+    """The past of a table of d by these statements, each in a group of its own; a number before one is its thread.
+
+    `declared` is what d.t was before the log.
+    """
+    history, found = Folded(schema_of_texts({TableName("d", "t"): declared}) if declared else None), []
     for number, one in enumerate(statements, start=1):
         thread, _, text = one.partition("|") if "|" in one else ("1", "", one)
         history.run(text, thread_id=int(thread))
@@ -90,6 +95,12 @@ def test_what_may_change_rows_without_an_event_is_a_doubt_until_the_table_is_emp
 )
 def test_ordinary_statements_are_no_doubts(statement: str) -> None:
     assert doubts(told("CREATE TABLE t (a INT)", statement)) == []
+
+
+def test_what_a_table_was_before_the_log_is_one_of_its_versions() -> None:
+    past = told("ALTER TABLE t MODIFY a INT NOT NULL", declared="CREATE TABLE t (a INT)")
+    assert doubts(past) == ["0-1-1"]
+    assert len(past.versions) == 2
 
 
 def test_a_column_that_is_dropped_takes_its_doubts_with_it() -> None:

@@ -203,12 +203,19 @@ def _fields_of(source: GroupSource, options: ReadOptions, name: str, maps: list[
 
 
 def plan_tables(
-    options: ReadOptions, tables: Mapping[str, TableFields], *, with_groups: bool = False
+    options: ReadOptions,
+    tables: Mapping[str, TableFields],
+    *,
+    with_groups: bool = False,
+    known: SchemaHistory | None = None,
 ) -> list[TablesTask]:
-    """The ranges of one query of these tables, and perhaps of the groups; errors as `plan_tasks`."""
+    """The ranges of one query of these tables, and perhaps of the groups; errors as `plan_tasks`.
+
+    `known` is the schema history, where the log does not have all of it any more.
+    """
     with closing(open_source(options)) as source:
         options, selection, ranges = planned_ranges(source, options)
-        versions = {name: versions_in(source, of_table(options, name)) for name in tables}
+        versions = {name: versions_in(source, of_table(options, name), known=known) for name in tables}
     if options.host is not None:
         from ibbmaster.arrow.live import LiveRange, with_landmarks
 

@@ -123,29 +123,34 @@ def find_versions(options: ReadOptions) -> TableVersions:
         return versions_in(source, options)
 
 
-def versions_in(source: GroupSource, options: ReadOptions, *, to_end: bool = False) -> TableVersions:
+def versions_in(
+    source: GroupSource, options: ReadOptions, *, to_end: bool = False, known: SchemaHistory | None = None
+) -> TableVersions:
     """The versions of the tables that options select in their log, of what is read, or `to_end` of the log.
 
-    With `table` they are of the one table that is called so where its shape is taken.
+    With `table` they are of the one table that is called so where its shape is taken. A history that is `known` is not
+    looked for in the log.
 
     Raises:
         PositionError: a GTID of the options is not in the log.
     """
     if options.granularity not in OF_ROWS:
         return NO_VERSIONS
-    history, end = history_in(source, options)
+    history, end = history_in(source, options, known)
     versions = selected_versions(options, history, None if end is None else SchemaPlace(end, 0))
     return versions if to_end or end is None else versions.between(LOG_START, end)
 
 
-def history_in(source: GroupSource, options: ReadOptions) -> tuple[SchemaHistory, LogPosition | None]:
-    """The schema history of the log of options, and where it is read up to if that is not its end."""
+def history_in(
+    source: GroupSource, options: ReadOptions, known: SchemaHistory | None = None
+) -> tuple[SchemaHistory, LogPosition | None]:
+    """The schema history of the log of options if it is not known, and where it is read up to if not to its end."""
     if options.host is not None:
         from ibbmaster.arrow.live import read_history, whole_range
 
         return read_history(options, whole_range(options)), None
     log = cast(LogEngine, source)
-    history = history_of(options, log.with_past)
+    history = known or history_of(options, log.with_past)
     return history, None if options.ending_gtid is None else end_of(options.ending_gtid, options, log)
 
 

@@ -14,7 +14,7 @@ from ibbmaster.rows.certainty import Doubted, StatementFold, union_of
 from ibbmaster.rows.effects import DatabaseGone, Effect, Emptied, Unknown, WrittenTables
 from ibbmaster.rows.shape import changed_columns, version_shape
 from ibbmaster.schema.catalog import KnownTable
-from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.history import BEFORE, SchemaHistory
 from ibbmaster.schema.identity import NameRange, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.sqltext.table_name import TableName
@@ -129,7 +129,7 @@ class _Telling:
             for called in self._names
             for one in self._history.versions(*called.name)
             if isinstance(one, TableVersion)
-            and (called.since is None or (one.since is not None and called.since <= one.since))
+            and (called.since is None or called.since <= (one.since or BEFORE))
             and (self._end is None or one.since is None or one.since < self._end)
             and one.generation == _generation(self._past.state)
         }

@@ -40,7 +40,9 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     found: list[list[str]] = []
     planned = many_tables.plan_tables
     monkeypatch.setattr(
-        gathering, "plan_tables", lambda options, fields: (found.append(list(fields)), planned(options, fields))[1]
+        gathering,
+        "plan_tables",
+        lambda of, fields, **more: (found.append(list(fields)), planned(of, fields, **more))[1],
     )
     return found
 

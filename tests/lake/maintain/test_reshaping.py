@@ -92,6 +92,12 @@ def test_rows_of_another_type_have_to_be_written(then, now, zero_dates) -> None:
     assert found([ID, column(2, "a", then)], [ID, column(2, "a", now)], zero_dates) is None
 
 
+def test_a_column_without_nulls_may_have_got_other_values() -> None:
+    nullable = column(2, "a", sql("int", 11))
+    assert found([ID, nullable], [ID, replace(nullable, is_nullable=False)]) is None
+    assert found([ID, replace(nullable, is_nullable=False)], [ID, nullable]) == Reshape()
+
+
 def test_more_digits_of_a_second_are_no_change_of_moments_and_one_of_texts() -> None:
     then, now = [ID, column(2, "a", sql("datetime"))], [ID, column(2, "a", sql("datetime", scale=3))]
     assert found(then, now, ZeroDates.TEXT) is None

@@ -59,8 +59,14 @@ class TableChanges:
         return self._step(name, table, rows_at)[0]
 
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | FreshChanges | None:
-        """What becomes of a table that has the changes up to a position; None if there are no more."""
+        """What becomes of a table that has the changes up to a position; None if there are no more.
+
+        Raises:
+            UncertainRowsError: the log does not have all changes of it.
+        """
         read, reshape = self._step(name, table, rows_at)
+        if reshape is None:
+            self._source.expect_whole(name)
         found = self._source.changes(read)
         if reshape is None:
             return Replaced(found.to_reader())
@@ -79,11 +85,11 @@ class TableChanges:
     def _reshape(self, name: TableName, then: SchemaPlace, table: TableVersion, rows_at: str) -> Reshape | None:
         """How changes up to a position look now; None if they are others, or are of another table."""
         source = self._source
-        reshape = source.reshape(name, then, rows_at, table)
+        reshape = source.reshape(name, then, table)
         if reshape and not (reshape.renamed or reshape.dropped):  # these may be named by what images leave out
             return reshape
         before = source.version_at(name, then)
-        if before is None or source.fields(before) != source.fields(table):
+        if before is None or set(source.fields(before)) != set(source.fields(table)):
             return None
         others = any(changes_of_table(source.options, source.history, str(name), then, source.end_place))
         return None if others else Reshape()

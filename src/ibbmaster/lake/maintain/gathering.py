@@ -10,6 +10,7 @@ from ibbmaster.arrow.many_tables import plan_tables, read_tables
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import TableFields, arrow_schema
 from ibbmaster.errors import IbbMasterError
+from ibbmaster.schema.history import SchemaHistory
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,10 +27,13 @@ class TableRequest(NamedTuple):
 
 
 class SharedScan:
-    """Reads together what is wanted of a log, where it begins at the same position."""
+    """Reads together what is wanted of a log, where it begins at the same position; `known` is as for `plan_tables`."""
 
-    def __init__(self, options: ReadOptions, wanted: Sequence[TableRequest]) -> None:
+    def __init__(
+        self, options: ReadOptions, wanted: Sequence[TableRequest], known: SchemaHistory | None = None
+    ) -> None:
         self._options = options
+        self._known = known
         self._wanted = list(wanted)  # in the order in which it will be asked for
         self._read: dict[TableRequest, pa.Table] = {}
 
@@ -59,7 +63,7 @@ class SharedScan:
         sizes = dict.fromkeys(tables, 0)
         left_out: set[str] = set()
         options = replace(self._options, starting_gtid=wanted[0].starting_gtid)
-        for task in plan_tables(options, {name: one.fields for name, one in tables.items()}):
+        for task in plan_tables(options, {name: one.fields for name, one in tables.items()}, known=self._known):
             for name, batch in read_tables(task, left_out):
                 batches[name].append(batch)
                 sizes[name] += batch.nbytes

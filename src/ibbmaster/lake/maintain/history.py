@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibbmaster.arrow.shape import ABSENT_FIELD
-from ibbmaster.errors import EventError
 from ibbmaster.lake.maintain.last_changes import PartialChangeError
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.rows import Replaced, names_of_key, nulls_of, place_of
@@ -55,6 +54,7 @@ class RowHistory:
             if found is not None:
                 return FreshVersions(_keys(table, read), found, reshape)
         _expect_all(table, past, START)
+        self._source.expect_whole(name)
         if not past.cuts:
             raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")
         found = self._versions(table, read._replace(start=START, gtids=""), past.cuts)
@@ -75,7 +75,7 @@ class RowHistory:
         past = source.past(name)
         then = place_of(source, rows_at)
         start = START if then is None else just_before(then)
-        reshape = None if then is None else source.reshape(name, then, rows_at or "", table)
+        reshape = None if then is None else source.reshape(name, then, table)
         fields = source.fields(table, FIRST)
         if reshape is None or past.begin > start:
             return past, Read(name, fields, START), None
@@ -88,7 +88,7 @@ class RowHistory:
         names = [field.name for field in read.fields[len(FIRST) :]]
         try:
             found = new_versions(self._source.changes(read), keys, names, nulls_of(table), emptied)
-        except (PartialChangeError, EventError):
+        except PartialChangeError:
             return None
         if any(found.rows[key].null_count for key in keys):
             raise UncertainRowsError("", "a value of its key is no date: --zero-dates text keeps it")

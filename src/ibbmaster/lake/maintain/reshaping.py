@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ibbmaster.arrow.shape import ShapeField, field_name
-from ibbmaster.rows.keeps import keeps_values
+from ibbmaster.rows.shape import changed_columns
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.names import key_numbers
 
@@ -48,7 +48,7 @@ def reshape_of(
     `fields_of` says the columns of a version as they are written.
     """
     then, now = then.shown, now.shown
-    if then.generation != now.generation or _key_of(then) != _key_of(now):
+    if then.generation != now.generation or _key_of(then) != _key_of(now) or changed_columns(then, now):
         return None
     before, after = ({column.id: column for column in one.columns} for one in (then, now))
     names = {column.name: field_name(column.name) for column in (*then.columns, *now.columns)}
@@ -75,7 +75,7 @@ def _key_of(table: TableVersion) -> set[int]:
 
 
 def _stays(old: TableColumn, new: TableColumn, type_then: str, type_now: str) -> bool:
-    """Whether each value of a column looks as it did."""
+    """Whether each value of a column, which is what it was, looks as it did."""
     if old.is_computed or new.is_computed:
         return (old.name, old.type, old.expression) == (new.name, new.type, new.expression)
     if old.type == new.type:
@@ -86,4 +86,4 @@ def _stays(old: TableColumn, new: TableColumn, type_then: str, type_now: str) ->
     else:
         is_alike = any({old.type.word, new.type.word} <= words for words in ALIKE)
         is_alike &= type_then == type_now or (type_then, type_now) in WIDER
-    return is_alike and keeps_values(old.type, new.type)
+    return is_alike

@@ -96,7 +96,7 @@ class CurrentRows:
         source = self._source
         then = place_of(source, rows_at)
         past = source.past(name)
-        reshape = None if then is None else source.reshape(name, then, rows_at or "", table)
+        reshape = None if then is None else source.reshape(name, then, table)
         if then is None or reshape is None:
             return _Step(past)
         start = just_before(then)
@@ -152,7 +152,7 @@ class CurrentRows:
         try:
             changes = self._source.changes(read)
             found = last_changes(changes, keys, names, nulls_of(table))
-        except (PartialChangeError, EventError):  # following the rows one by one may tell more
+        except PartialChangeError:  # following the rows one by one may tell more
             return None
         if found.known and any(one.expression is not None for one in table.columns):
             return None  # an image may leave out what the server has computed

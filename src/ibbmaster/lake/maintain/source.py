@@ -8,7 +8,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ibbmaster.arrow.ddl_scan import scan_ddl
-from ibbmaster.arrow.plan import end_of, find_fields, history_of, open_log, plan_tasks
+from ibbmaster.arrow.plan import (
+    end_of,
+    find_fields,
+    history_of,
+    of_table,
+    open_log,
+    plan_tasks,
+    selected_versions,
+)
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import ShapeField, TableFields, arrow_schema, field_name, table_fields
@@ -26,7 +34,7 @@ from ibbmaster.log.locating import resume
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.rows.shape import version_shape
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
-from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.history import BEFORE, SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion, UnknownTable
 from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
 from ibbmaster.spark.options import listed, parse_options
@@ -80,7 +88,7 @@ class LogSource:
         self._is_continued = False
         self.history = self._history(known)
         self._pasts: dict[TableName, Past] = {}
-        self._gathered = SharedScan(self.options, [])
+        self._gathered = SharedScan(self.options, [], self._known)
 
     def _history(self, known: bytes | None) -> SchemaHistory:
         """That of all of the log; of a log that was purged it goes on from what is known."""
@@ -88,10 +96,15 @@ class LogSource:
         if known is None or options.declarations or not list(self.log.start_of_file().state):
             return history_of(options, self.log)
         self._is_continued = True
-        base = _as_before(decode_history(known)[0])
+        base = _as_before(decode_history(known)[0].at())
         scan = scan_ddl if options.uses_kernels else None
         position = GtidPosition.parse(self.start)
         return LoggedSchema(self.log, base=base, behind=position, scan=scan, case=options.name_case).history()
+
+    @property
+    def _known(self) -> SchemaHistory | None:
+        """What a scan of rows cannot find out from the log that is left."""
+        return self.history if self._is_continued else None
 
     def known(self) -> bytes:
         """What the next one has to know of schemas."""
@@ -147,6 +160,16 @@ class LogSource:
         if name not in self._pasts:
             self._pasts[name] = past_of(self.history, name, self.end_place, self.statements)
         return self._pasts[name]
+
+    def expect_whole(self, name: TableName) -> None:
+        """
+        Raises:
+            UncertainRowsError: the table was there before the log begins, whose files were purged.
+        """
+        if self._is_continued:
+            versions = selected_versions(of_table(self.options, str(name)), self.history, self.end_place)
+            if versions.newest(BEFORE) is not None:
+                raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")
 
     # What is new ------------------------------------------------------------------------------
 
@@ -226,16 +249,10 @@ class LogSource:
         table_fields(shape, self.options.zero_dates)
         return table_fields(shape, self.options.zero_dates, [*more, *own])
 
-    def reshape(self, name: TableName, place: SchemaPlace, gtids: str, now: TableVersion) -> Reshape | None:
-        """What becomes of the columns of rows of a position; None if these, or changes since, are no rows of now.
-
-        Changes in a log that was purged are read as its events have them, which know no columns of before an ALTER.
-        """
+    def reshape(self, name: TableName, place: SchemaPlace, now: TableVersion) -> Reshape | None:
+        """What becomes of the columns of rows of a position; None if these are no rows of now."""
         then = self.version_at(name, place)
         if then is None:
-            return None
-        columns = ({(one.id, one.name, one.type) for one in version.shown.columns} for version in (then, now))
-        if self._is_continued and name in self.written_since(gtids) and len({frozenset(one) for one in columns}) > 1:
             return None
         try:
             return reshape_of(then, now, self.fields)
@@ -244,7 +261,7 @@ class LogSource:
 
     def gather(self, reads: Iterable[Read]) -> None:
         """Say what will be asked for, in that order: tables then share scans of the log."""
-        self._gathered = SharedScan(self.options, [self._wanted(read) for read in reads])
+        self._gathered = SharedScan(self.options, [self._wanted(read) for read in reads], self._known)
 
     def changes(self, read: Read) -> pa.Table:
         """The changes of a table that have taken effect in groups after a place, in that order."""
@@ -272,11 +289,12 @@ class LogSource:
         )
 
 
-def _as_before(history: SchemaHistory) -> SchemaCatalog:
-    """What tables were at the end of a history, for a log that begins later."""
-    found = history.at()
-    tables = {
-        name: dataclasses.replace(one, is_created_in_log=False) if isinstance(one, TableVersion) else one
+def _as_before(found: SchemaCatalog) -> SchemaCatalog:
+    """What tables were at the end of a log, for one that begins later, and has places of its own."""
+    tables: dict[TableName, KnownTable] = {
+        name: dataclasses.replace(one, since=None, is_created_in_log=False)
+        if isinstance(one, TableVersion)
+        else dataclasses.replace(one, since=None)
         for name, one in found.tables.items()
     }
     return dataclasses.replace(found, tables=tables)
