@@ -28,6 +28,7 @@ class Truncation(NamedTuple):
 
     place: Place
     timestamp: int
+    gtid: str
 
 
 class Doubt(NamedTuple):
@@ -167,7 +168,7 @@ class _Telling:
                 reasons += _reasons_by_name(effect, self._history.case.table_key, called)
         if is_cut:
             file_no, offset = one.place
-            cut = Truncation((file_no, offset if one.has_rows_before else offset - 1), one.timestamp)
+            cut = Truncation((file_no, offset if one.has_rows_before else offset - 1), one.timestamp, one.gtid)
             self._past.cuts.append(cut)
             self._past.past_doubts += self._past.doubts
             self._past.doubts = []

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Key = tuple[object, ...]
+End = tuple[Place, datetime.datetime, str]  # of a version: where, when, and by which group
 Source = int | tuple[int | None, ...]  # the change that has the values of a row: of all its columns, or of each
 
 
@@ -178,26 +179,27 @@ def versions_of_rows(
     places: list[Place] = list(zip(changes["_file_no"].to_pylist(), changes["_offset"].to_pylist(), strict=True))
     first = pa.array([one.first for one in periods], pa.int64())
     end = pa.array([one.end for one in periods], pa.int64())
-    untils = [
-        _sooner(until, _end_of_all(places[one.first], cuts))
-        for one, until in zip(periods, moments.take(end).to_pylist(), strict=True)
+    ends = [
+        _sooner(None if one.end is None else (places[one.end], *what), _end_of_all(places[one.first], cuts))
+        for one, *what in zip(periods, moments.take(end).to_pylist(), gtids.take(end).to_pylist(), strict=True)
     ]
     columns = RowSources(changes, names).taken([one.source for one in periods])
     added = {
         "_valid_from": moments.take(first),
-        "_valid_to": pa.array(untils, moments.type),
+        "_valid_to": pa.array([None if one is None else one[1] for one in ends], moments.type),
         "_gtid_from": gtids.take(first),
-        "_gtid_to": gtids.take(end),
-        "_is_current": pa.array([until is None for until in untils], pa.bool_()),
+        "_gtid_to": pa.array([None if one is None else one[2] for one in ends], gtids.type),
+        "_is_current": pa.array([one is None for one in ends], pa.bool_()),
     }
     return pa.table([*columns, *added.values()], names=[*names, *added]), turns.are_sound
 
 
-def _end_of_all(place: Place, cuts: Sequence[Truncation]) -> datetime.datetime | None:
-    """When the rows of a group ended, all at once; None if they never did."""
-    number = bisect.bisect_left(cuts, place, key=lambda cut: cut.place)
-    return datetime.datetime.fromtimestamp(cuts[number].timestamp, datetime.UTC) if number < len(cuts) else None
+def _end_of_all(place: Place, cuts: Sequence[Truncation]) -> End | None:
+    """Where the rows of a group ended, all at once; None if they never did."""
+    for cut in cuts[bisect.bisect_left(cuts, place, key=lambda cut: cut.place) :][:1]:
+        return cut.place, datetime.datetime.fromtimestamp(cut.timestamp, datetime.UTC), cut.gtid
+    return None
 
 
-def _sooner(one: datetime.datetime | None, other: datetime.datetime | None) -> datetime.datetime | None:
-    return min((moment for moment in (one, other) if moment is not None), default=None)
+def _sooner(one: End | None, other: End | None) -> End | None:
+    return min((end for end in (one, other) if end is not None), default=None)

@@ -222,24 +222,23 @@ def _history(versions: DataFrame, cells: Mapping[str, str], cuts: Sequence[Trunc
     for name, cell in cells.items():
         value = f.expr(f"IF({_present(name)}, named_struct('v', {cell}), NULL)")
         folded = folded.withColumn(cell, f.last(value, ignorenulls=True).over(by_key))
-    ends = "CAST(NULL AS TIMESTAMP)"
-    if cuts:
-        literal = ", ".join(f"struct({struct_of(cut.place)}, timestamp_seconds({cut.timestamp}))" for cut in cuts)
-        later = f"filter(array({literal}), e -> e.col1 >= struct(_file_no, _offset))"
-        ends = f"IF(size({later}) = 0, NULL, element_at({later}, 1).col2)"
-    result = folded.withColumn("_next_ts", f.lead("_commit_ts").over(by_key)).withColumn(
-        "_gtid_to", f.lead("_gtid").over(by_key)
+    end = "struct(struct(_file_no AS col1, _offset AS col2) AS place, _commit_ts AS ts, _gtid AS gtid)"
+    places = ", ".join(
+        f"struct({struct_of(cut.place)} AS place, timestamp_seconds({cut.timestamp}) AS ts, '{cut.gtid}' AS gtid)"
+        for cut in cuts
     )
+    ends = f"least(_next, get(filter(array({places}), e -> e.place >= struct(_file_no, _offset)), 0))"
     return (
-        result.withColumn("_valid_to", f.expr(f"least(_next_ts, {ends})"))
+        folded.withColumn("_next", f.lead(f.expr(end)).over(by_key))
+        .withColumn("_end", f.expr(ends if cuts else "_next"))
         .where("_op != 'delete'")
         .select(
             *(f.expr(f"{cell}.v").alias(name) for name, cell in cells.items()),
             f.col("_commit_ts").alias("_valid_from"),
-            "_valid_to",
+            f.expr("_end.ts").alias("_valid_to"),
             f.col("_gtid").alias("_gtid_from"),
-            "_gtid_to",
-            f.expr("_valid_to IS NULL").alias("_is_current"),
+            f.expr("_end.gtid").alias("_gtid_to"),
+            f.expr("_end IS NULL").alias("_is_current"),
         )
     )
 

@@ -76,14 +76,21 @@ def test_versions_are_those_of_a_dictionary() -> None:
         seed = random.randrange(1 << 32)
         print(f"seed {seed}")
         steps, cuts, versions = random_steps(random.Random(seed))
-        found = new_versions(changes_of(steps), KEYS, NAMES, set(), [((0, cut), cut) for cut in cuts])
+        found = new_versions(changes_of(steps), KEYS, NAMES, set(), truncations(cuts))
         assert by_first(plain(found.rows)) == by_first(versions)
         assert len(found.ended) == 0
         for row in found.rows.to_pylist():
             assert row["_is_current"] == (row["_valid_to"] is None)
 
 
+def truncations(cuts: list[int]) -> list[Truncation]:
+    return [Truncation((0, cut), cut, f"0-1-{cut}") for cut in cuts]
+
+
 def plain(rows: pa.Table) -> list[tuple]:
+    """Versions with the moments of their groups, which have the same numbers."""
+    for row in rows.to_pylist():
+        assert row["_gtid_to"] == (row["_valid_to"] and f"0-1-{int(row['_valid_to'].timestamp())}")
     return [
         (
             *(row[name] for name in NAMES),
@@ -155,7 +162,7 @@ def test_both_folds_of_changes_have_the_same_versions_and_rows_and_refuse_the_sa
         rng = random.Random(seed)
         steps = mutated(rng, random_steps(rng)[0])
         changes, cuts = changes_of(steps), [rng.randint(1, 20)] if rng.random() < 0.3 else []
-        truncated = [Truncation((0, cut), cut) for cut in cuts]
+        truncated = truncations(cuts)
         slow, is_sound = versions_of_rows(changes, NAMES, KEYS, truncated)
         fast = versions_or_none(changes, cuts)
         assert is_sound == (fast is not None)
@@ -174,7 +181,7 @@ def test_both_folds_of_changes_have_the_same_versions_and_rows_and_refuse_the_sa
 def versions_or_none(changes: pa.Table, cuts: list[int]) -> pa.Table | None:
     """The versions of rows of a table that began empty; None if changes are refused."""
     try:
-        found = new_versions(changes, KEYS, NAMES, set(), [((0, cut), cut) for cut in cuts])
+        found = new_versions(changes, KEYS, NAMES, set(), truncations(cuts))
     except PartialChangeError:
         return None
     return None if len(found.ended) else found.rows

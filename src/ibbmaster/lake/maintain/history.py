@@ -84,10 +84,9 @@ class RowHistory:
     def _versions(self, table: TableVersion, read: Read, cuts: Sequence[Truncation]) -> NewVersions | None:
         """Those that changes make; None if these are not enough."""
         keys = _keys(table, read)
-        emptied = [(cut.place, cut.timestamp) for cut in cuts]
         names = [field.name for field in read.fields[len(FIRST) :]]
         try:
-            found = new_versions(self._source.changes(read), keys, names, nulls_of(table), emptied)
+            found = new_versions(self._source.changes(read), keys, names, nulls_of(table), cuts)
         except PartialChangeError:
             return None
         if any(found.rows[key].null_count for key in keys):

@@ -14,6 +14,7 @@ from ibbmaster.lake.maintain.last_changes import (
     is_first_of,
     row_steps,
 )
+from ibbmaster.lake.pasts import Truncation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,18 +40,19 @@ def new_versions(
     keys: Sequence[str],
     names: Sequence[str],
     nulls: Collection[str],
-    cuts: Sequence[tuple[tuple[int, int], int]] = (),
+    cuts: Sequence[Truncation] = (),
 ) -> NewVersions:
     """The versions that changes make, which are in the order of the log.
 
     `changes` has `_change_type`, `_absent`, `_file_no`, `_offset`, `_commit_ts`, `_gtid` and the columns `names`.
-    `cuts` are where the table was emptied: after which group, and when, in seconds since 1970.
+    `cuts` are where the table was emptied.
 
     Raises:
         PartialChangeError: the changes alone are not enough, or contradict each other.
     """
     import numpy as np
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     steps, codes, absent = row_steps(changes, keys, names, nulls)
     epochs = _epochs(changes, cuts)
@@ -65,10 +67,10 @@ def new_versions(
 
     following = np.append(places[1:], 0)[: len(places)]
     ends = {name: changes[of].take(pa.array(following, mask=is_last)) for name, of in zip(END, _OF_GROUP, strict=True)}
-    for number, (_, seconds) in enumerate(cuts):
+    for number, cut in enumerate(cuts):
         emptied = pa.array(is_last & (epoch == number))
-        moment = pa.scalar(seconds * SECOND_US, pa.int64()).cast(ends[END[0]].type)
-        ends[END[0]] = _where(emptied, moment, ends[END[0]])
+        moment = pa.scalar(cut.timestamp * SECOND_US, pa.int64()).cast(ends[END[0]].type)
+        ends |= {name: pc.if_else(emptied, one, ends[name]) for name, one in zip(END, (moment, cut.gtid), strict=True)}
     is_cut = is_last & (epoch < len(cuts))
     columns = {
         name: changes[name].take(pa.array(_sources(name, places, kinds, is_first, absent, keys))) for name in names
@@ -88,13 +90,13 @@ def new_versions(
 _OF_GROUP = ("_commit_ts", "_gtid")
 
 
-def _epochs(changes: pa.Table, cuts: Sequence[tuple[tuple[int, int], int]]) -> Any:
+def _epochs(changes: pa.Table, cuts: Sequence[Truncation]) -> Any:
     """How often the table was emptied before each change."""
     import numpy as np
 
     files, offsets = changes["_file_no"].to_numpy(), changes["_offset"].to_numpy()
     epochs = np.zeros(len(changes), dtype=np.int64)
-    for (file_no, offset), _ in cuts:
+    for (file_no, offset), *_ in cuts:
         epochs += (files > file_no) | ((files == file_no) & (offsets > offset))
     return epochs
 
@@ -114,9 +116,3 @@ def _sources(name: str, places: Any, kinds: Any, is_first: Any, absent: dict[str
     if ((source < first) & (kinds == PATCHED)).any():
         raise PartialChangeError("an image after an update leaves out what only the version before it has")
     return places[np.maximum(source, 0)]
-
-
-def _where(condition: pa.Array, one: Any, other: Any) -> Any:
-    import pyarrow.compute as pc
-
-    return pc.if_else(condition, one, other)
