@@ -47,13 +47,13 @@ def test_each_way_to_empty_a_table_is_a_cut() -> None:
     assert cuts(told(*made, "CREATE OR REPLACE TABLE t (a INT)")) == [3]
     assert cuts(told(*made, "DROP DATABASE d", "CREATE TABLE t (a INT)")) == [4]
     assert cuts(told(*made, "RENAME TABLE t TO u", table="u")) == [1, 2]
-    assert told(*made, "ALTER TABLE t ADD b INT").is_whole
+    assert told(*made, "ALTER TABLE t ADD b INT").cuts
 
 
 def test_a_table_that_no_statement_makes_is_emptied_by_its_name() -> None:
     for emptying in ("TRUNCATE t", "DROP TABLE t", "DROP DATABASE d"):
         assert cuts(told(emptying)) == [1]
-        assert not told("CREATE TABLE u (a INT)").is_whole
+        assert not told("CREATE TABLE u (a INT)").cuts
     assert cuts(told("TRUNCATE x.t")) == []
     assert cuts(told("CREATE TEMPORARY TABLE t (a INT)", "TRUNCATE t", "DROP TEMPORARY TABLE t")) == []
 

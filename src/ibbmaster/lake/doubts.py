@@ -73,7 +73,7 @@ def find_doubts(
     seen = changes.first(conditions, begin)
     begun = seen.pop("rows", None)
     doubts += [Doubt(*one, reason) for reason, one in seen.items()]
-    if not past.is_whole:
+    if not past.cuts:
         doubts.append(Doubt(START, _start_of(options), WITHOUT_BEGINNING))
     if begun is not None:
         doubts += _cascaded(changes, past)

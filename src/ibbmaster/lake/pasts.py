@@ -66,11 +66,6 @@ class Past:
         """Behind which its rows are those that it has."""
         return self.cuts[-1].place if self.cuts else START
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the log has it from its beginning."""
-        return bool(self.cuts)
-
 
 def ancestors_of(history: SchemaHistory, names: Iterable[TableName]) -> set[TableName]:
     """The tables whose changes may ever have changed rows of others by foreign keys, also in several steps."""

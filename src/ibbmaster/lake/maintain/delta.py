@@ -163,7 +163,7 @@ class DeltaTarget:
             names = changes.rows.column_names
             values = {name: f"source.{_quoted(name)}" for name in names}
             kept = {
-                name: f"CASE WHEN source.{_quoted(_flag(name))} THEN {values[name]} ELSE target.{_quoted(name)} END"
+                name: f"CASE WHEN source.{_quoted(KNOWN + name)} THEN {values[name]} ELSE target.{_quoted(name)} END"
                 for name in changes.known
                 if name not in reshape.added  # which are NULL where nothing is known
             }
@@ -293,12 +293,8 @@ def _source(changes: LastChanges) -> pa.Table:
     import pyarrow as pa
 
     columns = {name: changes.rows[name] for name in changes.rows.column_names}
-    flags = {_flag(name): pa.array(known) for name, known in changes.known.items()}
+    flags = {KNOWN + name: pa.array(known) for name, known in changes.known.items()}
     return pa.table({**columns, **flags, OUTCOME: pa.array(changes.outcomes)})
-
-
-def _flag(name: str) -> str:
-    return KNOWN + name
 
 
 def _quoted(name: str) -> str:

@@ -6,18 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ibbmaster.arrow.shape import ShapeField, field_name
-from ibbmaster.rows.shape import changed_columns
+from ibbmaster.rows.shape import changed_columns, widening
 from ibbmaster.schema.model import TableColumn, TableVersion
-from ibbmaster.schema.names import key_numbers
+from ibbmaster.schema.names import column_of, key_numbers
 
 WIDER = {("int", "bigint"), ("float", "double")}  # types of columns of which every value is one of the other
-ALIKE = (  # words of types whose values look the same, whatever their length is
-    {"tinyint", "smallint", "mediumint", "int", "bigint"},
-    {"float", "double"},
-    {"enum"},
-    {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"},
-    {"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"},
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +73,7 @@ def _stays(old: TableColumn, new: TableColumn, type_then: str, type_now: str) ->
         return (old.name, old.type, old.expression) == (new.name, new.type, new.expression)
     if old.type == new.type:
         return type_then == type_now
-    if {old.type.word, new.type.word} == {"decimal"}:  # the longest ones are texts
-        is_alike = (old.type.scale or 0) == (new.type.scale or 0)
-        is_alike &= (type_then == "string") == (type_now == "string")
-    else:
-        is_alike = any({old.type.word, new.type.word} <= words for words in ALIKE)
-        is_alike &= type_then == type_now or (type_then, type_now) in WIDER
-    return is_alike
+    before, after = column_of(old), column_of(new)
+    is_as_it_stands = before.kind is after.kind and widening(before, after) is None
+    is_wider = (type_then, type_now) in WIDER or type_then[:8] == type_now[:8] == "decimal("
+    return is_as_it_stands and (type_then == type_now or is_wider)

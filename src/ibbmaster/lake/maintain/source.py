@@ -8,15 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ibbmaster.arrow.ddl_scan import scan_ddl
-from ibbmaster.arrow.plan import (
-    end_of,
-    find_fields,
-    history_of,
-    of_table,
-    open_log,
-    plan_tasks,
-    selected_versions,
-)
+from ibbmaster.arrow.plan import end_of, find_fields, history_of, open_log, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import ShapeField, TableFields, arrow_schema, field_name, table_fields
@@ -35,6 +27,7 @@ from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.rows.shape import version_shape
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.history import BEFORE, SchemaHistory
+from ibbmaster.schema.identity import ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion, UnknownTable
 from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
 from ibbmaster.spark.options import listed, parse_options
@@ -85,7 +78,6 @@ class LogSource:
         self.options = dataclasses.replace(options, uses_kernels=pays, ending_gtid=self.end)
         self.end_position = end_of(self.end, options, self.log)
         self.end_place = SchemaPlace(self.end_position, 0)
-        self._is_continued = False
         self.history = self._history(known)
         self._pasts: dict[TableName, Past] = {}
         self._gathered = SharedScan(self.options, [], self._known)
@@ -93,18 +85,15 @@ class LogSource:
     def _history(self, known: bytes | None) -> SchemaHistory:
         """That of all of the log; of a log that was purged it goes on from what is known."""
         options = self.options
+        self._known: SchemaHistory | None = None  # what scans of rows cannot find out from the log that is left
         if known is None or options.declarations or not list(self.log.start_of_file().state):
             return history_of(options, self.log)
-        self._is_continued = True
         base = _as_before(decode_history(known)[0].at())
         scan = scan_ddl if options.uses_kernels else None
         position = GtidPosition.parse(self.start)
-        return LoggedSchema(self.log, base=base, behind=position, scan=scan, case=options.name_case).history()
-
-    @property
-    def _known(self) -> SchemaHistory | None:
-        """What a scan of rows cannot find out from the log that is left."""
-        return self.history if self._is_continued else None
+        logged = LoggedSchema(self.log, base=base, behind=position, scan=scan, case=options.name_case)
+        self._known = logged.history()
+        return self._known
 
     def known(self) -> bytes:
         """What the next one has to know of schemas."""
@@ -166,10 +155,9 @@ class LogSource:
         Raises:
             UncertainRowsError: the table was there before the log begins, whose files were purged.
         """
-        if self._is_continued:
-            versions = selected_versions(of_table(self.options, str(name)), self.history, self.end_place)
-            if versions.newest(BEFORE) is not None:
-                raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")
+        begins = [called.since for called in ranges_of(self.history, name, self.end_place)]
+        if self._known is not None and (None in begins or BEFORE in begins):
+            raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")
 
     # What is new ------------------------------------------------------------------------------
 
@@ -188,7 +176,7 @@ class LogSource:
 
     def version_at(self, name: TableName, place: SchemaPlace) -> TableVersion | None:
         """A table at a place that is in the log; None where it is not known."""
-        if self._is_continued and place < self.place_of(self.start):
+        if self._known is not None and place < self.place_of(self.start):
             return None
         known = self.table_at(name, place)
         return known if isinstance(known, TableVersion) else None
