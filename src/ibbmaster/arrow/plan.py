@@ -128,8 +128,7 @@ def versions_in(
 ) -> TableVersions:
     """The versions of the tables that options select in their log, of what is read, or `to_end` of the log.
 
-    With `table` they are of the one table that is called so where its shape is taken. A history that is `known` is not
-    looked for in the log.
+    With `table` they are of the one table that is called so where its shape is taken.
 
     Raises:
         PositionError: a GTID of the options is not in the log.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ibbmaster.disk.object_store import storage_options
 from ibbmaster.disk.place import ObjectPath
@@ -38,10 +39,17 @@ def publish(directory: Path, runs: Sequence[Sequence[Path]]) -> None:
         StoreError: a column has changed its type, which Delta tables do not take, or the table cannot be
             read or written.
     """
+    with plain_errors(directory):
+        _publish(directory, runs)
+
+
+@contextmanager
+def plain_errors(directory: Path) -> Iterator[None]:
+    """Errors of delta-rs in one line, with the place of a table."""
     from deltalake.exceptions import DeltaError
 
     try:
-        _publish(directory, runs)
+        yield
     except (DeltaError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # it is not from delta-rs, and names the place
@@ -120,13 +128,9 @@ def have_features(table: DeltaTable, schema: pa.Schema) -> None:
 def feature_commit(before: DeltaTable) -> bytes:
     """What `have_features` commits, for a table that cannot be opened for want of it; `before` is what it was then."""
     protocol = before.protocol()
-    features = [sorted({*(one or ()), ZONELESS}) for one in (protocol.reader_features, protocol.writer_features)]
-    raised = {
-        "minReaderVersion": 3,
-        "minWriterVersion": 7,
-        "readerFeatures": features[0],
-        "writerFeatures": features[1],
-    }
+    known = {"readerFeatures": protocol.reader_features, "writerFeatures": protocol.writer_features}
+    raised: dict[str, Any] = {name: sorted({*(found or ()), ZONELESS}) for name, found in known.items()}
+    raised |= {"minReaderVersion": 3, "minWriterVersion": 7}
     return b'{"commitInfo":{"operation":"ADD FEATURE"}}\n' + json.dumps({"protocol": raised}).encode()
 
 

@@ -7,8 +7,7 @@ committed is known, and is not done twice.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.disk.object_store import storage_options
 from ibbmaster.disk.place import ObjectPath
 from ibbmaster.errors import StoreError
-from ibbmaster.lake.delta import ZONELESS, feature_commit, have_features, innermost
+from ibbmaster.lake.delta import ZONELESS, feature_commit, have_features, plain_errors
 from ibbmaster.lake.maintain.last_changes import DELETED, WHOLE, LastChanges
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.state import TableState
@@ -56,7 +55,7 @@ class DeltaLake:
 
 
 class DeltaTarget:
-    """One Delta table, in a directory of its own, which need not be there yet."""
+    """One Delta table, in a directory of its own, which need not be there yet; errors as `TargetTable`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -66,11 +65,8 @@ class DeltaTarget:
         """What the last commit of a run says; None if there is none.
 
         A MERGE that changed or added other rows than the log says leaves no rows that are those of the log.
-
-        Raises:
-            StoreError: another program made this table, or it cannot be read.
         """
-        with self._plain_errors():
+        with plain_errors(self._directory):
             table = self._table()
             if table is None:
                 return None
@@ -85,12 +81,8 @@ class DeltaTarget:
             raise StoreError(f"{self._directory}: its Delta log does not say any more at which GTID position it is")
 
     def expect_own(self) -> None:
-        """See that no other program has changed the rows since the last commit of a run.
-
-        Raises:
-            ForeignChangeError: one has.
-        """
-        with self._plain_errors():
+        """See that no other program has changed the rows since the last commit of a run."""
+        with plain_errors(self._directory):
             table = self._table()
             for commit in table.history() if table is not None else ():
                 if APPLICATION in commit:
@@ -104,19 +96,15 @@ class DeltaTarget:
 
     def number(self) -> int:
         """How often a run has written the table."""
-        with self._plain_errors():
+        with plain_errors(self._directory):
             table = self._table()
             return 0 if table is None else table.transaction_version(APPLICATION) or 0
 
     def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
-        """Have these rows in the place of all others, and their columns.
-
-        Raises:
-            StoreError: the table cannot be written.
-        """
+        """Have these rows in the place of all others, and their columns."""
         from deltalake import write_deltalake
 
-        with self._plain_errors():
+        with plain_errors(self._directory):
             write_deltalake(
                 str(self._directory),
                 rows,
@@ -135,14 +123,10 @@ class DeltaTarget:
         return not (reshape.renamed or reshape.dropped or reshape.widened)
 
     def append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
-        """Have these rows, too, once those that are there are reshaped.
-
-        Raises:
-            StoreError: the table cannot be written.
-        """
+        """Have these rows, too, once those that are there are reshaped."""
         from deltalake import write_deltalake
 
-        with self._plain_errors():
+        with plain_errors(self._directory):
             write_deltalake(
                 self._ready(rows.schema),
                 rows,
@@ -152,14 +136,10 @@ class DeltaTarget:
             )
 
     def patch(self, keys: Sequence[str], changes: LastChanges, reshape: Reshape, state: TableState) -> bool:
-        """Let the reshaped rows with these keys become what changes say; returns whether they were as these say.
-
-        Raises:
-            StoreError: the table cannot be written.
-        """
+        """Let the reshaped rows with these keys become what changes say; returns whether they were as these say."""
         there = int(changes.were_there.sum())
         come = int(((changes.outcomes == WHOLE) & ~changes.were_there).sum())
-        with self._plain_errors():
+        with plain_errors(self._directory):
             names = changes.rows.column_names
             values = {name: f"source.{_quoted(name)}" for name in names}
             kept = {
@@ -185,11 +165,7 @@ class DeltaTarget:
         return self.committed() == state
 
     def extend(self, keys: Sequence[str], versions: NewVersions, reshape: Reshape, state: TableState) -> bool:
-        """Add versions of rows, and end the reshaped ones that they replace; returns whether all these were there.
-
-        Raises:
-            StoreError: the table cannot be written.
-        """
+        """Add versions of rows, and end the reshaped ones that they replace; returns whether all these were there."""
         import pyarrow as pa
 
         names = versions.rows.column_names
@@ -198,7 +174,7 @@ class DeltaTarget:
         source = pa.concat_tables([added, ended], promote_options="default")
         values, closes = {name: f"source.{_quoted(name)}" for name in names}, f"source.{_quoted(CLOSES)}"
         on = " AND ".join(f"target.{_quoted(key)} = {values[key]}" for key in keys)
-        with self._plain_errors():
+        with plain_errors(self._directory):
             merge = self._ready(versions.rows.schema).merge(
                 source,
                 f"{closes} AND target._is_current AND {on}",
@@ -256,17 +232,6 @@ class DeltaTarget:
         assert table is not None
         have_features(table, schema)
         return table
-
-    @contextmanager
-    def _plain_errors(self) -> Iterator[None]:
-        from deltalake.exceptions import DeltaError
-
-        try:
-            yield
-        except (DeltaError, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise  # it is not from delta-rs, and names the place
-            raise StoreError(f"{self._directory}: {innermost(str(error))}") from error
 
 
 def _said(state: TableState, expected: tuple[int, int] | None = None) -> CommitProperties:

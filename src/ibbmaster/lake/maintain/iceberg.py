@@ -73,7 +73,10 @@ class IcebergLake:
 
 
 class IcebergTarget:
-    """One Iceberg table, which need not be there yet; in a directory of its own where the catalog is ours."""
+    """One Iceberg table, which need not be there yet; in a directory of its own where the catalog is ours.
+
+    Errors are those of `TargetTable`.
+    """
 
     def __init__(self, lake: IcebergLake, full_name: str, directory: Path | None) -> None:
         self._lake = lake
@@ -82,21 +85,13 @@ class IcebergTarget:
         self._directory = directory
 
     def committed(self) -> TableState | None:
-        """What the last commit of a run says; None if there is none.
-
-        Raises:
-            StoreError: another program made this table, or it cannot be read.
-        """
+        """What the last commit of a run says; None if there is none."""
         with self._plain_errors():
             table = self._table()
             return None if table is None else self._state(table)
 
     def expect_own(self) -> None:
-        """See that no other program has changed the rows since the last commit of a run.
-
-        Raises:
-            ForeignChangeError: one has.
-        """
+        """See that no other program has changed the rows since the last commit of a run."""
         with self._plain_errors():
             table = self._table()
             if table is None:
@@ -121,11 +116,7 @@ class IcebergTarget:
         return 0 if state is None else state.commit
 
     def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
-        """Have these rows in the place of all others, and their columns.
-
-        Raises:
-            StoreError: the table cannot be written.
-        """
+        """Have these rows in the place of all others, and their columns."""
         with self._plain_errors():
             table = self._table()
             if table is None:
@@ -142,21 +133,13 @@ class IcebergTarget:
         return True
 
     def append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
-        """Have these rows, too, once those that are there are reshaped.
-
-        Raises:
-            StoreError: the table cannot be written.
-        """
+        """Have these rows, too, once those that are there are reshaped."""
         with self._plain_errors():
             change = self._reshaped(reshape, rows.schema)
             _commit(change, state, [], _written(change, rows.to_reader()))
 
     def patch(self, keys: Sequence[str], changes: LastChanges, reshape: Reshape, state: TableState) -> bool:
-        """Let the reshaped rows with these keys become what changes say; returns whether they were as these say.
-
-        Raises:
-            StoreError: the table cannot be written.
-        """
+        """Let the reshaped rows with these keys become what changes say; returns whether they were as these say."""
         import pyarrow as pa
 
         added = changes.rows.filter(pa.array((changes.outcomes == WHOLE) & ~changes.were_there))
@@ -169,11 +152,7 @@ class IcebergTarget:
         return self._rewrite(reshape, is_named, changed, changes.were_there, added, state)
 
     def extend(self, keys: Sequence[str], versions: NewVersions, reshape: Reshape, state: TableState) -> bool:
-        """Add versions of rows, and end the reshaped ones that they replace; returns whether all these were there.
-
-        Raises:
-            StoreError: the table cannot be written.
-        """
+        """Add versions of rows, and end the reshaped ones that they replace; returns whether all these were there."""
         import numpy as np
 
         def changed(rows: pa.Table) -> tuple[Any, pa.Table]:

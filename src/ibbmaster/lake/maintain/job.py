@@ -197,7 +197,7 @@ class _Run:
             target.expect_own()
             return self._brought(name, full_name, rows, target, state)
         except UncertainRowsError as error:
-            since, because = error.since, error.because
+            since, because = error.args
         except (ConfigurationError, EventError, ForeignChangeError) as error:
             since, because = self._source.end, str(error)
         return replace(state, seen=self._source.end, since=since, because=because)

@@ -41,12 +41,7 @@ GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
 
 
 class UncertainRowsError(Exception):
-    """The log does not have the rows of a table since a GTID, and why."""
-
-    def __init__(self, since: str, because: str) -> None:
-        super().__init__(since, because)
-        self.since = since
-        self.because = because
+    """The log does not have the rows of a table, since its first argument, a GTID; the second one says why."""
 
 
 class Read(NamedTuple):
@@ -279,12 +274,10 @@ class LogSource:
 
 def _as_before(found: SchemaCatalog) -> SchemaCatalog:
     """What tables were at the end of a log, for one that begins later, and has places of its own."""
-    tables: dict[TableName, KnownTable] = {
-        name: dataclasses.replace(one, since=None, is_created_in_log=False)
-        if isinstance(one, TableVersion)
-        else dataclasses.replace(one, since=None)
-        for name, one in found.tables.items()
-    }
+    tables = {name: dataclasses.replace(one, since=None) for name, one in found.tables.items()}
+    for name, one in tables.items():
+        if isinstance(one, TableVersion):
+            tables[name] = dataclasses.replace(one, is_created_in_log=False)
     return dataclasses.replace(found, tables=tables)
 
 
