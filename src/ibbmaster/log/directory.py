@@ -307,14 +307,17 @@ class BinlogDirectory(LogEngine):
         try:
             if read(format_file_name(file_no), offset, 1) not in NOTHING:
                 return False
-            return file_no + 1 not in self.file_numbers() or read(format_file_name(file_no + 1), 0, 1) in NOTHING
+            numbers = self.file_numbers()
+            if file_no < numbers[0]:
+                return False
+            return file_no + 1 not in numbers or read(format_file_name(file_no + 1), 0, 1) in NOTHING
         except MissingFileError:
             return False
 
     def _catch_up(self) -> None:
-        """Bring state and tail to the end of what can be seen; the first time from the last state record."""
+        """Bring state and tail to the end of what can be seen: first, and after a purge, from the last state record."""
         self._last_look = None
-        if self._tail is None or self._state is None:
+        if self._tail is None or self._state is None or self._tail.position.file_no < self.file_numbers()[0]:
             self._state, self._tail = self._open_tail()
         while (group := self._tail.next_group()) is not None:
             if group.gtid is not None:
