@@ -19,14 +19,16 @@ from tests.machinery.events import make_event
 
 
 class Said(NamedTuple):
-    """A statement, with the error it ended with and the sql_mode it ran in."""
+    """A statement, with the error it ended with, and the sql_mode and the flags of its session."""
 
     text: str
     error_code: int = 0
     sql_mode: int = 0
+    flags: int = 0
 
     def event(self) -> bytes:
-        status = b"\x01" + self.sql_mode.to_bytes(8, "little")
+        head = b"\0" + self.flags.to_bytes(4, "little") if self.flags else b""
+        status = head + b"\x01" + self.sql_mode.to_bytes(8, "little")
         given = {"error_code": self.error_code, "status": status, "database": b"d", "text": self.text.encode()}
         return encode_query(Query(thread_id=1, seconds=0, **given), server_id=1)  # type: ignore[arg-type]
 

@@ -36,8 +36,8 @@ from tests.written_log import Said, inserted, write_log
 AS_STORED = SESSIONS[3]
 REFUSED = {  # tables whose rows the log does not tell, and why
     "shop.parts": "DROP PARTITION changes or removes rows",
-    "stmt.l": "in statement format: LOAD DATA",
-    "stmt.t": "in statement format: INSERT",
+    "stmt.l": "LOAD DATA in statement format",
+    "stmt.t": "INSERT in statement format",
 }
 CAPTURES = [
     pytest.param(one, id=one.id, marks=[pytest.mark.slow] if "big" in one.name else [])
@@ -318,7 +318,7 @@ def test_a_rollback_to_no_savepoint_refuses_the_tables_of_its_group_and_no_other
     path = write_log(tmp_path / "log", CREATE.format("t", ""), CREATE.format("u", ""), lost, [inserted(U, [2, 2])])
     ours = OurTables(ibbmaster.open(path).engine)
 
-    assert "0-1-3: ROLLBACK TO S T, which is no savepoint of its group" in rows_of(ours, "t")
+    assert "0-1-3, because ROLLBACK TO S T, which is no savepoint of its group" in rows_of(ours, "t")
     assert rows_of(ours, "u") == [("2", "2")]
 
 

@@ -93,7 +93,6 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("kernel/decimals.py", "kernel/digits.py", "kernel/row_values.py"),
     ),
     "fold/test_folding.py": ("fold/contents.py", "fold/row_conversion.py", "fold/row_events.py"),
-    "fold/test_statement_rows.py": ("fold/row_doubts.py", "fold/row_expressions.py"),
     # An event goes through all of them, and a group is valid afterwards or not.
     "stages/test_filtering.py": (*("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),),
     "stages/test_engine.py": ("stages/span.py", "stages/stage.py"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
-import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,6 +19,8 @@ import pytest
 from lanes.answers import SESSIONS, OurTables, RawClient
 from lanes.described import places_by_gtid
 from lanes.migrations import DATABASE, Migrations
+from lanes.primary import IbbPrimary
+from lanes.replica import Replica
 from lanes.row_statements import RowStatements
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
@@ -119,9 +120,7 @@ INSERT INTO lh VALUES (1, 1)
 """
 SYSTEM = ("mysql", "information_schema", "performance_schema", "sys", "test")
 LOOKS = 10  # at how many positions every table is asked for
-REFUSED_MAX = {"ROW": 0.05, "MIXED": 0.25}  # of the tables that are asked for, by binlog_format
-#: Of the tables, and of single rows, that are asked for, by the share of odd statements.
-STATEMENTS_REFUSED_MAX = {0.02: {"table": 0.65, "by key": 0.5}, 0.3: {"table": 0.95, "by key": 0.9}}
+REFUSED_MAX = {"ROW": 0.05, "MIXED": 0.95}  # of the tables that are asked for, by binlog_format
 
 
 #: Tables with generated columns: some that are computed here, and `lost`, which is not.
@@ -199,7 +198,7 @@ def compared(server: RealPrimary, directory: Path) -> dict[str, str]:
         try:
             found = OurTables(log).answer(sql)
         except RefusedError as error:
-            refused[table.name] = re.sub(r"^the rows of .*? since GTID [-0-9]+: ", "", error.err.text)
+            refused[table.name] = error.err.text.partition(", because ")[2]
         else:
             assert sorted(found.rows) == sorted(client.text(sql).rows), table.name
     client.close()
@@ -237,7 +236,7 @@ def test_rows_after_random_migrations_are_those_of_the_server_and_few_are_refuse
             try:
                 found = ours.answer(f"SELECT * FROM {DATABASE}.`{name}`", snapshot=snapshot)
             except RefusedError as error:
-                refused[f"{name}: {re.sub(r'^the rows of .*? since GTID [-0-9]+: ', '', error.err.text)}"] += 1
+                refused[f"{name}: {error.err.text.partition(', because ')[2]}"] += 1
                 continue
             if sorted(found.rows) != rows:
                 wrong.append((gtid, name, sorted(found.rows), rows))
@@ -250,46 +249,74 @@ def test_rows_after_random_migrations_are_those_of_the_server_and_few_are_refuse
     assert sum(refused.values()) <= REFUSED_MAX[binlog_format] * asked
 
 
-@pytest.mark.parametrize("odd", STATEMENTS_REFUSED_MAX)
-def test_rows_after_random_statements_are_those_of_the_server_and_few_are_refused(
-    request: pytest.FixtureRequest,
-    seed: int,
-    tmp_path: Path,
-    server: RealPrimary,
-    watch_log: Callable,
-    odd: float,
+def test_rows_after_random_statements_are_those_of_the_server_or_in_doubt(
+    request: pytest.FixtureRequest, seed: int, tmp_path: Path, server: RealPrimary, watch_log: Callable
 ) -> None:
-    rng = random.Random(f"{seed} {server.programs.version} {odd}")
-    campaign = RowStatements(server, rng, odd)
+    rng = random.Random(f"{seed} {server.programs.version}")
+    campaign = RowStatements(server, rng)
     watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
-    steps = 3 * request.config.getoption("--ddl-steps")
-    for number in range(steps):
-        campaign.step()
-        if number % (steps // LOOKS) == steps // LOOKS - 1:
+    for _ in range(request.config.getoption("--ddl-steps") // 4):
+        campaign.begin()
+        for _ in range(3):
+            campaign.go_on(rng.randint(1, 3))
             campaign.look()
     campaign.close()
     log = binlog_of(server, tmp_path / "classic")
     places, ours = places_by_gtid(log), OurTables(log)
-    asked, refused, wrong = Counter[str](), Counter[str](), []
+    asked, answered, wrong = Counter[str](), Counter[str](), []
     for gtid, answers in campaign.looks:
         snapshot = ours.snapshot(places[gtid].position)
         for sql, rows in answers.items():
             kind = "by key" if "WHERE" in sql else "table"
             asked[kind] += 1
-            try:
+            with contextlib.suppress(RefusedError):
                 found = ours.answer(sql, snapshot=snapshot)
-            except RefusedError:
-                refused[kind] += 1
-                continue
-            if sorted(found.rows) != rows:
-                wrong.append((gtid, sql, sorted(found.rows), rows))
-    counts = ", ".join(f"{refused[kind]} of {asked[kind]} {kind} refused" for kind in asked)
-    line = f"{server.programs.version} {odd}: {counts}; {len(wrong)} wrong"
+                answered[kind] += 1
+                if sorted(found.rows) != rows:
+                    wrong.append((gtid, sql, sorted(found.rows), rows))
+    counts = ", ".join(f"{answered[kind]} of {asked[kind]} {kind} answered" for kind in asked)
+    line = f"{server.programs.version}: {counts}; {len(wrong)} wrong"
     watch_log("answers", lambda: line)
     print(line)
     assert not wrong
-    for kind, most in STATEMENTS_REFUSED_MAX[odd].items():
-        assert refused[kind] <= most * asked[kind]
+    assert all(0 < answered[kind] < asked[kind] for kind in asked)
+
+
+@pytest.mark.parametrize("binlog_format", ["MIXED", "STATEMENT"])
+def test_a_server_that_replays_the_log_has_the_rows_that_are_in_doubt(
+    seed: int,
+    tmp_path: Path,
+    server: RealPrimary,
+    new_ibb_primary: Callable[..., IbbPrimary],
+    new_replica: Callable[..., Replica],
+    watch_log: Callable,
+    binlog_format: str,
+) -> None:
+    """As docs/statements.md does it."""
+    campaign = RowStatements(server, random.Random(f"{seed} {server.programs.version}"), [binlog_format])
+    watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
+    campaign.begin()
+    campaign.go_on(60)
+    campaign.look()
+    campaign.go_on(20)
+    campaign.close()
+    (look,) = campaign.looks
+    log = binlog_of(server, tmp_path / "classic")
+    snapshot = (ours := OurTables(log)).snapshot(places_by_gtid(log)[look.gtid].position)
+    replica = new_replica(server.programs.version)
+    replica.follow(new_ibb_primary(tmp_path / "classic"), start=False)
+    replica.sql(f"START SLAVE UNTIL master_gtid_pos = '{look.gtid}'")
+    replica.wait_for_gtid(look.gtid)
+    client = RawClient.of_root(replica.socket, SESSIONS[0])
+
+    answered = 0
+    for sql, rows in look.answers.items():
+        assert sorted(client.text(sql).rows) == rows, sql
+        with contextlib.suppress(RefusedError):
+            assert sorted(ours.answer(sql, snapshot=snapshot).rows) == rows, sql
+            answered += 1
+    client.close()
+    assert answered < len(look.answers)
 
 
 def test_foreign_keys_change_rows_of_children_as_a_server_does(tmp_path: Path, server: RealPrimary) -> None:
@@ -317,70 +344,6 @@ UPDATE w SET a = 'x' WHERE id = 2;
 UPDATE w SET id = 7 WHERE id = 1;
 DELETE FROM k WHERE id = 2
 """
-
-
-STATEMENTS = """
-CREATE TABLE p (id INT PRIMARY KEY, v INT, w INT);
-CREATE TABLE c (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE);
-CREATE TABLE s (id INT PRIMARY KEY, a INT, b VARCHAR(20), m INT AS (a + 1) STORED, n INT AS (id + 1) STORED,
-    t TIMESTAMP DEFAULT '2024-01-01 00:00:00' ON UPDATE CURRENT_TIMESTAMP);
-CREATE TABLE nokey (a INT, b INT);
-CREATE TABLE again (id INT PRIMARY KEY, a INT);
-CREATE TABLE two (id INT PRIMARY KEY, a INT);
-INSERT INTO p VALUES (1, 1, 1), (2, 2, 2);
-INSERT INTO c VALUES (1, 1), (2, 2);
-INSERT INTO s (id, a, b) VALUES (1, 10, 'x'), (2, 20, 'y');
-INSERT INTO nokey VALUES (1, 1);
-INSERT INTO again VALUES (1, 1);
-INSERT INTO two VALUES (1, 1);
-SET binlog_format = STATEMENT;
-UPDATE p SET v = v + 1 WHERE id = 1;
-UPDATE LOW_PRIORITY s AS x SET x.a = (SELECT MAX(v) FROM p WHERE w > 0), `a` = a + 1 WHERE id IN (1, 2);
-UPDATE nokey SET b = 2;
-UPDATE again SET id = id + 1;
-UPDATE two, nokey SET two.a = 5 WHERE two.id = nokey.a;
-SET binlog_format = ROW;
-UPDATE s SET b = 'z' WHERE id = 2;
-INSERT INTO s (id, a, b) VALUES (3, 30, 'w');
-TRUNCATE again;
-INSERT INTO again VALUES (7, 7)
-"""
-OF_STATEMENTS = {
-    "SELECT id, w, v FROM m.p": None,
-    "SELECT id, b, n FROM m.s": None,
-    "SELECT * FROM m.again": None,
-    "SELECT * FROM m.c": None,
-    "SELECT * FROM m.nokey": None,
-    "SELECT * FROM m.s WHERE id = 2": None,  # a row event has told it since
-    "SELECT * FROM m.s WHERE id > 1 AND id < 3": None,
-    "SELECT * FROM m.s WHERE id = 4": None,
-    "SELECT a FROM m.s": "in statement format: UPDATE",
-    "SELECT a FROM m.s WHERE id = 1": "in statement format: UPDATE",
-    "SELECT m FROM m.s": "in statement format: UPDATE",
-    "SELECT t FROM m.s": "in statement format: UPDATE",
-    "SELECT id FROM m.two": None,
-    "SELECT a FROM m.two": "in statement format: UPDATE",
-}
-
-
-def test_a_change_in_statement_format_costs_what_it_may_have_touched(tmp_path: Path, server: RealPrimary) -> None:
-    run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, STATEMENTS.split(";\n")))
-    client = RawClient.of_root(server.socket, SESSIONS[0])
-    ours = OurTables(binlog_of(server, tmp_path / "classic"))
-    for sql, reason in OF_STATEMENTS.items():
-        if reason is None:
-            assert sorted(ours.answer(sql).rows) == sorted(client.text(sql).rows), sql
-        else:
-            with pytest.raises(RefusedError, match=reason):
-                ours.answer(sql)
-    client.close()
-
-    run(server, "USE m", "SET binlog_format = STATEMENT", "DELETE FROM p WHERE id = 2")
-    assert "c" not in compared(server, tmp_path / "later")
-
-    run(server, "USE m", "SET binlog_format = STATEMENT", "DELETE FROM p WHERE v > (SELECT 0)")
-    below = "its foreign key to m.p deletes or changes rows without an event"
-    assert compared(server, tmp_path / "last")["c"] == below
 
 
 def test_defaults_that_a_replace_gives_are_in_doubt_where_images_are_minimal(

@@ -12,6 +12,7 @@ import ibbmaster
 from ibbmaster.errors import ConfigurationError, InexactError, PositionError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.lake.arrow_snapshots import EXACT_AT, INEXACT, arrow_snapshot
+from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableVersion
 from tests.lake.random_log import random_log
@@ -94,15 +95,16 @@ def test_a_difference_follows_a_table_through_its_names_and_columns(tmp_path):
 
 def test_what_the_log_does_not_tell_is_refused_or_heard(tmp_path):
     path = write_log(tmp_path / "log", CREATE_T, [inserted(T, [1, 1])], "CALL p()")
+    doubt = f"not exact since 0-1-3, because {in_statement_format('CALL p()')}"
     with ibbmaster.open(path) as log:
         for ask in (log.snapshot, log.history):
-            with pytest.raises(InexactError, match=r"^d\.t: not sure since 0-1-3: in statement format: CALL p\(\)"):
+            with pytest.raises(InexactError, match=r"^d\.t: not exact since 0-1-3, because CALL p\(\)"):
                 ask("d.t")
             heard = []
             found = ask("d.t", on_doubt=heard.append)
-            assert heard == ["d.t: not sure since 0-1-3: in statement format: CALL p()"]
+            assert heard == [f"d.t: {doubt}"]
             assert found["id"].to_pylist() == [1]
-            assert found.schema.metadata == {INEXACT: b"not sure since 0-1-3: in statement format: CALL p()"}
+            assert found.schema.metadata == {INEXACT: doubt.encode()}
         with pytest.raises(InexactError):
             log.difference("d.t", "0-1-2")
         assert len(log.difference("d.t", "0-1-1", "0-1-2")) == 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import random
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from lanes.answers import OurTables
 from lanes.replay import readable_captures
 
@@ -16,11 +18,16 @@ import ibbmaster
 from ibbmaster.arrow.plan import end_of, find_fields, open_log, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import ShapeField
+from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, InexactError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.folded import folded_table
+from ibbmaster.lake.maintain.changes import doubts_of
+from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.lake.snapshots import snapshot
+from ibbmaster.rows.certainty import doubt_text
+from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.spark.options import parse_options
 from ibbmaster.sql.answer import UnknownRowsError
@@ -143,8 +150,50 @@ def _folded(spark: Any, ours: OurTables, table: TableVersion, end: Any, fields: 
     try:
         rows = folded_table(ours.engine, ours.history, table, end, fields)
     except UnknownRowsError as error:
-        return f"not sure since {error.unknown.gtid}: {error.unknown.reason}"
+        return doubt_text(error.unknown.gtid, error.unknown.reason)
     return sorted(repr(tuple(row)) for row in spark.createDataFrame(rows).collect())
+
+
+STATEMENTS = {  # by the table that they leave in doubt, with what the sentence calls them
+    "p": ("UPDATE p SET a = x'07' WHERE id = 1", "UPDATE"),
+    "q": ("INSERT INTO q SELECT * FROM p", "INSERT"),
+    "s": ("REPLACE INTO s VALUES (1, b'111')", "REPLACE"),
+    "u": ("DELETE FROM u LIMIT 1", "DELETE"),
+    "w": ("INSERT INTO t VALUES (1, 1)", "INSERT"),  # by a trigger
+}
+
+
+def test_everyone_says_the_same_of_a_change_in_statement_format(spark, tmp_path) -> None:
+    trigger = "CREATE TRIGGER r AFTER INSERT ON t FOR EACH ROW UPDATE w SET a = 1"
+    tables = [*STATEMENTS, "t", "known"]
+    items: list[Item] = [f"CREATE TABLE {name} (id INT PRIMARY KEY, a INT)" for name in tables]
+    for number, name in enumerate(tables):
+        columns = {"id": "int", "a": "int"}
+        items.append([inserted(written_table(f"d.{name}", columns, table_id=number, primary_key=["id"]), [5, 5])])
+    items += [trigger, *(text for text, _ in STATEMENTS.values()), "DELETE FROM t"]
+    path = write_log(tmp_path / "log", *items)
+    ours = OurTables(open_log(parse_options({"path": str(path)})))
+    kept = {
+        kind: maintain(str(path), f"delta://{tmp_path}/{kind}", kind=kind).tables
+        for kind in ("current", "changes", "history")
+    }
+
+    for number, (name, (_, verb)) in enumerate(STATEMENTS.items(), start=2 * len(tables) + 2):
+        table, sentence = f"d.{name}", doubt_text(f"0-1-{number}", in_statement_format(verb))
+        with pytest.raises(RefusedError) as refused:
+            ours.answer(f"SELECT * FROM {table}")
+        assert refused.value.err.text == f"{table}: {sentence}"
+        with ibbmaster.open(path) as log:
+            asked = [log.snapshot, log.history, functools.partial(snapshot, spark, str(path))]
+            for ask in (*asked, functools.partial(asked[-1], with_history=True)):
+                with pytest.raises(InexactError) as inexact:
+                    ask(table)
+                assert inexact.value.doubts[0] == sentence
+        assert doubts_of({"path": str(path)}, [table]) == {table: sentence}
+        for kind, found in kept.items():
+            assert found[table].verdict.startswith(f"{sentence}; "), kind
+    with ibbmaster.open(path) as log:
+        assert (log.snapshot("d.known").num_rows, log.snapshot("d.t").num_rows) == (1, 0)
 
 
 def test_select_and_a_snapshot_agree_on_a_log_of_random_statements(spark, tmp_path) -> None:

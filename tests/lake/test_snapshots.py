@@ -19,6 +19,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.lake.snapshots import domains_left_out, snapshot
 from ibbmaster.lake.statements import statements_of
+from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage
@@ -122,17 +123,17 @@ def test_a_snapshot_that_is_not_sure_says_so_with_gtid_and_reason_unless_it_is_a
         CREATE_U,
         insert(U, [7, 7]),
     )
-    with pytest.raises(InexactError, match=r"^d\.t: not sure since 0-1-3: in statement format: DELETE;"):
+    with pytest.raises(InexactError, match=r"^d\.t: not exact since 0-1-3, because DELETE in statement format"):
         rows(spark, path)
     assert rows(spark, path, at="0-1-2") == [(1, 1)]
     heard = []
     assert rows(spark, path, on_doubt=heard.append) == [(1, 1)]
-    assert heard == ["d.t: not sure since 0-1-3: in statement format: DELETE"]
+    assert heard == [f"d.t: not exact since 0-1-3, because {in_statement_format('DELETE')}"]
     heard.clear()
     assert rows(spark, path, with_history=True, on_doubt=heard.append)
     assert heard == [
-        "d.t: not sure since 0-1-3: in statement format: DELETE",
-        "d.t: not sure since 0-1-4: DROP PARTITION changes or removes rows",
+        f"d.t: not exact since 0-1-3, because {in_statement_format('DELETE')}",
+        "d.t: not exact since 0-1-4, because DROP PARTITION changes or removes rows",
     ]
     assert rows(spark, path, "d.u") == [(7, 7)]
 
@@ -142,7 +143,7 @@ def test_what_had_no_rows_cannot_have_lost_any(spark, log):
     path = log(CREATE_T, altered, "UPDATE t SET a=1", CREATE_U, "RENAME TABLE u TO v", insert(SMALL, [1, 1]))
     assert rows(spark, path) == [(1, 1)]
     path = log(insert(SMALL, [5, 500]), "ALTER TABLE t MODIFY a TINYINT", first=7)
-    with pytest.raises(InexactError, match="since 0-1-8: MODIFY or CHANGE of column a may change its values: 500"):
+    with pytest.raises(InexactError, match="0-1-8, because MODIFY or CHANGE of column a may change its values: 500"):
         rows(spark, path)
 
 
@@ -162,7 +163,7 @@ def test_renamed_tables_and_cascades_are_told(spark, log):
 
 def test_a_log_that_does_not_begin_with_the_table_is_told(spark, log):
     path = log(insert(T, [1, 1]))
-    with pytest.raises(InexactError, match="since the log begins: the log does not begin with its CREATE TABLE"):
+    with pytest.raises(InexactError, match="log begins, because the log does not begin with its CREATE TABLE"):
         rows(spark, path)  # nobody says that nothing was before it
     assert rows(spark, path, on_doubt=lambda text: None) == [(1, 1)]
 
@@ -257,7 +258,7 @@ def test_the_command_refuses_a_snapshot_that_is_not_sure_or_lists_why(spark, log
         "--to",
         str(tmp_path / "to"),
     ]
-    reason = "d.t: not sure since 0-1-3: in statement format: CALL p()"
+    reason = f"d.t: not exact since 0-1-3, because {in_statement_format('CALL p()')}"
     assert main(command) == 2
     assert capsys.readouterr() == ("", f"ibbmaster: {reason}; --accept-inexact takes it as it is, and lists them\n")
     assert not (tmp_path / "to").exists()
@@ -297,7 +298,7 @@ def test_a_type_that_has_less_values_is_converted_as_select_does_it(spark, log):
 def test_what_the_versions_do_not_tell_is_refused_with_its_gtid(spark, log, clause):
     path = log(CREATE_T, insert(T, [1, 1]), f"ALTER TABLE t {clause}", is_marked=True)
 
-    with pytest.raises(InexactError, match=rf"^d\.t: not sure since 0-1-3: {ALTERED[clause]}"):
+    with pytest.raises(InexactError, match=rf"^d\.t: not exact since 0-1-3, because {ALTERED[clause]}"):
         rows(spark, path)
     assert rows(spark, path, at="0-1-2") == [(1, 1)]
 

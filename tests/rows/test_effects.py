@@ -12,11 +12,12 @@ from ibbmaster.rows.effects import (
     DatabaseGone,
     Effect,
     Emptied,
-    ProgramMade,
+    ProgramChanged,
     Substituted,
     Unknown,
     WrittenTables,
     effects_of,
+    in_statement_format,
 )
 from ibbmaster.sqltext.token import ANSI_QUOTES
 
@@ -37,15 +38,16 @@ def in_short(one: Effect) -> str:
             return f"change {one.table}"
         case Unknown():
             return f"{one.table}: {one.reason}" + " adds" * one.adds
-        case ProgramMade():
-            return "program"
+        case ProgramChanged():
+            return "program changed"
         case Substituted():
             return f"{one.table} like {one.like}" if one.like else f"blackhole {one.table}" + "!" * one.is_sure
     assert isinstance(one, WrittenTables)
-    return f"write {','.join(map(str, one.tables)) if one.tables is not None else 'anywhere'}" + " adds" * one.adds
+    where = "anywhere" if one.tables is None else ",".join(map(str, one.tables))
+    return f"write {where}" + " adds" * one.adds + " only" * (not one.changes) + " empties" * one.empties
 
 
-SELECTED = "CREATE TABLE … SELECT in statement format gives it rows adds"
+SELECTED = in_statement_format("CREATE TABLE … SELECT") + " adds"
 
 EMPTYING = {
     "TRUNCATE TABLE t": ["empty d.t kept"],
@@ -84,24 +86,35 @@ EMPTYING = {
 }
 HARMLESS = (
     *("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT a", "XA END X'61',X'',1", "FLUSH TABLES", "# Dummy", "", "/* x */"),
-    *("GRANT SELECT ON t TO u", "CREATE USER truncate", "DROP USER u", "CREATE VIEW v AS SELECT 1"),
+    *("GRANT SELECT ON t TO u", "CREATE USER truncate", "DROP USER u"),
     *("ALTER DATABASE d CHARSET latin1", "ANALYZE TABLE t"),
-    *("ALTER DEFINER=a@b EVENT e ENABLE", "RENAME USER a TO b", "OPTIMIZE TABLE t", "SET PASSWORD FOR a = 'x'"),
-    *("DROP TRIGGER t", "CREATE OR REPLACE DEFINER=`table`@`%` VIEW v AS SELECT 1"),
+    *("RENAME USER a TO b", "OPTIMIZE TABLE t", "SET PASSWORD FOR a = 'x'"),
+)
+CHANGING_PROGRAMS = (
+    *("CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW SET @a=1", "CREATE VIEW v AS SELECT 1", "DROP TRIGGER t"),
+    *("CREATE DEFINER=`x`@`y` FUNCTION f() RETURNS INT RETURN 1", "ALTER DEFINER=a@b EVENT e ENABLE"),
+    *("CREATE OR REPLACE DEFINER=`table`@`%` VIEW v AS SELECT 1",),
 )
 WRITES = {
-    "INSERT INTO t VALUES ('truncate table t')": ["write d.t adds"],
-    "insert low_priority ignore `x`.`a,b` SELECT * FROM u": ["write x.`a,b` adds"],
+    "INSERT INTO t VALUES ('truncate table t')": ["write d.t adds only"],
+    "insert low_priority ignore `x`.`a,b` SELECT * FROM u": ["write x.`a,b` adds only"],
+    "INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a=2": ["write d.t adds"],
     "REPLACE t SET a=1": ["write d.t adds"],
     "UPDATE t SET a=1 WHERE b IN (SELECT c FROM u)": ["write d.t"],
     "UPDATE IGNORE t JOIN x.u USING (a) SET t.a=1": ["write d.t,x.u,d.a"],
     "DELETE FROM x.t WHERE a=1": ["write x.t"],
     "DELETE x.t.*, u FROM x.t JOIN u": ["write x.t,d.u"],
+    "DELETE a FROM (SELECT b FROM u WHERE b) AS c JOIN x.t AS a": ["write d.a,d.SELECT,d.b,d.u,d.WHERE,d.c,x.t"],
+    "DELETE FROM t": ["write d.t empties"],
+    "delete low_priority quick from `x`.`t`;": ["write x.t empties"],
     "DELETE HISTORY FROM t": ["write d.t"],
+    "DELETE IGNORE FROM t": ["write d.t"],
+    "DELETE FROM t LIMIT 1": ["write d.t"],
+    "DELETE FROM t PARTITION (p)": ["write d.t,d.PARTITION,d.p"],
+    "DELETE FROM t FOR PORTION OF p FROM 1 TO 2": ["write d.t,d.FOR,d.PORTION,d.OF,d.p,d.TO"],
     "LOAD DATA LOCAL INFILE 'into table x' REPLACE INTO TABLE `l` FIELDS TERMINATED BY ','": ["write d.l adds"],
-    "SET STATEMENT a=1 FOR INSERT INTO t VALUES (1)": ["write d.t adds"],
-    "CREATE TRIGGER a BEFORE INSERT ON t FOR EACH ROW SET @a=1": ["program"],
-    "CREATE DEFINER=`x`@`y` FUNCTION f() RETURNS INT RETURN 1": ["program"],
+    "LOAD DATA INFILE 'x' INTO TABLE l": ["write d.l adds only"],
+    "SET STATEMENT a=1 FOR INSERT INTO t VALUES (1)": ["write d.t adds only"],
 }
 ANYWHERE = (
     *("CALL p()", "DO f()", "SELECT f()", "BEGIN NOT ATOMIC DELETE FROM t; END", "ANALYZE UPDATE t SET a=1"),
@@ -118,6 +131,11 @@ def test_what_a_statement_does(sql: str, expected: list[str]) -> None:
 @pytest.mark.parametrize("sql", HARMLESS)
 def test_statements_that_change_no_row_do_nothing(sql: str) -> None:
     assert told(sql) == []
+
+
+@pytest.mark.parametrize("sql", CHANGING_PROGRAMS)
+def test_what_statements_run_may_be_another_after_a_definition(sql: str) -> None:
+    assert told(sql) == ["program changed"]
 
 
 @pytest.mark.parametrize("sql", ANYWHERE)
@@ -224,8 +242,9 @@ LEFT = {
     ("CREATE OR REPLACE TABLE t (a INT)", 1005): ["empty d.t"],
     ("CREATE TABLE t (a INT)", 1005): [],
     ("DROP TABLE t, u", 1051): ["empty d.t", "empty d.u"],
-    ("CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET @a=1", 1): ["program"],
-    ("INSERT INTO t VALUES (1), (1)", 1062): ["write d.t adds"],
+    ("CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET @a=1", 1): ["program changed"],
+    ("INSERT INTO t VALUES (1), (1)", 1062): ["write d.t adds only"],
+    ("DELETE FROM t", 1317): ["write d.t"],
 }
 UNSURE = {
     "DROP TABLE t, u": ["d.t", "d.u"],

@@ -106,7 +106,9 @@ def test_rows_above_what_they_may_take_are_refused_with_the_number() -> None:
     ours = OurTables(ibbmaster.open(FIXTURES / "types-full-crc32").engine)
     ours.reader = TableReader(ours.engine, ours, bytes_max=30_000)
 
-    with pytest.raises(RefusedError, match=r"types.lobs .* take \d+ bytes, which is too much: .* may take 30000"):
+    with pytest.raises(
+        RefusedError, match=r"types.lobs: .* its rows take \d+ bytes, which is too much: .* may take 30000"
+    ):
         ours.answer("SELECT * FROM types.lobs")
     assert len(ours.answer("SELECT * FROM types.ints").rows) == 17
 

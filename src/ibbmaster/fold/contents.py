@@ -97,7 +97,7 @@ class TableContents:
         cleared_by: the group that has last removed all rows.
         used: numbers of the layouts that its rows have.
         references: what is told of new rows, by the name of the foreign key that it is for.
-        scanned, looked_at: how many rows were looked through for foreign keys, and for statements.
+        scanned: how many rows were looked through for foreign keys.
     """
 
     kept: KeptRows
@@ -112,7 +112,6 @@ class TableContents:
     used: set[int] = field(default_factory=set)
     references: dict[str, RowWatch] = field(default_factory=dict)
     scanned: int = 0
-    looked_at: int = 0
     _plans: dict[int, KeyPlan | None] = field(default_factory=dict)
     _computed: dict[int, list[ColumnExpression]] = field(default_factory=dict)
 
@@ -154,12 +153,11 @@ class TableContents:
 
     def unknown_of(self, key: bytes) -> set[int]:
         """The columns whose values are not known of a row that is kept."""
-        return self.doubts.unknown_of(key, self.unknown_columns)
+        return {*self.unknown_columns, *self.doubts.rows.get(key, ())}
 
     def unknown_in(self, interval: Interval, columns: Collection[int]) -> UnknownRows | None:
         """Why rows whose keys are in an interval are not known, or their values of columns; None if they are."""
-        one = self.key_in(interval) if self.is_doubtful else None
-        if self.unknown is not None and one is None:
+        if self.unknown is not None and self.key_in(interval) is None:
             return self.unknown
         for found in self.doubts.inside(interval) if self.doubts.rows else ():
             for column in (ROW, *columns):
@@ -167,7 +165,7 @@ class TableContents:
                     return found[column]
         for column in columns:
             unknown = self.unknown_columns.get(column)
-            if unknown is not None and not self._is_reported(column, one):
+            if unknown is not None:
                 return unknown
         return None
 
@@ -183,13 +181,6 @@ class TableContents:
         is_one = end is not None and end == successor(first)
         is_key = first in self.doubts.absent or self.kept.place(self.number, first) is not None
         return first if is_one and is_key else None
-
-    def _is_reported(self, column: int, key: bytes | None) -> bool:
-        """Whether the values of a column that was in doubt over all rows have been reported since."""
-        keys = self.doubts.reported.get(column)
-        if keys is None:
-            return False
-        return len(keys) == self.kept.count(self.number) if key is None else key in keys
 
     def forget(self, reason: UnknownRows, *, is_open: bool) -> None:
         """Nothing is known of any row; of one that is reported later only if it `is_open`."""
@@ -208,17 +199,9 @@ class TableContents:
             self.unknown, self.is_open = reason, True
         self.doubts.absent.clear()
 
-    def doubt_columns(self, columns: Collection[int], reason: UnknownRows) -> None:
-        """The values of columns are not known in any row, until they are reported."""
-        for column in columns:
-            self.unknown_columns.setdefault(column, reason)
-            if self.is_keyed:
-                self.doubts.reported[column] = set()
-
     def lose_column(self, column: int, reason: UnknownRows) -> None:
         """The values of a column are not known, in no row."""
         self.unknown_columns.setdefault(column, reason)
-        self.doubts.reported.pop(column, None)
 
     def lose_values(
         self, layout: StoredLayout, row: StoredRow, columns: Collection[StoredColumn], what: str, gtid: str
@@ -229,7 +212,7 @@ class TableContents:
             plan = None if self.table.is_versioned else self.key_plan(layout)
             if plan is None or len(self.doubts.rows) >= CELLS_MAX:
                 self.lose_column(column.id, reason)
-            elif column.id not in self.unknown_columns or column.id in self.doubts.reported:
+            elif column.id not in self.unknown_columns:
                 self.doubt_row(plan.key(*row), [column.id], reason)
 
     def doubt_row(self, key: bytes, columns: Collection[int], reason: UnknownRows) -> None:
@@ -244,7 +227,7 @@ class TableContents:
         """Where only generated columns of `table` are in doubt, in some rows, have them be so in all rows."""
         generated = {column.id for column in table.columns if column.is_computed}
         lost = {column: reason for found in self.doubts.rows.values() for column, reason in found.items()}
-        if self.unknown is None and not self.is_open and not self.doubts.reported and lost.keys() <= generated:
+        if self.unknown is None and not self.is_open and lost.keys() <= generated:
             for column, reason in lost.items():
                 self.lose_column(column, reason)
             self.doubts.clear()
@@ -738,7 +721,6 @@ class TableContents:
             if self.is_doubtful and _key_types(old) != _key_types(table):
                 raise InexactRowsError("some of its rows are in doubt")
             self.unknown_columns.clear()
-            self.doubts.reported.clear()
             return {}
         is_filled = any(map(self.has_null, changing.filled))
         if changing.computed or _key_types(old) != _key_types(table) or changing.retyped() or is_filled:

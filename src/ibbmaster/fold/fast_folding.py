@@ -64,7 +64,7 @@ NAME_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # in a TABLE_MAP: what says whi
 
 def _other_types() -> Any:
     found = np.zeros(256, dtype=np.uint8)
-    found[[*STATEMENT_TYPES, *LOST, EventType.INTVAR]] = 1
+    found[[*STATEMENT_TYPES, *LOST]] = 1
     return found
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Self
 
 from ibbmaster.errors import ConfigurationError, EventError, UndecodableError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, EventHeader, decode_event_header
-from ibbmaster.event.insert_id import decode_insert_id
 from ibbmaster.event.rows.changes import KINDS, ChangeKind
 from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.event.rows.table_schema import decode_table_schema
@@ -34,7 +34,6 @@ from ibbmaster.fold.partitions import move_rows
 from ibbmaster.fold.row_conversion import time_zone_of
 from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.row_events import MappedTable
-from ibbmaster.fold.statement_rows import FollowedRows, can_be_followed, change_rows, session_of
 from ibbmaster.fold.stored import StoredLayouts, mapped_columns, own_columns
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import group_events, own_name, xid_text
@@ -49,31 +48,18 @@ from ibbmaster.rows.certainty import (
     Fresh,
     Gone,
     Outcome,
+    RowsGone,
     SchemaTimeline,
     StatementFold,
     engine_of,
 )
-from ibbmaster.rows.confined import columns_touched
 from ibbmaster.rows.effects import LOST, Effect, Emptied, PartitionStep, WrittenTables, effects_of
-from ibbmaster.rows.joined_change import joined_targets
-from ibbmaster.rows.programs import tables_reached, tables_shown
-from ibbmaster.rows.row_statement import (
-    RowFilter,
-    RowsChanged,
-    RowsGone,
-    RowsInserted,
-    RowStatement,
-    row_statement,
-)
 from ibbmaster.rows.walk import walk
-from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.ddl import statement_cursor
-from ibbmaster.schema.expression import NotSimpleError
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sqltext.cursor import Cursor
-from ibbmaster.sqltext.sql_mode import MSSQL, ORACLE, PAD_CHAR_TO_FULL_LENGTH
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.work import check_wanted
 
@@ -134,11 +120,9 @@ class RowFold:
         self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until the next statement that may change it
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
         self._followed: dict[tuple[str, str], Children] = {}  # of those, the children whose rows are kept
-        self._known: SchemaCatalog | None = None  # until the next statement that may change it
         self._temporary: set[tuple[tuple[int, int], TableName]] = set()  # tables of sessions
         self._header = EventHeader(0, 0, 0, 0, 0, 0)  # of the statement that is read
         self._is_replace = False  # what the last ANNOTATE_ROWS says of the row events after it
-        self._insert_id: int | None = None  # what AUTO_INCREMENT has given the statement that comes next
         self._moved: tuple[SchemaPlace, PartitionStep] | None = None
         self._time_zone_s: int | None = None  # of the session, where the statement that is read depends on it
         self._gtid = ""
@@ -271,7 +255,7 @@ class RowFold:
         while self.kept.rows.size > self._bytes_max // 2 and self.tables:
             sizes = {number: self.kept.size(number) for number in self.tables}
             largest = max(sizes, key=lambda number: sizes[number])
-            reason = f"they take {sizes[largest]} bytes, which is too much: all rows may take {self._bytes_max}"
+            reason = f"its rows take {sizes[largest]} bytes, which is too much: all rows may take {self._bytes_max}"
             self.doubt(self.tables[largest], reason)
             self.kept.compact()
 
@@ -297,11 +281,8 @@ class RowFold:
         if event_type in STATEMENT_TYPES:
             self._header = decode_event_header(event)
             self._state(decode_statement(event), xid, touched)
-            self._insert_id = None
         elif event_type == EventType.ANNOTATE_ROWS:
             self._is_replace = is_of_replace(event)
-        elif event_type == EventType.INTVAR:
-            self._insert_id = decode_insert_id(event) or self._insert_id
         elif (lost := LOST.get(event_type)) is not None:
             self._take_all(self._statements.take(lost, self._place))
 
@@ -353,9 +334,7 @@ class RowFold:
         one = LogRange(file_no=place.file_no, start_offset=place.offset, end_offset=place.offset + 1)
         for group in self._engine.groups_in(one):
             events = (event for event in group_events(group) if event[TYPE_OFFSET] != EventType.GTID)
-            self._known = None
             self._apply(events, place)
-            self._known = None
 
     # Rows -------------------------------------------------------------------------------------
 
@@ -508,13 +487,12 @@ class RowFold:
             self._versions.clear()
             self._mapped.clear()
             self._children = None
-            self._known = None
             self._followed.clear()
             self._note_temporary(statement, effects)
         self._time_zone_s = time_zone_of(statement)
         for effect in effects:
-            if isinstance(effect, WrittenTables) and effect.tables is not None:
-                self._write(effect.tables, effect, statement)
+            if isinstance(effect, WrittenTables):
+                self._write(effect, statement)
             else:
                 self._take_all(self._statements.take(effect, self._place))
         self._time_zone_s = None
@@ -539,183 +517,22 @@ class RowFold:
                 if isinstance(one, Emptied) and one.is_temporary
             }
 
-    def _write(self, tables: Sequence[TableName], effect: WrittenTables, statement: LoggedStatement) -> None:
-        """A change of rows in statement format: of rows, of some columns, or of everything in a table; its children."""
-        parsed = row_statement(statement)
-        targets = joined_targets(statement) if parsed is None else {parsed.table: None}
-        tables = tables if targets is None else list(targets)  # without what they are called in the statement
-        if self._header.flags & FLAG_THREAD_SPECIFIC:
-            tables = [one for one in tables if (self._session_of(statement), one) not in self._temporary]
-        shown = self._below_views(tables)
-        if shown is None or shown != list(tables):
-            parsed = targets = None
-        tables = shown or ()
-        reached = None if shown is None else self._reached(tables, statement, parsed)
-        if reached is None:
-            self._doubt_all(effect.reason)
+    def _write(self, effect: WrittenTables, statement: LoggedStatement) -> None:
+        """What a change of rows in statement format may have changed, and what foreign keys made of that."""
+        if self._header.flags & FLAG_THREAD_SPECIFIC and effect.tables is not None:
+            session = self._session_of(statement)
+            tables = tuple(one for one in effect.tables if (session, one) not in self._temporary)
+            effect = replace(effect, tables=tables, empties=False)
+        outcomes = list(self._statements.take(effect, self._place, statement.text))
+        self._take_all(outcomes)
+        if (statement.flags or 0) & NO_FOREIGN_KEY_CHECKS:
             return
-        for name in reached:
-            self._doubt_written(name, self._statements.before(name, self._place), None, effect, statement)
-        for name in tables:
-            table = self._statements.before(name, self._place)
-            key = name if table is None else TableName(table.database, table.name)
-            if key in reached:
-                continue
-            if table is None or not self._is_followed_by_row(table, parsed, statement, effect):
-                columns = None if targets is None else targets[name]
-                self._doubt_written(name, table, parsed, effect, statement, columns)
-
-    def _reached(
-        self, tables: Sequence[TableName], statement: LoggedStatement, parsed: RowStatement | None
-    ) -> frozenset[TableName] | None:
-        """The tables that programs may change as a statement runs; None: any."""
-        return tables_reached(self._catalog(), tables, statement.text, _events_of(parsed))
-
-    def _below_views(self, tables: Sequence[TableName]) -> list[TableName] | None:
-        """Tables, with what they show in place of views; None: that may be any table."""
-        found: list[TableName] = []
-        for name in tables:
-            table = self._statements.before(name, self._place)
-            if table is None or table.kind is not TableKind.VIEW:
-                found.append(name)
-            elif (shown := tables_shown(self._catalog(), table)) is None:
-                return None
-            else:
-                found += sorted(shown)
-        return found
-
-    def _catalog(self) -> SchemaCatalog:
-        """What there is before the statement that is read; what rows do changes nothing of it."""
-        if self._known is None:
-            self._known = self._timeline.at(self._place)
-        return self._known
-
-    def _is_followed_by_row(
-        self, table: TableVersion, parsed: RowStatement | None, statement: LoggedStatement, effect: WrittenTables
-    ) -> bool:
-        """Whether a statement on one table, and on its children, could be followed row by row."""
-        is_plain = (
-            parsed is not None
-            and not statement.error_code
-            and not statement.sql_mode & (ORACLE | MSSQL | PAD_CHAR_TO_FULL_LENGTH)
-            and not self._header.flags & FLAG_THREAD_SPECIFIC
-            and can_be_followed(table)
-            and self._statements.keeps_rows(table)
-            and self._statements.engine_reason(table) is None
-        )
-        if not is_plain or parsed is None:
-            return False
-        if not self._is_followed(table):
-            return True
-        children = self._children_checked(table, statement)
-        contents = self._contents(table)
-        if contents.unknown is not None and not contents.is_open and not _empties(parsed):
-            return False
-        if children and self._comes_back(table, parsed, children):
-            return False
-        try:
-            session = session_of(statement, self._header.timestamp, self._insert_id)
-            changes = change_rows(contents, parsed, session, UnknownRows(self._gtid, effect.reason))
-        except NotSimpleError:
-            return False
-        except InexactRowsError as error:
-            self.doubt(contents, str(error))
-            if _changes_parents(effect, statement):
-                self._doubt_children(table.database, table.name)
-            return True
-        self._touched[contents.number] = self._savepoint_count
-        if children and _reaches_children(parsed, children):
-            self._follow_children(table, children, changes)
-        return True
-
-    def _children_checked(self, table: TableVersion, statement: LoggedStatement) -> Children:
-        """The children that a statement has a say in."""
-        return () if (statement.flags or 0) & NO_FOREIGN_KEY_CHECKS else self.children_of(table)
-
-    def _comes_back(self, table: TableVersion, parsed: RowStatement, children: Children) -> bool:
-        """Whether foreign keys may change rows of the table itself before the statement has looked at them.
-
-        Rows that go with others go once, whichever comes first.
-        """
-        if not _reaches_children(parsed, children):
-            return False
-        is_removing = isinstance(parsed, RowsGone)
-        waiting, seen = [table], set[int]()
-        while waiting:
-            parent = waiting.pop()
-            for child, key in self.children_of(parent):
-                rule = key.on_delete if is_removing else key.on_update
-                if parent is table and rule not in CASCADING:
-                    continue
-                if child.generation == table.generation:
-                    if not is_removing or parent is not table or key.on_delete != "CASCADE":
-                        return True
-                elif child.generation not in seen:
-                    seen.add(child.generation)
-                    waiting.append(child)
-        return False
-
-    def _follow_children(self, table: TableVersion, children: Children, changes: FollowedRows) -> None:
-        """Do to the rows of children what the changes of a parent's rows make of them."""
-        names = referred_columns(children)
-        columns = [(column.name.lower(), place, column.id) for place, column in enumerate(table.columns)]
-        wanted = [(name, place, number) for name, place, number in columns if name in names]
-        found = [
-            ForeignChange(
-                {name: before[place] for name, place, _ in wanted},
-                None if after is None else {name: after[place] for name, place, _ in wanted},
-            )
-            for before, after in changes.rows
-        ]
-        found = [one for one in found if one.before != one.after]
-        is_known = changes.is_whole and not changes.untold & {number for *_, number in wanted}
-        if is_known and (changes.is_ordered or not _overlap(found)):
-            cascade(self, table, found, self._gtid)
-        elif found or not is_known:
-            doubt_below(self, table)
-
-    def _doubt_written(
-        self,
-        name: TableName,
-        table: TableVersion | None,
-        parsed: RowStatement | None,
-        effect: WrittenTables,
-        statement: LoggedStatement,
-        columns: Collection[str] | None = None,
-    ) -> None:
-        """What a statement may have changed of a table that is not followed row by row, and of its children."""
-        reason = UnknownRows(self._gtid, effect.reason)
-        if isinstance(parsed, RowsChanged):
-            columns = [one.column for one in parsed.assignments]
-        if table is not None and columns is not None and self._is_confined(table, columns):
-            return
-        is_plain = table is not None and self._statements.keeps_rows(table) and can_be_followed(table)
-        if table is None or not is_plain or self._statements.engine_reason(table) is not None:
-            self._take_all(self._statements.doubted(name, effect.reason, self._place, adds=effect.adds))
-        elif self.keeps(table):
-            contents = self._contents(table)
-            if isinstance(parsed, RowsInserted) and not parsed.is_replacing and parsed.on_duplicate is None:
-                contents.doubt_more(reason)
-            elif effect.adds or contents.has_rows:
-                contents.forget(reason, is_open=contents.unknown is None or contents.is_open)
-        if _changes_parents(effect, statement):
-            self._doubt_children(*(name if table is None else (table.database, table.name)))
-
-    def _is_confined(self, table: TableVersion, columns: Collection[str]) -> bool:
-        """Whether a statement has changed some columns alone: then these are what is not known any more."""
-        touched = columns_touched(table, columns)
-        if touched is None or not self._statements.keeps_rows(table):
-            return False
-        if self._statements.engine_reason(table) is not None:
-            return False
-        names = {column.name.lower() for column in table.columns if column.id in touched}
-        if names & referred_columns(self.children_of(table)):
-            return False
-        if self.keeps(table):
-            contents = self._contents(table)
-            if contents.has_rows:
-                contents.doubt_columns(touched, UnknownRows(self._gtid, "in statement format: UPDATE"))
-        return True
+        parents = dict.fromkeys(effect.tables or () if effect.changes else ())
+        for outcome in outcomes:
+            if isinstance(outcome, RowsGone) or (isinstance(outcome, Doubted) and not outcome.leaves):
+                parents[TableName(outcome.table.database, outcome.table.name)] = None
+        for parent in parents:
+            self._doubt_children(*parent)
 
     def _doubt_children(self, database: str, name: str, why: str = " deletes or changes rows without an event") -> None:
         """Nobody knows what a parent's foreign keys have done to the rows of its children."""
@@ -736,10 +553,10 @@ class RowFold:
                     self._contents(table)  # what that does to its rows must be seen before the next one comes
                 case Doubted(step=PartitionStep() as step) if self._moves(step):
                     pass
+                case RowsGone(table=table) if self.keeps(table):
+                    self._contents(table).clear(self._gtid)
                 case Doubted(table=table) if self.keeps(table):
-                    contents = self._contents(table)
-                    if outcome.adds or contents.has_rows:
-                        self.doubt(contents, outcome.reason)
+                    self._take_doubt(self._contents(table), outcome)
 
     def _moves(self, step: PartitionStep) -> bool:
         """Whether rows of partitions went, or went elsewhere, as the statement has it that is read.
@@ -807,6 +624,16 @@ class RowFold:
 
     # Doubts -----------------------------------------------------------------------------------
 
+    def _take_doubt(self, contents: TableContents, doubted: Doubted) -> None:
+        if doubted.leaves:
+            contents.doubt_more(UnknownRows(self._gtid, doubted.reason))
+        elif not (doubted.adds or contents.has_rows):
+            return  # there is no row that could be another one
+        elif doubted.is_open and (contents.unknown is None or contents.is_open):
+            contents.forget(UnknownRows(self._gtid, doubted.reason), is_open=True)
+        else:
+            self.doubt(contents, doubted.reason)
+
     def doubt(self, contents: TableContents, reason: str) -> None:
         """From here on the rows of a table are not known; those that are kept are of no use."""
         if contents.unknown is None or contents.is_open:
@@ -816,48 +643,10 @@ class RowFold:
         self._take_all(self._statements.everywhere(reason, self._place))
 
 
-def _changes_parents(effect: WrittenTables, statement: LoggedStatement) -> bool:
-    """Whether rows that were there may be gone, or have other values, and the server looks at foreign keys."""
-    if (statement.flags or 0) & NO_FOREIGN_KEY_CHECKS:
-        return False
-    words = statement.text.upper()
-    return effect.verb not in ("INSERT", "LOAD DATA") or "DUPLICATE" in words or "REPLACE" in words
-
-
 def is_of_replace(event: bytes) -> bool:
     """Whether an ANNOTATE_ROWS event is of a REPLACE."""
     head = event[EVENT_HEADER_SIZE : EVENT_HEADER_SIZE + STATEMENT_HEAD_SIZE]
     return statement_cursor(head.decode("utf-8", "replace")).peek().is_word("REPLACE")
-
-
-def _events_of(parsed: RowStatement | None) -> frozenset[str]:
-    """For which changes of rows triggers may run."""
-    match parsed:
-        case RowsChanged():
-            return frozenset(("UPDATE",))
-        case RowsGone():
-            return frozenset(("DELETE",))
-        case RowsInserted(is_replacing=False, on_duplicate=None):
-            return frozenset(("INSERT",))
-    return frozenset(("INSERT", "UPDATE", "DELETE"))
-
-
-def _empties(parsed: RowStatement) -> bool:
-    """Whether a statement removes each row."""
-    return isinstance(parsed, RowsGone) and parsed.chosen == RowFilter()
-
-
-def _reaches_children(parsed: RowStatement, children: Children) -> bool:
-    """Whether a statement may remove rows, or change values that foreign keys refer to."""
-    if isinstance(parsed, RowsInserted):
-        return parsed.is_replacing or parsed.on_duplicate is not None
-    return isinstance(parsed, RowsGone) or bool(referred_columns(children) & {one.column for one in parsed.assignments})
-
-
-def _overlap(changes: Sequence[ForeignChange]) -> bool:
-    """Whether a row gets what another one has had, so that it matters which of them comes first."""
-    before = [tuple(one.before.values()) for one in changes if one.after is not None]
-    return bool(set(before) & {tuple(one.after.values()) for one in changes if one.after is not None})
 
 
 def _first_state(table: TableVersion) -> list[int]:

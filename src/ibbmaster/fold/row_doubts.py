@@ -26,26 +26,22 @@ class RowDoubts:
     Attributes:
         rows: what is not known of a row, by the id of a column, or ROW.
         absent: keys that no row has, where others may be there of which no event has reported anything.
-        reported: of columns that are in doubt over all rows, the keys of those whose value was reported since.
     """
 
     rows: dict[bytes, dict[int, UnknownRows]] = field(default_factory=dict)
     absent: set[bytes] = field(default_factory=set)
-    reported: dict[int, set[bytes]] = field(default_factory=dict)
 
     def copy(self) -> RowDoubts:
         """The same, to go on from by itself."""
-        rows = {key: dict(found) for key, found in self.rows.items()}
-        return RowDoubts(rows, set(self.absent), {column: set(keys) for column, keys in self.reported.items()})
+        return RowDoubts({key: dict(found) for key, found in self.rows.items()}, set(self.absent))
 
     def clear(self) -> None:
         """Nothing is known of any single row."""
         self.rows.clear()
         self.absent.clear()
-        self.reported.clear()
 
     def __bool__(self) -> bool:
-        return bool(self.rows or self.absent or self.reported)
+        return bool(self.rows or self.absent)
 
     @property
     def is_full(self) -> bool:
@@ -58,10 +54,6 @@ class RowDoubts:
         for column in columns:
             found.setdefault(column, reason)
         self.absent.discard(key)
-        if ROW in columns:
-            self._forget(key)
-        for column in self.reported.keys() & set(columns):
-            self.reported[column].discard(key)
 
     def report(self, key: bytes, columns: Collection[int] | None = None) -> None:
         """A row is there, and has the values of these columns; None: of all."""
@@ -73,25 +65,12 @@ class RowDoubts:
                 found.pop(column, None)
             if not found:
                 del self.rows[key]
-        for column, keys in self.reported.items():
-            if (columns is None or column in columns) and len(keys) < KEYS_MAX:
-                keys.add(key)
 
     def gone(self, key: bytes) -> None:
         """A row is not there."""
         self.rows.pop(key, None)
-        self._forget(key)
         if len(self.absent) < KEYS_MAX:
             self.absent.add(key)
-
-    def _forget(self, key: bytes) -> None:
-        for keys in self.reported.values():
-            keys.discard(key)
-
-    def unknown_of(self, key: bytes, columns: Collection[int]) -> set[int]:
-        """What is not known of a row that is there, where these columns are in doubt over all rows."""
-        found = set(self.rows.get(key, ()))
-        return found | {column for column in columns if key not in self.reported.get(column, ())}
 
     def inside(self, interval: Interval) -> Iterator[dict[int, UnknownRows]]:
         """What is not known of rows whose keys are in an interval."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ibbmaster.fold.cascades import CASCADING
 from ibbmaster.lake.statements import Logged
 from ibbmaster.position import LogPosition
-from ibbmaster.rows.certainty import Doubted, StatementFold, union_of
+from ibbmaster.rows.certainty import Doubted, RowsGone, StatementFold, doubt_text, union_of
 from ibbmaster.rows.effects import DatabaseGone, Effect, Emptied, Unknown, WrittenTables
 from ibbmaster.rows.shape import changed_columns, version_shape
 from ibbmaster.schema.catalog import KnownTable
@@ -39,7 +39,7 @@ class Doubt(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"not sure since {self.gtid or 'the log begins'}: {self.reason}"
+        return doubt_text(self.gtid, self.reason)
 
 
 @dataclass(slots=True)
@@ -138,7 +138,7 @@ class _Telling:
             for version in self._history.versions(*name):
                 union = union_of(version) if isinstance(version, TableVersion) else ()
                 if names & {self._history.case.table_key(*table) for table in union}:
-                    reason = f"its rows are changed through the MERGE table {version.full_name}"
+                    reason = f"through the MERGE table {version.full_name}: its rows are changed"
                     yield Doubt(_group(version.since), version.gtid or "", reason)
 
     def _tell(self, one: Logged) -> None:
@@ -148,19 +148,24 @@ class _Telling:
         is_cut = _generation(before) != _generation(after)
         reasons = list(self._reasons(one))
         for effect in one.effects:
-            if self._fold.reaches_all(effect):
+            if self._fold.reaches_all(effect, place):
                 reasons.append(effect.reason)
                 continue
+            outcomes = [one for one in self._fold.take(effect, place) if isinstance(one, RowsGone | Doubted)]
+            named = {self._history.case.table_key(*table) for table in _tables_of(effect)}
+            changed = set() if isinstance(effect, WrittenTables) and not effect.changes else set(named)
+            for outcome in outcomes:
+                if isinstance(outcome, RowsGone) or not outcome.leaves:
+                    changed.add(self._history.case.table_key(outcome.table.database, outcome.table.name))
             reasons += (
                 f"its foreign key to {parent} deletes or changes rows without an event"
-                for parent in self._past.ancestors
-                if list(_reasons_by_name(effect, self._history.case.table_key, parent))
+                for parent in self._past.ancestors & changed
             )
-            outcomes = [outcome for outcome in self._fold.take(effect, place) if isinstance(outcome, Doubted)]
             reasons += [outcome.reason for outcome in outcomes if outcome.table.generation in generations]
             for called in () if generations else self._called(place):
                 is_cut |= self._is_emptied(effect, called)
-                reasons += _reasons_by_name(effect, self._history.case.table_key, called)
+                if called in named and isinstance(effect, WrittenTables | Unknown):
+                    reasons.append(effect.reason)
         if is_cut:
             file_no, offset = one.place
             cut = Truncation((file_no, offset if one.has_rows_before else offset - 1), one.timestamp, one.gtid)
@@ -192,12 +197,11 @@ class _Telling:
         return called not in self._temporary
 
 
-def _reasons_by_name(effect: Effect, key: Callable[[str, str], TableName], called: TableName) -> Iterator[str]:
-    """Why the rows of a table are not known of which only the name is."""
-    if isinstance(effect, WrittenTables | Unknown):
-        tables = effect.tables if isinstance(effect, WrittenTables) else (effect.table,)
-        if called in [key(*table) for table in tables or ()]:
-            yield effect.reason
+def _tables_of(effect: Effect) -> Sequence[TableName]:
+    """The tables whose rows a statement changes, as it names them."""
+    if isinstance(effect, WrittenTables):
+        return effect.tables or ()
+    return (effect.table,) if isinstance(effect, Unknown) else ()
 
 
 def _by_versions(versions: Sequence[TableVersion], fold: StatementFold) -> Iterator[Doubt]:

@@ -25,7 +25,6 @@ from ibbmaster.log.group_content import OF_XA, group_events, xid_text
 from ibbmaster.rows.effects import LOST, Effect, WrittenTables, effects_of
 from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.spark.options import parse_options
-from ibbmaster.sqltext.table_name import TableName
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,8 +113,7 @@ class _Found:
 
     def __init__(self) -> None:
         self.logged: list[Logged] = []
-        self._told: set[tuple[TableName, ...] | None] = set()  # whose rows were changed, since anything else happened
-
+        self._told: set[Effect] = set()  # changes of rows, since anything else happened
         self._xid: str | None = None  # of the last XA group
 
     def take(self, head: tuple[int, int, int, str, int], event: bytes, has_rows: bool) -> None:
@@ -142,13 +140,12 @@ class _Found:
             self.logged.append(Logged(*head, has_rows, (lost,)))
 
     def _is_logged(self, effects: tuple[Effect, ...]) -> bool:
-        """Whether the same tables were written before, and nothing else came since: there may be millions of these."""
+        """Whether the same was done before, and nothing else came since: there may be millions of these."""
         if not isinstance(effects[0], WrittenTables):
             self._told.clear()
             return False
-        tables = effects[0].tables
-        is_logged = tables in self._told
-        self._told.add(tables)
+        is_logged = effects[0] in self._told
+        self._told.add(effects[0])
         return is_logged
 
     def take_batches(self, batches: Iterable[Any], task: ReadTask) -> None:

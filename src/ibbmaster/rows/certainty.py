@@ -1,8 +1,4 @@
-"""What becomes uncertain of the rows of tables by statements: their effects on the versions that tables have.
-
-Whoever keeps rows, or reads them from the log, asks here which of them a statement leaves in doubt, and in which
-words that is said.
-"""
+"""Which rows of tables statements make uncertain: the only source of that, and of the words in which it is said."""
 
 from __future__ import annotations
 
@@ -18,11 +14,12 @@ from ibbmaster.rows.effects import (
     Emptied,
     EventsLost,
     PartitionStep,
-    ProgramMade,
+    ProgramChanged,
     Substituted,
     Unknown,
     WrittenTables,
 )
+from ibbmaster.rows.programs import tables_reached
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.reading import expect_table
@@ -64,19 +61,32 @@ class Altered:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsGone:
+    """A statement in statement format has removed all rows of a table; `reason` is for those who cannot follow it."""
+
+    table: TableVersion
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Doubted:
     """Rows of a table are no longer known; unless it `adds`, only if it has some.
 
-    `step`: whoever has the rows can tell by their values.
+    Attributes:
+        step: whoever has the rows can tell by their values.
+        is_open: rows that later events report are known again.
+        leaves: rows that were there are what they were; only others may have come.
     """
 
     table: TableVersion
     reason: str
     adds: bool = True
     step: PartitionStep | None = None
+    is_open: bool = False
+    leaves: bool = False
 
 
-Outcome = Gone | Fresh | Altered | Doubted
+Outcome = Gone | Fresh | Altered | RowsGone | Doubted
 
 
 class StatementFold:
@@ -84,28 +94,29 @@ class StatementFold:
 
     def __init__(self, timeline: SchemaTimeline) -> None:
         self._timeline = timeline
-        self.has_programs = False
         self._substituted: set[int] = set()  # generations whose engine may be another one than their DDL says
+        self._known: tuple[SchemaPlace, SchemaCatalog] | None = None  # until a statement may change it
 
     def fork(self) -> StatementFold:
         """The same, to go on from by itself."""
         other = StatementFold(self._timeline)
-        other.has_programs, other._substituted = self.has_programs, set(self._substituted)
+        other._substituted = set(self._substituted)
         return other
 
-    def take(self, effect: Effect, place: SchemaPlace) -> Iterator[Outcome]:
-        """What an effect of the statement at a place comes to."""
+    def take(self, effect: Effect, place: SchemaPlace, text: str | None = None) -> Iterator[Outcome]:
+        """What an effect of the statement at a place comes to; `text` is the statement's, where it is known."""
+        if not isinstance(effect, WrittenTables):
+            self._known = None
         match effect:
-            case WrittenTables() | EventsLost() if self.reaches_all(effect):
+            case WrittenTables():
+                yield from self._written(effect, place, text)
+            case EventsLost():
                 yield from self.everywhere(effect.reason, place)
-            case WrittenTables(tables=tables):
-                for table in tables or ():
-                    yield from self.doubted(table, effect.reason, place, adds=effect.adds)
             case Unknown():
                 for one in self.doubted(effect.table, effect.reason, place, adds=effect.adds):
                     yield replace(one, step=effect.step)
-            case ProgramMade():
-                self.has_programs = True
+            case ProgramChanged():
+                pass
             case Substituted():
                 self._substitute(effect, place)
             case Emptied(table=table, is_kept=is_kept):
@@ -123,11 +134,41 @@ class StatementFold:
                 if after is not None:
                     yield Altered(after)
 
-    def reaches_all(self, effect: Effect) -> TypeGuard[WrittenTables | EventsLost]:
+    def reaches_all(self, effect: Effect, place: SchemaPlace) -> TypeGuard[WrittenTables | EventsLost]:
         """Whether it may have changed rows of any table."""
         return isinstance(effect, EventsLost) or (
-            isinstance(effect, WrittenTables) and (effect.tables is None or self.has_programs)
+            isinstance(effect, WrittenTables) and self._reached(effect, place, None) is None
         )
+
+    def _reached(self, effect: WrittenTables, place: SchemaPlace, text: str | None) -> frozenset[TableName] | None:
+        """The tables that a statement changes by what it runs; None: any."""
+        if effect.tables is None:
+            return None
+        if self._known is None:
+            self._known = place, self._timeline.at(place)
+        since, catalog = self._known
+        return tables_reached(catalog if since <= place else self._timeline.at(place), effect.tables, text)
+
+    def _written(self, effect: WrittenTables, place: SchemaPlace, text: str | None) -> Iterator[Outcome]:
+        """Each table that a change of rows in statement format may have changed, and no other one."""
+        reached = self._reached(effect, place, text)
+        if reached is None:
+            yield from self.everywhere(effect.reason, place)
+            return
+        tables = {table.generation: table for name in effect.tables or () if (table := self.before(name, place))}
+        found = {table.generation: table for name in reached if (table := self.before(name, place))}
+        for number, table in (tables | found).items():
+            if table.kind is TableKind.VIEW:
+                continue  # what it shows is among those that are reached
+            is_reached = number in found
+            is_told = is_told_by_key(table) and self.engine_reason(table) is None
+            if effect.empties and is_told and not is_reached:
+                yield RowsGone(table, effect.reason)
+                continue
+            adds, leaves = effect.adds or is_reached, is_told and not (effect.changes or is_reached)
+            for one in self.doubted(TableName(table.database, table.name), effect.reason, place, adds=adds):
+                is_own = one.table.generation == number
+                yield replace(one, is_open=is_told, leaves=leaves) if is_own else one
 
     def keeps_rows(self, table: TableVersion) -> bool:
         """Whether its engine is one that has rows at all."""
@@ -160,7 +201,7 @@ class StatementFold:
 
     def merged(self, table: TableVersion, reason: str, place: SchemaPlace) -> Iterator[Doubted]:
         """Rows of the tables that a MERGE table consists of are changed through it; none of these is a MERGE table."""
-        reason = f"{reason} through the MERGE table {table.full_name}"
+        reason = f"through the MERGE table {table.full_name}: {reason}"
         for name in union_of(table):
             one = self.after(name, place) or self.before(name, place)
             if one is not None and self.keeps_rows(one):
@@ -202,6 +243,21 @@ def union_of(table: TableVersion) -> Iterator[TableName]:
         while not cursor.is_at_end:
             yield expect_table(cursor, table.database)
             cursor.takes_sign(",")
+
+
+def is_told_by_key(table: TableVersion) -> bool:
+    """Whether a row event says all of a row, so that the others of its table have no part in it."""
+    return (
+        table.kind is TableKind.BASE
+        and not table.is_versioned
+        and not table.periods
+        and not any(column.is_hidden or column.period is not None for column in table.columns)
+    )
+
+
+def doubt_text(gtid: str, reason: str) -> str:
+    """Since when rows are not known, and why."""
+    return f"not exact since {gtid or 'the log begins'}, because {reason}"
 
 
 def engine_of(table: TableVersion) -> str:

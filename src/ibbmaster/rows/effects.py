@@ -21,6 +21,7 @@ from ibbmaster.schema.clause import (
     CreateDatabase,
     CreateSequence,
     CreateTable,
+    CreateView,
     DdlStatement,
     DropTables,
     NameProgram,
@@ -35,10 +36,11 @@ from ibbmaster.schema.ddl import read_ddl, statement_cursor
 from ibbmaster.schema.reading import expect_name, expect_table
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
-from ibbmaster.sqltext.token import TokenKind, tokens
+from ibbmaster.sqltext.token import Token, TokenKind, tokens
 
 BLACKHOLE = "BLACKHOLE"
 NO_ENGINE_SUBSTITUTION = 1 << 30  # of sql_mode; without it a server that lacks an engine takes another one
+REMEDY = "a MariaDB that replays the log has them (docs/statements.md)"
 SHOWN = 60  # characters of a statement in a reason
 _DDL = ("CREATE", "DROP", "TRUNCATE", "RENAME", "ALTER")
 _HARMLESS = (
@@ -108,15 +110,23 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTables:
-    """The statement itself changes rows of these tables: `tables` is None if they may be any."""
+    """The statement itself changes rows of these tables: `tables` is None if they may be any.
+
+    Attributes:
+        adds: there may be rows where there were none.
+        changes: rows that were there may be gone, or have other values.
+        empties: no row is left.
+    """
 
     tables: tuple[TableName, ...] | None
     verb: str
     adds: bool
+    changes: bool = True
+    empties: bool = False
 
     @property
     def reason(self) -> str:
-        return f"in statement format: {self.verb}"
+        return in_statement_format(self.verb)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +137,8 @@ class EventsLost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramMade:
-    """Something that runs statements of its own: a trigger, a function, a procedure."""
+class ProgramChanged:
+    """A view, a trigger or a routine: statements in statement format may change rows of other tables now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +150,7 @@ class Substituted:
     is_sure: bool = False
 
 
-Effect = Emptied | DatabaseGone | Changed | Unknown | WrittenTables | EventsLost | ProgramMade | Substituted
+Effect = Emptied | DatabaseGone | Changed | Unknown | WrittenTables | EventsLost | ProgramChanged | Substituted
 #: Events that are no statements, and say nothing of the rows that they stand for.
 LOST: Mapping[int, EventsLost] = {
     EventType.LOAD: EventsLost(reason="LOAD DATA"),
@@ -164,7 +174,7 @@ def effects_of(statement: LoggedStatement, cursor: Cursor | None = None) -> tupl
             return () if found is None else tuple(_of_ddl(found, statement))
         if first.kind is TokenKind.WORD and (read := _READERS.get(first.text.upper())) is not None:
             cursor.take()
-            return read(cursor, statement.database)
+            return read(cursor, statement)
     except NotUnderstoodError:
         pass
     text = " ".join(statement.text[: 4 * SHOWN].split())
@@ -194,8 +204,8 @@ def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Iterator[Effect]
         case AlterSequence():
             reason = "ALTER SEQUENCE, and no value was taken since"
             yield Unknown(table=found.table, reason=reason, adds=True)
-        case NameProgram(is_dropped=False, alters=False):
-            yield ProgramMade()
+        case NameProgram() | CreateView():
+            yield ProgramChanged()
 
 
 def _created(made: CreateTable, statement: LoggedStatement) -> Iterator[Effect]:
@@ -205,7 +215,7 @@ def _created(made: CreateTable, statement: LoggedStatement) -> Iterator[Effect]:
     elif _is_blackhole(made.options.named.get("ENGINE")):
         yield _substituted(made.table, statement)
     if made.selects:
-        yield Unknown(table=made.table, reason="CREATE TABLE … SELECT in statement format gives it rows", adds=True)
+        yield Unknown(table=made.table, reason=in_statement_format("CREATE TABLE … SELECT"), adds=True)
 
 
 def _altered(altered: AlterTable, statement: LoggedStatement) -> Iterator[Effect]:
@@ -288,8 +298,8 @@ def _left(found: DdlStatement, error_code: int) -> Iterator[Effect]:
             yield from _unsure(tables, "ALTER TABLE", error_code)
         case RemoveDatabase():
             yield DatabaseGone(database=found.name)
-        case NameProgram(is_dropped=False, alters=False):
-            yield ProgramMade()
+        case NameProgram() | CreateView():
+            yield ProgramChanged()
 
 
 def _unsure(tables: Iterable[TableName], verb: str, error_code: int) -> Iterator[Effect]:
@@ -303,60 +313,94 @@ def _unsure(tables: Iterable[TableName], verb: str, error_code: int) -> Iterator
 Effects = tuple[Effect, ...]
 
 
-def _begin(cursor: Cursor, database: str) -> Effects:
+def in_statement_format(verb: str) -> str:
+    """Why rows are not known after a statement that no row event tells, and who knows them."""
+    return f"{verb} in statement format may have changed rows: {REMEDY}"
+
+
+def _begin(cursor: Cursor, statement: LoggedStatement) -> Effects:
     if cursor.peek().is_word("NOT"):
         raise NotUnderstoodError("BEGIN NOT ATOMIC runs statements")
     return ()
 
 
-def _analyze(cursor: Cursor, database: str) -> Effects:
+def _analyze(cursor: Cursor, statement: LoggedStatement) -> Effects:
     cursor.pass_words("NO_WRITE_TO_BINLOG", "LOCAL")
     if not cursor.peek().is_word("TABLE", "TABLES"):
         raise NotUnderstoodError("ANALYZE runs a statement")
     return ()
 
 
-def _insert(verb: str) -> Callable[[Cursor, str], Effects]:
-    def read(cursor: Cursor, database: str) -> Effects:
+def _insert(verb: str) -> Callable[[Cursor, LoggedStatement], Effects]:
+    def read(cursor: Cursor, statement: LoggedStatement) -> Effects:
         cursor.pass_words("LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO")
-        return (WrittenTables(tables=(expect_table(cursor, database),), verb=verb, adds=True),)
+        table = expect_table(cursor, statement.database)
+        changes = verb == "REPLACE" or "DUPLICATE" in statement.text.upper()
+        return (WrittenTables(tables=(table,), verb=verb, adds=True, changes=changes),)
 
     return read
 
 
-def _load(cursor: Cursor, database: str) -> Effects:
+def _load(cursor: Cursor, statement: LoggedStatement) -> Effects:
     while not cursor.is_at_end and not cursor.takes_words("INTO", "TABLE"):
         cursor.take()
-    return (WrittenTables(tables=(expect_table(cursor, database),), verb="LOAD DATA", adds=True),)
+    table = expect_table(cursor, statement.database)
+    return (WrittenTables(tables=(table,), verb="LOAD DATA", adds=True, changes="REPLACE" in statement.text.upper()),)
 
 
-def _change(verb: str, *ends: str) -> Callable[[Cursor, str], Effects]:
-    """UPDATE and DELETE may change each table that they name before a word, which is more than they do."""
-
-    def read(cursor: Cursor, database: str) -> Effects:
-        tables: dict[TableName, None] = {}
-        while not cursor.is_at_end and not cursor.peek().is_word(*ends):
-            if cursor.peek().is_word(*_BETWEEN_TABLES) or not cursor.peek().is_name:
-                cursor.take()
-                continue
-            name = TableName(database, cursor.take().text)
-            if cursor.takes_sign("."):
-                second = cursor.name()  # DELETE t.* names t
-                name = name if second is None else TableName(name.name, second)
-            tables[name] = None
-        if not tables:
-            raise NotUnderstoodError(f"{verb} without a table")
-        return (WrittenTables(tables=tuple(tables), verb=verb, adds=False),)
-
-    return read
+def _update(cursor: Cursor, statement: LoggedStatement) -> Effects:
+    tables = _named(_before(cursor, "SET"), statement.database)
+    return (WrittenTables(tables=tables, verb="UPDATE", adds=False),)
 
 
-_READERS: dict[str, Callable[[Cursor, str], Effects]] = {
+def _delete(cursor: Cursor, statement: LoggedStatement) -> Effects:
+    head = _before(cursor, "WHERE")
+    plain = Cursor(head)
+    plain.pass_words("LOW_PRIORITY", "QUICK")
+    is_plain = plain.takes_words("FROM") and plain.table(statement.database) is not None
+    plain.takes_sign(";")
+    empties = is_plain and plain.is_at_end and cursor.is_at_end and not statement.error_code
+    return (WrittenTables(tables=_named(head, statement.database), verb="DELETE", adds=False, empties=empties),)
+
+
+def _before(cursor: Cursor, end: str) -> list[Token]:
+    """What stands before a word that is in no brackets."""
+    found: list[Token] = []
+    depth = 0
+    while not cursor.is_at_end and (depth or not cursor.peek().is_word(end)):
+        token = cursor.take()
+        depth += token.is_sign("(") - token.is_sign(")")
+        found.append(token)
+    return found
+
+
+def _named(head: Iterable[Token], database: str) -> tuple[TableName, ...]:
+    """What may be tables in the head of an UPDATE or DELETE, which is more than it changes.
+
+    Raises:
+        NotUnderstoodError: there is none.
+    """
+    cursor, tables = Cursor(head), dict[TableName, None]()
+    while not cursor.is_at_end:
+        if cursor.peek().is_word(*_BETWEEN_TABLES) or not cursor.peek().is_name:
+            cursor.take()
+            continue
+        name = TableName(database, cursor.take().text)
+        if cursor.takes_sign("."):
+            second = cursor.name()  # DELETE t.* names t
+            name = name if second is None else TableName(name.name, second)
+        tables[name] = None
+    if not tables:
+        raise NotUnderstoodError("a change of no table")
+    return tuple(tables)
+
+
+_READERS: dict[str, Callable[[Cursor, LoggedStatement], Effects]] = {
     "BEGIN": _begin,
     "ANALYZE": _analyze,
     "INSERT": _insert("INSERT"),
     "REPLACE": _insert("REPLACE"),
     "LOAD": _load,
-    "UPDATE": _change("UPDATE", "SET"),
-    "DELETE": _change("DELETE", "WHERE"),
+    "UPDATE": _update,
+    "DELETE": _delete,
 }

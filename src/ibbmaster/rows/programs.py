@@ -1,109 +1,64 @@
-"""What a change of rows in statement format may run besides: triggers of its tables, and functions that it calls."""
+"""The tables that a change of rows in statement format reaches by views, triggers and functions.
+
+Nothing of these is run, or read as a statement: they may change each table whose name is in their text.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator
 
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableKind, TableVersion
-from ibbmaster.schema.stored_program import FUNCTION, PACKAGES, TRIGGER, StoredProgram
-from ibbmaster.sqltext.cursor import END, Cursor
+from ibbmaster.schema.stored_program import FUNCTION, PACKAGES, TRIGGER
 from ibbmaster.sqltext.table_name import TableName
-from ibbmaster.sqltext.token import Token, tokens
 
-_BEFORE_TABLES = ("UPDATE", "LOW_PRIORITY", "IGNORE", "QUICK", "FROM", "USING", "JOIN")
-_EVENTS = ("INSERT", "UPDATE", "DELETE")
 _ROUTINES = (FUNCTION, *PACKAGES)
+_WORD = re.compile(r"[\w$]+")
+_HEAD_OF_TRIGGER = re.compile(r"\bfor\s+each\s+row\b")
 
 
 def tables_reached(
-    catalog: SchemaCatalog, tables: Sequence[TableName], text: str, events: Collection[str]
+    catalog: SchemaCatalog, tables: Iterable[TableName], text: str | None
 ) -> frozenset[TableName] | None:
-    """The tables whose rows a statement on these may change by programs, as the catalog calls them; None: any.
+    """The tables whose rows a statement on these may change by what it runs, as the catalog calls them; None: any.
 
-    `events` are INSERT, UPDATE and DELETE, as far as the statement is one.
-    A table of the statement itself is among them if a trigger may have a say in what its rows get.
+    `text` is the statement's, where it is known: then only those functions run that it names.
     """
-    if not catalog.programs:
-        return frozenset()
-    routines = {program.name.lower() for program in catalog.programs.values() if program.kind in _ROUTINES}
-    if routines & _names(text):
+    routines = [program.name for program in catalog.programs.values() if program.kind in _ROUTINES]
+    if routines and (text is None or _is_any_in(routines, _words(text))):
         return None
-    found: set[TableName] = set()
+    found = set[TableName]()
     waiting = [TableName(*catalog.case.table_key(*table)) for table in tables]
-    first, seen = set(waiting), set(waiting)
+    seen = set(waiting)
     while waiting:
-        table = waiting.pop()
-        for trigger in _triggers_of(catalog, table):
-            head, body = _cut(trigger)
-            if table in first and not head & set(events):
-                continue
-            if "BEFORE" in head:
-                found.add(table)
-            if "call" in body or routines & _names(trigger.text, trigger.sql_mode):
+        for words in map(_words, _run_by(catalog, waiting.pop())):
+            if not words or "call" in words or _is_any_in(routines, words):
                 return None
-            for database, name in catalog.tables:
-                reached = TableName(database, name)
-                if name.lower() in body:
-                    found.add(reached)
-                    if reached not in seen:
-                        seen.add(reached)
-                        waiting.append(reached)
+            found |= {TableName(*key) for key in catalog.tables if _is_in(key[1], words)}
+        waiting += found - seen
+        seen |= found
     return frozenset(found)
 
 
-def tables_shown(catalog: SchemaCatalog, view: TableVersion) -> frozenset[TableName] | None:
-    """The tables that a view may show, also by other views, as the catalog calls them; None: any."""
-    routines = {program.name.lower() for program in catalog.programs.values() if program.kind in _ROUTINES}
-    found: set[TableName] = set()
-    waiting, seen = [view], {TableName(view.database, view.name)}
-    while waiting:
-        names = _names(waiting.pop().text or "")
-        if routines & names:
-            return None
-        for key, known in catalog.tables.items():
-            table = TableName(*key)
-            if key[1].lower() not in names or table in seen:
-                continue
-            seen.add(table)
-            if isinstance(known, TableVersion) and known.kind is TableKind.VIEW:
-                waiting.append(known)
-            else:
-                found.add(table)
-    return frozenset(found)
-
-
-def _triggers_of(catalog: SchemaCatalog, table: TableName) -> Iterable[StoredProgram]:
+def _run_by(catalog: SchemaCatalog, table: TableName) -> Iterator[str]:
+    """What a change of a table is, if it is a view, and what it runs."""
+    known = catalog.tables.get(table)
+    if isinstance(known, TableVersion) and known.kind is TableKind.VIEW:
+        yield known.text or ""
     for program in catalog.programs.values():
-        if program.kind == TRIGGER and TableName(*catalog.case.table_key(program.database, program.table)) == table:
-            yield program
+        if program.kind == TRIGGER and catalog.case.table_key(program.database, program.table) == table:
+            yield _HEAD_OF_TRIGGER.split(program.text.lower(), maxsplit=1)[-1]
 
 
-def _names(text: str, sql_mode: int = 0) -> set[str]:
-    """What may be a name in a text, in lower case."""
-    return {token.text.lower() for token in tokens(text, sql_mode) if token.is_name}
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
 
 
-def _cut(trigger: StoredProgram) -> tuple[set[str], set[str]]:
-    """When a trigger runs, in capitals, and the names of what it may change."""
-    cursor = Cursor(tokens(trigger.text, trigger.sql_mode))
-    while not (cursor.is_at_end or (cursor.peek().is_word("BEFORE", "AFTER") and cursor.peek(1).is_word(*_EVENTS))):
-        cursor.take()
-    head = set[str]()
-    while not cursor.is_at_end and not cursor.takes_words("FOR", "EACH", "ROW"):
-        head.add(cursor.take().word)
-    return head, set(_changed_names(cursor.rest()))
+def _is_in(name: str, words: Collection[str]) -> bool:
+    """Whether words that a text has may be a name."""
+    return _words(name) <= set(words)
 
 
-def _changed_names(body: Iterable[Token]) -> Iterator[str]:
-    """What may be the name of a table that is changed: it stands in no brackets, but for those of a join."""
-    depths: list[bool] = []  # whether what is in a bracket counts
-    last = END
-    for token in body:
-        if token.is_sign("("):
-            depths.append((not depths or depths[-1]) and last.is_word(*_BEFORE_TABLES))
-        elif token.is_sign(")") and depths:
-            depths.pop()
-        elif token.is_name and (not depths or depths[-1]):
-            yield token.text.lower()
-        last = token
+def _is_any_in(names: Iterable[str], words: Collection[str]) -> bool:
+    return any(_is_in(name, words) for name in names)

@@ -71,17 +71,6 @@ def formula(text: str, columns: Mapping[str, Column], target: Column) -> tuple[f
     return frozenset(compiler.taken), lambda values: stored(compute(values), target)
 
 
-def compiled(expression: Expression, columns: Mapping[str, Column]) -> tuple[frozenset[str], Evaluate]:
-    """What computes an expression of a statement: the columns it takes, in lower case, and how.
-
-    Raises:
-        NotSimpleError: the expression is not simple.
-    """
-    compiler = _Compiler("an expression", columns)
-    compute = compiler.compiled(expression)
-    return frozenset(compiler.taken), compute
-
-
 def _is_alike(one: Column, other: Column) -> bool:
     """Whether a value goes from one column into another without being rounded or read in a time zone."""
     numbers = (ValueKind.INTEGER, ValueKind.DECIMAL)

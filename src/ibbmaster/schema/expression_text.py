@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NoReturn
 
 from ibbmaster.sqltext.expression import Expression, Literal
@@ -10,7 +9,7 @@ from ibbmaster.sqltext.expression_parser import ExpressionParser
 from ibbmaster.sqltext.operators import PREDICATE
 from ibbmaster.sqltext.printing import ExpressionText, UnknownTextError, printed
 from ibbmaster.sqltext.sql_mode import HIGH_NOT_PRECEDENCE, IGNORE_SPACE, ORACLE, PIPES_AS_CONCAT
-from ibbmaster.sqltext.token import SqlError, SqlTokens, Token, tokenize, tokens
+from ibbmaster.sqltext.token import SqlError, tokenize, tokens
 
 OF_OPERATORS = PIPES_AS_CONCAT | ORACLE | HIGH_NOT_PRECEDENCE  # what of sql_mode says what they do
 EXPRESSION_SIZE_MAX = 4096  # characters; longer ones stay as they are
@@ -84,15 +83,6 @@ def definition_expression(written: str, sql_mode: int = 0) -> Expression:
         SqlError: it is none that is understood.
     """
     return _DefinitionParser(tokenize(written, sql_mode=sql_mode & OF_OPERATORS | IGNORE_SPACE)).whole()
-
-
-def statement_expression(sql: str, part: Sequence[Token], sql_mode: int) -> Expression:
-    """The tree of an expression in a logged statement, of its tokens.
-
-    Raises:
-        SqlError: it is none that is understood, or has a query in it.
-    """
-    return _DefinitionParser(SqlTokens(sql, list(part), [], sql_mode)).whole()
 
 
 def plain_expression(written: str, sql_mode: int) -> str:

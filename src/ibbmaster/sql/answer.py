@@ -21,6 +21,7 @@ from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns, sort_
 from ibbmaster.fold.value_texts import TextSettings
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sql.aggregates import AGGREGATES, Aggregates, counts_rows
@@ -45,7 +46,7 @@ class UnknownRowsError(RefusedError):
     """The log does not tell the rows of a table; `unknown` says since when, and why."""
 
     def __init__(self, table: TableVersion, unknown: UnknownRows) -> None:
-        text = f"the rows of {table.full_name} are not known since GTID {unknown.gtid}: {unknown.reason}"
+        text = f"{table.full_name}: {doubt_text(unknown.gtid, unknown.reason)}"
         super().__init__(UNKNOWN_ROWS, SQLSTATE, text)
         self.unknown = unknown
 

@@ -21,7 +21,6 @@ from ibbmaster.event.types import EventType
 
 STATUS_FLAGS = 0  # 4 bytes: options of the session
 STATUS_SQL_MODE = 1  # 8 bytes
-STATUS_AUTO_INCREMENT = 3  # increment and offset: 2 bytes each; without it both are 1
 STATUS_MICROSECONDS = 128  # 3 bytes: of when the statement began, if that matters to it
 STATUS_CHARSET = 4  # collation of the client, of the connection, of the server: 2 bytes each
 START_ALTER, ROLLBACK_ALTER = 0x02, 0x08  # of the flags of a two-phase ALTER: nothing has changed
@@ -44,7 +43,6 @@ class LoggedStatement(NamedTuple):
         server_version: of the server that wrote it, as 110806; no statement says it itself.
         client_collation, connection_collation: numbers; None if they are not told.
         time_zone: the session's, where the statement depends on it.
-        auto_increment: from one number that AUTO_INCREMENT gives to the next.
         invoker: user and host of who ran it, as `user@host`, where the statement depends on it.
     """
 
@@ -63,7 +61,6 @@ class LoggedStatement(NamedTuple):
     connection_collation: int | None = None
     time_zone: str = ""
     invoker: str = ""
-    auto_increment: int = 1
 
 
 def decode_statement(event: Buffer) -> LoggedStatement:
@@ -96,7 +93,6 @@ def decode_statement(event: Buffer) -> LoggedStatement:
         connection_collation=connection,
         time_zone=variables.get(STATUS_TIME_ZONE, b"")[1:].decode("utf-8", "replace"),
         invoker=_invoker(variables.get(STATUS_INVOKER, b"")),
-        auto_increment=int.from_bytes(variables.get(STATUS_AUTO_INCREMENT, b"\1")[:2], "little"),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Self
 
+from ibbmaster.rows.certainty import doubt_text
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
@@ -40,7 +42,7 @@ class TableState:
         if self.is_exact:
             return f"exact at {self.rows_at}"
         has = "it has no rows here" if self.rows_at is None else f"its rows here are those at {self.rows_at}"
-        return f"not exact since {self.since or 'the log begins'}, because {self.because}; {has}"
+        return f"{doubt_text(self.since, self.because)}; {has}"
 
     def doubted_since(self, gtid: str, reason: str) -> TableState:
         """The same with rows that may not be all."""
