@@ -38,6 +38,7 @@ class Difference(enum.Enum):
         END,
         "Unicode character sets have collations of UCA 14.0 by default; QUERY events tell it, GTID events the thread",
     )
+    HISTORY_ENDS_IN_2106 = 110_500, END, "ROW END of rows that hold is in 2106, before that in 2038"
     NOW_IS_TIMESTAMP = 110_600, END, "NOW() and FROM_UNIXTIME() are TIMESTAMPs, before that DATETIMEs"
     STATUS_HAS_GTID = 120_300, END, "SHOW MASTER STATUS has Gtid_Binlog_Pos"
     BINLOG_IN_ENGINE = 120_300, END, "the binlog may be in the storage engine, and its stream has the shape of that"

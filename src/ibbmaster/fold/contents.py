@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.column import ColumnType
 from ibbmaster.fold.computed import ColumnExpression, affected, compute, computed_columns
 from ibbmaster.fold.kept_rows import Interval, KeptRows, successor
@@ -39,7 +40,7 @@ CELLS_MAX = 1 << 12  # rows of which single values are in doubt, before a column
 StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
 
 
-class InexactRowsError(ValueError):
+class InexactRowsError(IbbMasterError, ValueError):
     """The log does not tell what became of the rows of a table; the text says why."""
 
 

@@ -610,7 +610,7 @@ class RowFold:
         if contents.has_rows:
             own = {column.id: column for column in own_columns(table)}
             for column in table.columns:
-                if column.id in old or column.period is not None or column.expression is not None:
+                if column.id in old or column.expression is not None:
                     continue
                 try:
                     first_value(column, own[column.id])

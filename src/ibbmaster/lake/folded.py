@@ -12,11 +12,14 @@ from ibbmaster.arrow.shape import ShapeField
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import UndecodableError
 from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.fold.contents import InexactRowsError
+from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.stored import own_columns
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.sql.answer import UnknownRowsError
 from ibbmaster.sql.select import FoundRows, TableReader
 
 if TYPE_CHECKING:
@@ -60,7 +63,10 @@ def _rows(found: FoundRows, table: TableVersion, fields: Sequence[ShapeField]) -
     ]
     for place in found.places:
         layout_no, image = contents.kept.rows.read(place)
-        values = contents.values_in(own, contents.layouts[layout_no], image)
+        try:
+            values = contents.values_in(own, contents.layouts[layout_no], image)
+        except InexactRowsError as error:
+            raise UnknownRowsError(table, UnknownRows(table.gtid or "", str(error))) from None
         cells: list[object] = []
         for value, (convert, to_cell) in zip(values, shown, strict=True):
             try:

@@ -40,7 +40,7 @@ from ibbmaster.schema.clause import (
 from ibbmaster.schema.collations import character_sets, charset_of_collation
 from ibbmaster.schema.column_type import converted, zero_of
 from ibbmaster.schema.indexing import as_definitions
-from ibbmaster.schema.model import UNKNOWN_VALUE, TableColumn, TableVersion
+from ibbmaster.schema.model import UNKNOWN_VALUE, RowPeriod, TableColumn, TableVersion
 from ibbmaster.schema.partitioning import altered_partitions
 from ibbmaster.schema.reading import named_in, with_new_names
 from ibbmaster.schema.session import SchemaSession
@@ -225,7 +225,7 @@ class _Alteration:
         draft.columns = [one if one.id in old else self._as_new(one) for one in draft.columns]
         draft.columns += hidden
         if self._versioned and not self._old.is_versioned and not self._has_system_period():
-            draft.columns += hidden_period(draft.new_id)
+            draft.columns += map(self._as_new, hidden_period(draft.new_id))
         if loses_period:
             draft.periods = [period for period in draft.periods if period[0].upper() != SYSTEM_TIME]
         self._rename_parts(new_names)
@@ -357,6 +357,9 @@ def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
     """What old rows hold in a column that an ALTER TABLE adds."""
     if column.expression is not None:
         return None
+    if column.period is not None and column.type.word == "timestamp":
+        now = session.now(column.type.scale or 0)
+        return (now if column.period is RowPeriod.START else session.end_of_time) or UNKNOWN_VALUE
     if column.is_auto_increment or column.period is not None:
         return UNKNOWN_VALUE
     if column.default is None:

@@ -32,6 +32,7 @@ class SchemaSession:
         has_explicit_timestamps: `explicit_defaults_for_timestamp`.
         began_at: seconds and microseconds since 1970; None where that is not known.
         client_charset, connection_collation: what a view keeps of the session.
+        end_of_time: the last moment of a TIMESTAMP(6) in UTC, which ROW END has in rows that hold now, as SQL.
         utf8: the character set that this word means, unless `old_mode` says otherwise, which no event says.
     """
 
@@ -39,6 +40,7 @@ class SchemaSession:
     collations: Mapping[str, str] = field(default_factory=dict)
     has_explicit_timestamps: bool = True
     began_at: tuple[int, int] | None = None
+    end_of_time: str | None = None
     utf8: str = "utf8mb3"
     client_charset: str = "utf8mb4"
     connection_collation: str = DEFAULT_COLLATION
@@ -54,6 +56,7 @@ class SchemaSession:
             began_at=None if timestamp is None else (timestamp, statement.microseconds),
             client_charset=charset_of_collation(_known(statement.client_collation)),
             connection_collation=_known(statement.connection_collation),
+            end_of_time=_end_of_time(statement.server_version),
             utf8="utf8mb4" if Difference.UTF8_IS_UTF8MB4.holds(statement.server_version or 0) else "utf8mb3",
         )
 
@@ -106,3 +109,10 @@ class SchemaSession:
 def _known(number: int | None) -> str:
     """The collation of a number; the usual one where it is unknown."""
     return (collation_name(number) if number is not None else None) or DEFAULT_COLLATION
+
+
+def _end_of_time(server_version: int | None) -> str | None:
+    if server_version is None:
+        return None
+    is_late = Difference.HISTORY_ENDS_IN_2106.holds(server_version)
+    return "'2106-02-07 06:28:15.999999'" if is_late else "'2038-01-19 03:14:07.999999'"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import json
 import random
 import re
@@ -633,6 +634,46 @@ def test_a_table_without_changes_in_a_log_with_transactions_in_two_phases_is_emp
         done = maintain(str(tmp_path / "log"), tables.target, kind=kind, only=["shop.empty"])
         assert verdicts(done) == {"shop.empty": "exact at 0-1-94"}
         assert len(tables.read("shop.empty")) == 0
+
+
+FAULTS = {
+    "of the target": StoreError("the disk is gone"),
+    "of the system": OSError(5, "Input/output error", "x"),
+    "of nobody's": ValueError("this was\nnot foreseen"),
+}
+
+
+@pytest.mark.parametrize("where", ["reading", "reading on", "writing"])
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_an_error_of_one_table_is_its_verdict_and_others_are_brought(
+    run, kept, target_class, monkeypatch, fault, where
+) -> None:
+    write, read = target_class.replace, maintained_rows.folded_batches
+
+    def replaced(self, *args) -> None:
+        if self._directory.name == "d.b":
+            raise fault
+        write(self, *args)
+
+    def folded(*args):
+        if where == "reading on":
+            yield from itertools.islice(read(*args), 1)
+        raise fault
+
+    if where == "writing":
+        monkeypatch.setattr(target_class, "replace", replaced)
+    else:  # a table without a key is folded row by row
+        monkeypatch.setattr(maintained_rows, "folded_batches", folded)
+    both: list[Item] = ["CREATE TABLE b (id INT, a INT)", [inserted(of("b"), [1, 1])], *LOG]
+    done = run(*both)
+    text = " ".join(str(fault).split())
+    assert done.tables["d.b"].because == (f"ValueError: {text}" if isinstance(fault, ValueError) else text)
+    assert done.written == ["d.t"]
+    assert verdicts(done)["d.t"] == "exact at 0-1-6"
+    assert not list(kept.directory("d.b").rglob("*.parquet"))
+    monkeypatch.undo()
+    assert verdicts(run(*both)) == {"d.b": "exact at 0-1-6", "d.t": "exact at 0-1-6"}
+    assert kept.rows("d.b") == [(1, 1)]
 
 
 def test_a_value_that_cannot_be_read_costs_its_table_and_no_other(tmp_path: Path, kept: KeptTables) -> None:

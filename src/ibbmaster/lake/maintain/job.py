@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ibbmaster.disk.place import ObjectPath
 from ibbmaster.disk.place import place as named_place
-from ibbmaster.errors import ConfigurationError, EventError, StoreError
+from ibbmaster.errors import ConfigurationError, IbbMasterError, StoreError
 from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
 from ibbmaster.lake.maintain.delta import DeltaLake
 from ibbmaster.lake.maintain.history import FreshVersions, RowHistory
@@ -150,6 +150,7 @@ class _Run:
         self._source = source
         self._choice = choice
         self._done = Maintained(table_list.position, source.end)
+        self._files: set[str] = set()  # of the table that is written, before that
 
     def go(self, names: Sequence[TableName], rows: Kind) -> Maintained:
         table_list, source = self._list, self._source
@@ -174,7 +175,7 @@ class _Run:
         """What tables need of the log, if nothing has happened to them since the last run."""
         for name in names:
             state = self._list.tables.get(str(name), TableState())
-            with contextlib.suppress(UncertainRowsError, ConfigurationError, EventError):  # which `find` meets, too
+            with contextlib.suppress(Exception):  # `_maintain` meets it, too, and says so of the table
                 found = rows.reads(name, self._source.known_table(name), state.rows_at)
                 if found is not None:
                     yield found
@@ -184,11 +185,15 @@ class _Run:
         if self._list.begun is not None:
             full_name, files = self._list.begun
             table = self._lake.table(full_name)
-            self._done.removed = [f"{full_name}/{name}" for name in table.remove_orphans(set(files))]
+            with contextlib.suppress(StoreError, OSError):  # of a table that `_maintain` cannot read, either
+                self._done.removed = [f"{full_name}/{name}" for name in table.remove_orphans(set(files))]
             self._list.begun = None
 
     def _maintain(self, name: TableName, full_name: str, rows: Kind) -> TableState:
-        """Let a table be what it is at the log's end; returns what is known of it then."""
+        """Let a table be what it is at the log's end; returns what is known of it then.
+
+        An error, whatever raises it, is the verdict on this table: others are brought to the end all the same.
+        """
         target = self._lake.table(full_name)
         state = replace(self._list.tables.get(full_name, TableState()), seen=self._source.end, is_gone=False)
         try:
@@ -198,8 +203,12 @@ class _Run:
             return self._brought(name, full_name, rows, target, state)
         except UncertainRowsError as error:
             since, because = error.args
-        except (ConfigurationError, EventError, ForeignChangeError) as error:
-            since, because = self._source.end, str(error)
+        except Exception as error:
+            since, because = self._source.end, _reason(error)
+        if full_name in self._done.written:  # nothing has come of it
+            self._done.written.remove(full_name)
+            with contextlib.suppress(StoreError, OSError):
+                target.remove_orphans(self._files)
         return replace(state, seen=self._source.end, since=since, because=because)
 
     def _brought(
@@ -226,17 +235,12 @@ class _Run:
             found = rows.find(name, table, None)  # the rows there were not those that the log says
             state = self._begin(full_name, target, state)
         assert isinstance(found, Replaced)
-        if state.commit > 1:
-            self._done.rewritten.append(full_name)
-        before = target.files()
         try:
             target.replace(found.rows, state)
-        except (EventError, StoreError):
-            if not found.faults:
-                raise
-            target.remove_orphans(set(before))
-            self._done.written.remove(full_name)
-            raise found.faults[0] from None
+        except Exception as error:
+            raise (found.faults or [error])[0] from None
+        if state.commit > 1:
+            self._done.rewritten.append(full_name)
         return state
 
     def _are_merged(self, found: Patched | FreshVersions, target: TargetTable, state: TableState) -> bool:
@@ -247,8 +251,17 @@ class _Run:
 
     def _begin(self, full_name: str, target: TargetTable, state: TableState) -> TableState:
         """Put on the list that a table is about to be written; returns its state afterwards."""
-        self._list.begun = full_name, sorted(target.files())
+        self._files = target.files()
+        self._list.begun = full_name, sorted(self._files)
         self._list.write(self._place)
         self._list.begun = None
-        self._done.written.append(full_name)
+        if full_name not in self._done.written:
+            self._done.written.append(full_name)
         return TableState(commit=state.commit + 1, rows_at=self._source.end, seen=self._source.end)
+
+
+def _reason(error: Exception) -> str:
+    """What an error says, in one line; one that nobody has foreseen also says what it is."""
+    text = " ".join(str(error).split())
+    is_foreseen = isinstance(error, (IbbMasterError, ForeignChangeError, OSError))
+    return text if is_foreseen and text else f"{type(error).__name__}: {text}"

@@ -32,7 +32,7 @@ class Replaced:
     """All rows of a table, as it has them now; `faults` has the reason once a row cannot be read."""
 
     rows: pa.RecordBatchReader
-    faults: list[EventError] = field(default_factory=list)
+    faults: list[Exception] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class CurrentRows:
             found = self._folded_changes(table, step.read)
             if found is not None:
                 return Patched(*found, step.reshape)
-        faults: list[EventError] = []
+        faults: list[Exception] = []
         return Replaced(self._whole(name, table, step.past, faults), faults)
 
     def _step(self, name: TableName, table: TableVersion, rows_at: str | None) -> _Step:
@@ -114,9 +114,7 @@ class CurrentRows:
             found = self._written[gtids] = self._source.written_since(gtids)
         return found
 
-    def _whole(
-        self, name: TableName, table: TableVersion, past: Past, faults: list[EventError]
-    ) -> pa.RecordBatchReader:
+    def _whole(self, name: TableName, table: TableVersion, past: Past, faults: list[Exception]) -> pa.RecordBatchReader:
         """All rows: from the changes alone if that is enough, or row by row."""
         import pyarrow as pa
 
@@ -130,10 +128,8 @@ class CurrentRows:
             return pa.RecordBatchReader.from_batches(schema, rows.cast(schema).to_batches())
         end = self._source.end_position
         snapshot = LogSnapshot(end=end, file_name="", state=self._source.log.state())
-        try:
+        with _uncertain():
             batches = folded_batches(self._reader, snapshot, table, fields)
-        except UnknownRowsError as error:
-            raise UncertainRowsError(error.unknown.gtid, error.unknown.reason) from None
         return pa.RecordBatchReader.from_batches(schema, _noting(batches, faults))
 
     def _whole_read(self, name: TableName, table: TableVersion, past: Past) -> Read | None:
@@ -161,13 +157,23 @@ class CurrentRows:
         return keys, found
 
 
-def _noting(batches: Iterator[pa.RecordBatch], faults: list[EventError]) -> Iterator[pa.RecordBatch]:
+def _noting(batches: Iterator[pa.RecordBatch], faults: list[Exception]) -> Iterator[pa.RecordBatch]:
     """The same, with the error that ends them noted: what a library makes of it on its way is another one."""
     try:
-        yield from batches
-    except EventError as error:
+        with _uncertain():
+            yield from batches
+    except Exception as error:
         faults.append(error)
         raise
+
+
+@contextlib.contextmanager
+def _uncertain() -> Iterator[None]:
+    """What the fold of rows says of what it does not know, as a run has it."""
+    try:
+        yield
+    except UnknownRowsError as error:
+        raise UncertainRowsError(error.unknown.gtid, error.unknown.reason) from None
 
 
 def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
