@@ -32,7 +32,7 @@ from ibbmaster.lake.export_files import RUN_MARK, ExportTarget, TaskFiles, run_a
 from ibbmaster.lake.failure import plain_errors
 from ibbmaster.lake.maintain.changes import doubts_of
 from ibbmaster.lake.marks import Marks, expect_same, marks_at
-from ibbmaster.lake.placing import WRITER, make_directory, only_writer, replace_file, sync
+from ibbmaster.lake.placing import foreign_in, make_directory, only_writer, replace_file, sync
 from ibbmaster.lake.spreading import spread
 from ibbmaster.lake.table_directory import directory_of, rename_older, table_name
 from ibbmaster.spark.options import parse_options, schema_options
@@ -45,7 +45,6 @@ RUNS = "_ibbmaster-runs.json"
 STAGING = "_ibbmaster-staging"
 GROUPS = "_groups"
 FAULTS = "_faults"  # all that the latest run has skipped
-OURS = (STAGING, WRITER)  # there before a first run has ended
 
 
 def export(
@@ -198,9 +197,9 @@ def read_runs(place: Path) -> list[dict[str, object]]:
     """
     path = place / RUNS
     if not path.exists():
-        others = [one.name for one in place.iterdir() if one.name not in OURS] if place.is_dir() else []
-        if others and not any(RUN_MARK in name for name in _files(place)):
-            raise StoreError(f"{place}: holds {others[0]}, and no export: give an empty directory")
+        foreign = foreign_in(place, STAGING, RUNS)
+        if foreign is not None and not any(RUN_MARK in name for name in _files(place)):
+            raise StoreError(f"{place}: holds {foreign}, and no export: give an empty directory")
         return []
     try:
         runs = json.loads(path.read_text())

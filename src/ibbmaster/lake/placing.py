@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 DONE = "_SUCCESS"  # Spark's mark of a directory that is whole
 WRITER = "_ibbmaster-writer.json"  # in an object store, as long as a job writes there
+NEW = ".new"  # behind the name of a file that is written, until it has its place
 TABLE = "table"  # in the directory beside the place, until it is whole
 
 
@@ -203,13 +204,19 @@ def in_one_step(place: Path, write: Callable[[Path], int]) -> int:
     return count
 
 
+def foreign_in(place: Path, *ours: str) -> str | None:
+    """What a directory holds beside `ours`, files that jobs write before they end, whole or not; None if nothing."""
+    names = (one.name for one in place.iterdir()) if place.is_dir() else ()
+    return min((name for name in names if name.removesuffix(NEW) not in (WRITER, *ours)), default=None)
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Let a file have another content in one step, which lasts; its directory is made if it is missing."""
     if isinstance(path, ObjectPath):
         client_of(str(path.parent)).replace(path.name, content)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.new")
+    fresh = path.with_name(path.name + NEW)
     fresh.write_bytes(content)
     sync(fresh)
     os.rename(fresh, path)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import itertools
 import json
+import os
 import random
 import re
 import shutil
 import subprocess
+import sys
 import sysconfig
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +25,13 @@ from ibbmaster.errors import BusyError, ConfigurationError, EventError, Position
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.maintain import delta as maintained_delta
-from ibbmaster.lake.maintain import job, last_changes
+from ibbmaster.lake.maintain import last_changes
 from ibbmaster.lake.maintain import rows as maintained_rows
 from ibbmaster.lake.maintain.delta import DeltaTarget
 from ibbmaster.lake.maintain.iceberg import IcebergTarget
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
-from ibbmaster.lake.maintain.table_list import LIST
+from ibbmaster.lake.maintain.table_list import HISTORY, LIST
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.spark.options import parse_options
 from tests.kept_tables import KINDS, KeptTables
@@ -446,51 +448,95 @@ class KilledError(BaseException):
     """As a kill, nobody catches it."""
 
 
-@pytest.fixture
-def kill_at(monkeypatch: pytest.MonkeyPatch, target_class):
-    """Let a run end at a call of one of the steps that leave something: in front of it, or behind it."""
+WRITES = {"os.mkdir": 0, "os.rename": 1, "os.remove": 0, "sqlite3.connect": 0}  # which argument of each is the path
 
-    def arm(wanted: int) -> list[str]:
-        seen: list[str] = []
-        methods = job.TableList.write, target_class.replace, target_class.patch
-        for owner, method in zip((job.TableList, target_class, target_class), methods, strict=True):
 
-            def killed(*args, _method=method, **options):
-                for when in ("before", "after"):
-                    if when == "after":
-                        result = _method(*args, **options)
-                    seen.append(f"{when} {_method.__name__}")
-                    if len(seen) == wanted:
-                        raise KilledError
-                return result
+class KillSwitch:
+    """Ends a run at one of its steps: in front of a file operation of ours, in front of a commit, or behind it."""
 
-            monkeypatch.setattr(owner, method.__name__, killed)
-        return seen
+    def __init__(self, place: Path, target_class: type, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._place = str(place)
+        self._wanted: int | None = None
+        self.seen: list[str] = []
+        steps = [(target_class, "replace"), (target_class, "patch")]
+        if target_class is IcebergTarget:
+            from pyiceberg.io.pyarrow import PyArrowFile
 
-    return arm
+            steps.append((PyArrowFile, "create"))
+        for owner, name in steps:
+            monkeypatch.setattr(owner, name, self._around(getattr(owner, name)))
+        sys.addaudithook(self._hear)  # which stays, and does nothing once this is disarmed
+
+    def killed(self, wanted: int, run: Callable[[], object]) -> bool:
+        """Whether a run has a step of this number, at which it ends."""
+        self._wanted, self.seen = wanted, []
+        try:
+            run()
+        except KilledError:
+            return True
+        finally:
+            self._wanted = None
+        return False
+
+    def _around(self, method):
+        def called(*args, **options):
+            self._step(f"before {method.__name__}")
+            result = method(*args, **options)
+            self._step(f"after {method.__name__}")
+            return result
+
+        return called
+
+    def _hear(self, event: str, args: tuple) -> None:
+        if self._wanted is None:
+            return
+        if event in WRITES:
+            path = args[WRITES[event]]
+        elif event == "open" and isinstance(args[0], (str, Path)) and args[2] & (os.O_WRONLY | os.O_RDWR):
+            path = args[0]
+        else:
+            return
+        if str(path).startswith(self._place):
+            self._step(f"{event} {Path(path).name}")
+
+    def _step(self, what: str) -> None:
+        if self._wanted is not None:
+            self.seen.append(what)
+            if len(self.seen) == self._wanted:
+                self._wanted = None
+                raise KilledError
 
 
 GROWN = [*LOG, "CREATE TABLE u LIKE t", [inserted(of("u"), [1, 1]), updated(of(), ([1, 11], [1, 12]))]]
 
 
-@pytest.mark.parametrize("wanted", range(1, 14))
+@pytest.mark.parametrize("before", [[], LOG], ids=["the first run", "a later run"])
 def test_a_run_that_is_killed_at_any_step_is_taken_up_and_brings_each_change_once(
-    run, kept, kill_at, monkeypatch, wanted
+    run, kept, target_class, monkeypatch, tmp_path, before
 ) -> None:
-    run(*LOG)
-    seen = kill_at(wanted)
-    with contextlib.suppress(KilledError):
-        run(*GROWN)
-    assert len(seen) == min(wanted, 10), seen
-    monkeypatch.undo()
-    done = run(*GROWN)
-    assert verdicts(done) == {"d.t": "exact at 0-1-6", "d.u": "exact at 0-1-6"}
-    assert kept.rows() == [(1, 12), (5, 20)]
-    assert kept.rows("d.u") == [(1, 1)]
-    kept.expect_commits(["written", "patched"])
-    kept.expect_commits(["written"], "d.u")
-    done = run(*GROWN, [deleted(of(), [1, 12])])
-    assert kept.rows() == [(5, 20)]
+    if before:
+        run(*before)
+        shutil.copytree(kept.place, tmp_path / "saved")
+    switch = KillSwitch(kept.place, target_class, monkeypatch)
+    for wanted in itertools.count(1):
+        if not switch.killed(wanted, lambda: run(*GROWN)):
+            break
+        what = switch.seen[-1]
+        done = run(*GROWN)
+        assert verdicts(done) == {"d.t": "exact at 0-1-6", "d.u": "exact at 0-1-6"}, what
+        assert kept.rows() == [(1, 12), (5, 20)], what
+        assert kept.rows("d.u") == [(1, 1)], what
+        kept.expect_commits(["written", *(["patched"] if before else [])])
+        kept.expect_commits(["written"], "d.u")
+        run(*GROWN, [deleted(of(), [1, 12])])
+        assert kept.rows() == [(5, 20)], what
+        assert not [path.name for path in kept.place.iterdir() if path.name.endswith(".new")]
+        shutil.rmtree(kept.place)
+        if before:
+            shutil.copytree(tmp_path / "saved", kept.place)
+    renamed = [f"os.rename {name}" for name in (LIST, HISTORY)]
+    assert {*renamed, "after replace", *(["after patch"] if before else [])} <= set(switch.seen), switch.seen
+    print(switch.seen)
 
 
 def test_files_that_a_killed_run_has_left_are_removed_and_named(run, kept, target_class, monkeypatch) -> None:
@@ -639,7 +685,7 @@ def test_a_table_without_changes_in_a_log_with_transactions_in_two_phases_is_emp
 FAULTS = {
     "of the target": StoreError("the disk is gone"),
     "of the system": OSError(5, "Input/output error", "x"),
-    "of nobody's": ValueError("this was\nnot foreseen"),
+    "not foreseen": ValueError("this was\nnot foreseen"),
 }
 
 

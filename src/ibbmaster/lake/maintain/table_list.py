@@ -14,7 +14,7 @@ from typing import Self
 
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.maintain.state import TableState
-from ibbmaster.lake.placing import WRITER, replace_file
+from ibbmaster.lake.placing import foreign_in, replace_file
 from ibbmaster.sqltext.table_name import parse_table_name
 
 HISTORY = "_ibbmaster-schema.cache"
@@ -52,9 +52,9 @@ class TableList:
         """
         path = place / LIST
         if not path.exists():
-            others = sorted(one.name for one in place.iterdir() if one.name != WRITER) if place.is_dir() else []
-            if others:
-                raise StoreError(f"{place}: holds {others[0]}, and no maintained tables: give an empty directory")
+            foreign = foreign_in(place, LIST, HISTORY)
+            if foreign is not None:
+                raise StoreError(f"{place}: holds {foreign}, and no maintained tables: give an empty directory")
             return cls(settings)
         try:
             found = json.loads(path.read_text())
