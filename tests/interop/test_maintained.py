@@ -25,6 +25,7 @@ from ibbmaster.lake.maintain.table_list import HISTORY
 from ibbmaster.lake.pasts import Place
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
+from ibbmaster.spark.options import parse_options
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.mariadb_server import RealPrimary
@@ -167,7 +168,7 @@ def expect_cells(
     """Every table that is exact has the server's cells; what the verdicts were."""
     counts: Counter[str] = Counter()
     known = (kept.place / HISTORY).read_bytes()
-    with LogSource({"path": str(log)}, done.end, known) as source:
+    with LogSource(parse_options({"path": str(log)}), done.end, known) as source:
         for name, state in done.tables.items():
             counts["gone" if state.is_gone else "exact" if state.is_exact else "not exact"] += 1
             if state.is_exact and not state.is_gone:

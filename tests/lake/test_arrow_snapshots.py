@@ -12,6 +12,7 @@ import ibbmaster
 from ibbmaster.errors import ConfigurationError, InexactError, PositionError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.lake.arrow_snapshots import EXACT_AT, INEXACT, arrow_snapshot
+from ibbmaster.lake.maintain import rows as maintained_rows
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableVersion
@@ -46,6 +47,20 @@ def test_a_snapshot_says_at_which_gtid_it_is_exact(small_log):
     assert small_log.snapshot("d.t").schema.metadata == {EXACT_AT: b"0-1-6"}
     at = small_log.snapshot("d.t", at="0-1-3")
     assert (rows_of(at), at.schema.metadata) == ([(1, 11), (7, 20)], {EXACT_AT: b"0-1-3"})
+
+
+def test_rows_are_folded_one_by_one_only_where_changes_alone_are_not_enough(small_log, tmp_path, monkeypatch):
+    folded = []
+    was = maintained_rows.folded_batches
+    monkeypatch.setattr(maintained_rows, "folded_batches", lambda *args: folded.append(1) or was(*args))
+    assert rows_of(small_log.snapshot("d.t")) == [(1, 10), (3, 30)]
+    assert len(small_log.difference("d.t", "0-1-2")) == 2
+    assert not folded
+    keyless = write_log(tmp_path / "keyless", "CREATE TABLE t (id INT, a INT)", [inserted(T, [1, 1], [1, 1])])
+    with ibbmaster.open(keyless) as log:
+        assert rows_of(log.snapshot("d.t")) == [(1, 1), (1, 1)]
+        assert rows_of(log.difference("d.t", "0-1-1")) == [("insert", 1, 1), ("insert", 1, 1)]
+    assert folded
 
 
 def test_a_history_has_each_version_of_each_row_with_what_began_and_ended_it(small_log):

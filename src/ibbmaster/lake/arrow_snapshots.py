@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -14,7 +13,9 @@ from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Sha
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.lake.arrow_changes import ArrowChanges, effective, read_table
 from ibbmaster.lake.doubts import find_doubts
-from ibbmaster.lake.folded import folded_table
+from ibbmaster.lake.maintain.last_changes import numbers_of_keys
+from ibbmaster.lake.maintain.rows import CurrentRows, Replaced
+from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
 from ibbmaster.lake.pasts import START, Doubt, Past, past_of
 from ibbmaster.lake.replay import current_rows, versions_of_rows
 from ibbmaster.lake.snapshots import CONTRADICTION, is_of, is_place, key_of
@@ -25,7 +26,6 @@ from ibbmaster.rows.shape import TableShape
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableVersion
-from ibbmaster.sql.answer import UnknownRowsError
 from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
@@ -62,17 +62,14 @@ class AskedTable:
         return [field.name for field in self.columns]
 
     @property
-    def place(self) -> LogPosition:
-        return self.log.end() if self.end is None else self.end
-
-    @property
     def position(self) -> str:
         return self.options.ending_gtid or str(self.log.state().position())
 
     @property
     def version(self) -> TableVersion | None:
         """What the table is there, as the statements of the log define it, if its rows are so."""
-        state = self.history.table_at(*parse_table_name(self.name), SchemaPlace(self.place, 0))
+        place = SchemaPlace(self.log.end() if self.end is None else self.end, 0)
+        state = self.history.table_at(*parse_table_name(self.name), place)
         return state if is_of(state, self.shape) else None
 
 
@@ -90,10 +87,9 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
         version = asked.version
         if version is not None and not key and is_place(log, asked.end):
             try:
-                rows = folded_table(log, asked.history, version, asked.place, asked.columns)
-                return _judged(rows, asked, texts)
-            except UnknownRowsError as error:
-                texts = [str(Doubt(START, error.unknown.gtid, error.unknown.reason))]
+                return _judged(_rows_now(asked, version), asked, texts)
+            except UncertainRowsError as error:
+                texts = [str(Doubt(START, error.since, error.because))]
                 _tell(asked, texts, on_doubt)
         keys = key_of(asked.shape.schema, key)
         changes, past, doubts = _looked_through(asked, keys)
@@ -104,6 +100,19 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
         if not (texts or key):
             _expect_sound(asked, is_sound=is_sound)
         return _judged(rows, asked, texts)
+
+
+def _rows_now(asked: AskedTable, table: TableVersion) -> pa.Table:
+    """The rows, as `lake maintain` finds them.
+
+    Raises:
+        UncertainRowsError: the log does not have them.
+        EventError: a value cannot be read.
+    """
+    with LogSource(asked.options) as source, closing(CurrentRows(source)) as rows:
+        found = rows.find(parse_table_name(asked.name), table, None)
+        assert isinstance(found, Replaced)
+        return found.rows.read_all()
 
 
 def arrow_history(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: OnDoubt | None = None) -> pa.Table:
@@ -239,34 +248,36 @@ def _as_later(
 
 def _differing(before: pa.Table, after: pa.Table, shared: Sequence[str], keys: Sequence[str]) -> pa.Table:
     """The changes that make one table of another; rows without a key are distinguished by all their values."""
+    import numpy as np
     import pyarrow as pa
 
     by = keys if keys and set(keys) <= set(shared) else shared
-    olds, news = ({} if not by else _numbered(rows, by) for rows in (before, after))
-    values = [_values(rows, shared) for rows in (before, after)]
-    found: list[tuple[str, int]] = []  # kinds, and numbers in both tables put together
-    for one, number in olds.items():
-        later = news.get(one)
-        if later is None:
-            found.append(("delete", number))
-        elif values[0][number] != values[1][later]:
-            found += [("update_preimage", number), ("update_postimage", len(before) + later)]
-    found += [("insert", len(before) + number) for one, number in news.items() if one not in olds]
     rows = pa.concat_tables([before.replace_schema_metadata(), after.replace_schema_metadata()])
-    rows = rows.take(pa.array([number for _, number in found], pa.int64()))
-    return rows.add_column(0, "_change_type", pa.array([kind for kind, _ in found], pa.string()))
+    count = len(before)
+    values = numbers_of_keys(rows, shared)
+    alike = np.unique(numbers_of_keys(rows, by), return_inverse=True)[1]
+    places = np.arange(len(rows))
+    order = np.lexsort((places, alike))
+    olds, news = order[order < count], order[order >= count]
+    pairs = [alike[some] * len(rows) + _turns(alike[some]) for some in (olds, news)]  # by how many were alike before
+    later = np.full(count, -1)
+    _, old, new = np.intersect1d(pairs[0], pairs[1], assume_unique=True, return_indices=True)
+    later[olds[old]] = news[new]
+    is_new = np.ones(len(rows), dtype=bool)
+    is_new[:count] = is_new[later[later >= 0]] = False
+    is_gone = later < 0
+    changed = np.flatnonzero(is_gone | (values[:count] != values[later])) if by else places[:0]
+    kept = np.repeat(changed, np.where(is_gone[changed], 1, 2))
+    is_second = np.r_[False, kept[1:] == kept[:-1]] if len(kept) else kept > 0
+    kinds = np.where(is_gone[kept], "delete", np.where(is_second, "update_postimage", "update_preimage"))
+    added = np.flatnonzero(is_new) if by else places[:0]
+    taken = rows.take(pa.array(np.r_[np.where(is_second, later[kept], kept), added], pa.int64()))
+    return taken.add_column(0, "_change_type", pa.array([*kinds, *["insert"] * len(added)], pa.string()))
 
 
-def _numbered(rows: pa.Table, names: Sequence[str]) -> dict[tuple[Any, int], int]:
-    """The numbers of rows by some of their values, and by how many there were that are the same."""
-    seen: Counter[Any] = Counter()
-    found = {}
-    for number, values in enumerate(_values(rows, names)):
-        found[values, seen[values]] = number
-        seen[values] += 1
-    return found
+def _turns(alike: Any) -> Any:
+    """Of numbers in their order: how many of the same each has before it."""
+    import numpy as np
 
-
-def _values(rows: pa.Table, names: Sequence[str]) -> list[tuple[Any, ...]]:
-    columns = [[tuple(cell) if isinstance(cell, list) else cell for cell in rows[name].to_pylist()] for name in names]
-    return list(zip(*columns, strict=True))
+    starts = np.flatnonzero(np.r_[True, alike[1:] != alike[:-1]]) if len(alike) else alike
+    return np.arange(len(alike)) - np.repeat(starts, np.diff(np.r_[starts, len(alike)]))

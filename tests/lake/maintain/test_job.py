@@ -409,7 +409,7 @@ CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 
 def test_changes_of_a_transaction_in_two_phases_are_those_of_its_commit(kept) -> None:
     done = maintain(str(XA), kept.target, kind="changes")
-    with LogSource({"path": str(XA)}) as source:
+    with LogSource(parse_options({"path": str(XA)})) as source:
         completed = [one.gtid for one in source.prepared.values() if one is not None]
         assert len(completed) < len(source.prepared)  # some were rolled back
     found = set()

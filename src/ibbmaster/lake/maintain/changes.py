@@ -13,6 +13,7 @@ from ibbmaster.lake.maintain.rows import Replaced, place_of
 from ibbmaster.lake.maintain.source import LogSource, Read, just_before
 from ibbmaster.lake.pasts import START, Doubt
 from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.spark.options import parse_options
 from ibbmaster.sqltext.table_name import TableName, parse_table_name
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class FreshChanges:
 
 def doubts_of(given: Mapping[str, str], tables: Iterable[str]) -> dict[str, str]:
     """By table, since when a log may not have all changes of its rows, and why; tables without a doubt are left out."""
-    with LogSource(given) as source:
+    with LogSource(parse_options(given)) as source:
         found = {
             name: TableChanges(source).doubt(source.history.case.table_key(*parse_table_name(name))) for name in tables
         }

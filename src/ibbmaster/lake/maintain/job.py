@@ -21,7 +21,7 @@ from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.maintain.table_list import TableList
 from ibbmaster.lake.maintain.target import ForeignChangeError, Lake, TargetTable
 from ibbmaster.lake.placing import only_writer
-from ibbmaster.spark.options import schema_options
+from ibbmaster.spark.options import parse_options, schema_options
 from ibbmaster.sqltext.table_name import TableName, parse_table_name, parse_table_pattern
 from ibbmaster.stages.table_pattern import TableChoice, unmatched_error
 
@@ -132,7 +132,7 @@ def maintain(
     settings = {"--as": kind, "--to": called, "--zero-dates": zero_dates}
     with closing(lake), only_writer(place):
         table_list = TableList.read(place, settings)
-        with LogSource(given, table_list.position, table_list.history) as source:
+        with LogSource(parse_options(given), table_list.position, table_list.history) as source:
             if table_list.position:
                 source.expect_same(table_list.marks, table_list.position)
             choice = TableChoice(*patterns, lambda: source.history.case)

@@ -62,7 +62,7 @@ def row_steps(changes: pa.Table, keys: Sequence[str], names: Sequence[str], null
     )
     absent = _absent(changes["_absent"].combine_chunks(), names)
     _expect_known(absent, keys, inserted, after, nulls)
-    codes = _codes(changes, keys)
+    codes = numbers_of_keys(changes, keys)
     updates = np.flatnonzero(after)
     if len(updates) and (not updates[0] or not before[updates - 1].all()):
         raise PartialChangeError("an image after an update has none before it")
@@ -189,17 +189,21 @@ def _expect_known(
             raise PartialChangeError("an image after an update has a key, and not all of its row")
 
 
-def _codes(changes: pa.Table, keys: Sequence[str]) -> Any:
-    """A number for each row: equal ones have the same key."""
+def numbers_of_keys(rows: pa.Table, keys: Sequence[str]) -> Any:
+    """A number for each row: equal ones have the same values in these columns."""
     import numpy as np
+    import pyarrow as pa
 
-    codes, count = np.zeros(len(changes), dtype=np.int64), 1
+    codes, count = np.zeros(len(rows), dtype=np.int64), 1
     for name in keys:
-        column = changes[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        column = rows[name].combine_chunks()
+        if pa.types.is_list(column.type):
+            column = pa.array(map(repr, column.to_pylist()), pa.string())
+        column = column.dictionary_encode(null_encoding="encode")
         size = max(len(column.dictionary), 1)
         if count * size >= _CODES_MAX:
             codes = np.unique(codes, return_inverse=True)[1].astype(np.int64)
-            count = len(codes)
+            count = max(len(codes), 1)
         codes = codes * size + column.indices.to_numpy()
         count *= size
     return codes

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ibbmaster.arrow.ddl_scan import scan_ddl
-from ibbmaster.arrow.plan import end_of, find_fields, history_of, open_log, plan_tasks
-from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.reading import read_task
-from ibbmaster.arrow.shape import ShapeField, TableFields, arrow_schema, field_name, table_fields
+from ibbmaster.arrow.plan import end_of, history_of, open_log
+from ibbmaster.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.arrow.shape import TableFields, field_name, table_fields
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.kernel.parts import KernelSet
-from ibbmaster.lake.arrow_changes import effective
+from ibbmaster.lake.arrow_changes import effective, read_table
 from ibbmaster.lake.maintain.gathering import SharedScan, TableRequest
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.marks import Marks, expect_same
 from ibbmaster.lake.pasts import START, Past, Place, past_of
-from ibbmaster.lake.statements import Logged, completions, statements_of
+from ibbmaster.lake.statements import Logged, completions, logged_statements
 from ibbmaster.log.locating import resume
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.rows.shape import version_shape
@@ -30,7 +29,6 @@ from ibbmaster.schema.history import BEFORE, SchemaHistory
 from ibbmaster.schema.identity import ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion, UnknownTable
 from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
-from ibbmaster.spark.options import listed, parse_options
 from ibbmaster.sqltext.table_name import TableName, parse_table_name
 
 if TYPE_CHECKING:
@@ -63,14 +61,15 @@ class LogSource:
     one knew of the schemas of tables, also of files that were purged since.
     """
 
-    def __init__(self, given: Mapping[str, str], start: str = "", known: bytes | None = None) -> None:
+    def __init__(self, options: ReadOptions, start: str = "", known: bytes | None = None) -> None:
         self.start = start
         self._groups: dict[str, pa.Table] = {}  # by the position from which they were read
-        options = parse_options(given)
         self.log = open_log(options)
         pays = do_pay(KernelSet.READ, sum(file.size for file in self.log.files()))
         self.end = options.ending_gtid or str(self.log.state().position())
-        self.options = dataclasses.replace(options, uses_kernels=pays, ending_gtid=self.end)
+        self.options = dataclasses.replace(
+            options, table=None, tables=(), columns=(), uses_kernels=pays, ending_gtid=self.end
+        )
         self.end_position = end_of(self.end, options, self.log)
         self.end_place = SchemaPlace(self.end_position, 0)
         self.history = self._history(known)
@@ -108,8 +107,7 @@ class LogSource:
     @cached_property
     def statements(self) -> list[Logged]:
         """All that the log says beyond rows, in order."""
-        options = self._of_groups(None)
-        return sorted(one for task in plan_tasks(options, find_fields(options)) for one in statements_of(task))
+        return logged_statements(self.options)
 
     @cached_property
     def prepared(self) -> dict[Place, Logged | None]:
@@ -207,8 +205,12 @@ class LogSource:
         if gtids not in self._groups:
             begin = just_before(self.place_of(gtids)) if gtids else START
             is_all = any(self._straddles(place, begin) for place in self.prepared)
-            options = self._of_groups(None if is_all else gtids or None, GROUPS)
-            self._groups[gtids] = _read(options, find_fields(options))
+            start = None if is_all else gtids or None
+            self._groups[gtids] = read_table(
+                dataclasses.replace(
+                    self.options, granularity=Granularity.GROUPS, starting_gtid=start, columns=GROUPS, declarations={}
+                )
+            )
         return self._groups[gtids]
 
     def _effective(self, place: Place) -> Place:
@@ -264,13 +266,6 @@ class LogSource:
         kept = (files > start[0]) | ((files == start[0]) & (offsets > start[1]))
         return changes if kept.all() else changes.filter(kept)
 
-    def _of_groups(self, gtids: str | None, columns: Collection[str] = ()) -> ReadOptions:
-        given = {"path": self.options.path, "granularity": "groups", "endingGtid": self.end}
-        options = parse_options(given | ({"columns": listed(columns)} if columns else {}))
-        return dataclasses.replace(
-            options, starting_gtid=gtids, uses_kernels=self.options.uses_kernels, name_case=self.options.name_case
-        )
-
 
 def _as_before(found: SchemaCatalog) -> SchemaCatalog:
     """What tables were at the end of a log, for one that begins later, and has places of its own."""
@@ -284,10 +279,3 @@ def _as_before(found: SchemaCatalog) -> SchemaCatalog:
 def just_before(place: SchemaPlace) -> Place:
     """Groups at this place, and all later ones, compare as greater."""
     return place.position.file_no, place.position.offset - 1
-
-
-def _read(options: ReadOptions, fields: tuple[ShapeField, ...]) -> pa.Table:
-    import pyarrow as pa
-
-    batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
-    return pa.Table.from_batches(batches, schema=arrow_schema(fields))
