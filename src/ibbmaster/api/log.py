@@ -503,6 +503,7 @@ class Log:
         *,
         key: Sequence[str] = (),
         zero_dates: str = "null",
+        base: str | Path | None = None,
         on_doubt: Callable[[str], object] | None = None,
     ) -> pa.Table:
         """The rows that a table ("database.table") has at a GTID position, or at the end of the log.
@@ -510,8 +511,9 @@ class Log:
         They are exactly those that its server had there, and the metadata of the result say so, under
         `exact at GTID`; else it is an error that says since which GTID they are not, and why. With `on_doubt` that
         hears it instead, and the rows are what the changes of rows come to, distinguished by `key`, or the primary key.
-        `zero_dates` "text" makes texts of dates, so that `0000-00-00` is kept. The same question is answered by
-        `ibbmaster lake snapshot`, with Spark for logs that are larger than the memory: docs/spark.md.
+        `zero_dates` "text" makes texts of dates, so that `0000-00-00` is kept. `base` is the path of
+        a dump with the GTID position that the log goes on from, as `mariadb-dump --master-data --gtid` writes it. The
+        same is answered by `ibbmaster lake snapshot`, with Spark for logs larger than the memory: docs/spark.md.
 
         Raises:
             InexactError: rows have changed in ways that the log does not show.
@@ -523,7 +525,7 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_snapshot
 
-        return arrow_snapshot(self._table_options(table, at, zero_dates), key=key, on_doubt=on_doubt)
+        return arrow_snapshot(self._table_options(table, at, zero_dates, base), key=key, on_doubt=on_doubt)
 
     def history(
         self,
@@ -532,6 +534,7 @@ class Log:
         *,
         key: Sequence[str] = (),
         zero_dates: str = "null",
+        base: str | Path | None = None,
         on_doubt: Callable[[str], object] | None = None,
     ) -> pa.Table:
         """Every version that each row of a table has had up to a GTID position, or to the end of the log.
@@ -544,10 +547,17 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_history
 
-        return arrow_history(self._table_options(table, at, zero_dates, reader="history"), key=key, on_doubt=on_doubt)
+        options = self._table_options(table, at, zero_dates, base, reader="history")
+        return arrow_history(options, key=key, on_doubt=on_doubt)
 
     def difference(
-        self, table: str, after: Position, until: Position | None = None, *, zero_dates: str = "null"
+        self,
+        table: str,
+        after: Position,
+        until: Position | None = None,
+        *,
+        zero_dates: str = "null",
+        base: str | Path | None = None,
     ) -> pa.Table:
         """How the rows of a table at one GTID position differ from those at a later one, or at the end of the log.
 
@@ -562,11 +572,11 @@ class Log:
 
         from ibbmaster.lake.arrow_snapshots import arrow_difference
 
-        options = self._table_options(table, until, zero_dates, reader="difference")
+        options = self._table_options(table, until, zero_dates, base, reader="difference")
         return arrow_difference(replace(options, starting_gtid=str(as_position(after))))
 
     def _table_options(
-        self, table: str, at: Position | None, zero_dates: str, *, reader: str = "snapshot"
+        self, table: str, at: Position | None, zero_dates: str, base: str | Path | None, *, reader: str = "snapshot"
     ) -> ReadOptions:
         """The options for one table up to a position.
 
@@ -581,7 +591,10 @@ class Log:
         if zero_dates not in ("null", "text"):
             raise ConfigurationError(f"zero_dates is {zero_dates[:60]!r}, expected null or text")
         self._expect_files(reader)
+        if base is not None and self.stages:
+            raise ConfigurationError("a base is of a log as it is written, and this one goes through stages")
         return self.read_options(
+            base=None if base is None else str(base),
             stages=self.stages,
             spans=self.spans,
             table=table,

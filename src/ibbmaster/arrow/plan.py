@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
 from ibbmaster.arrow.collecting import event_batches
@@ -22,6 +23,7 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load
 from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.log.base_file import base_position
 from ibbmaster.log.group_content import MakeReaders, RowReader, TableDecoder, TableFilter
 from ibbmaster.log.interface import GroupSource, LogEngine, OnFault, is_staged
 from ibbmaster.log.large_rows import large_rows
@@ -214,7 +216,8 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     listed = log.files()
     times = modified_at(directory, [file.name for file in listed])
     files = tuple((file.name, file.size, time) for file, time in zip(listed, times, strict=True))
-    told = repr((options.declarations, options.name_case, options.stages))
+    base = None if options.base is None else (options.base, base_position(Path(options.base)))
+    told = repr((options.declarations, options.name_case, options.stages, base))
     begin = str(log.start_of_file().state)
     key = (options.path, options.uses_kernels, files, begin, str(log.end()), str(log.state()), told)
 
@@ -244,6 +247,7 @@ def logged_schema(
         case=options.name_case,
         is_once=is_once,
         takes_rows=takes_rows,
+        dump=None if options.base is None else Path(options.base),
     )
 
 

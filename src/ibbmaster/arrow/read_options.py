@@ -77,6 +77,7 @@ class ReadOptions:
     uses_kernels: bool = True
     name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: what the log says
     row_event_max: int | None = None  # bytes of one, put together and unpacked; None: what a log can have
+    base: str | None = None  # the path of a dump that the log goes on from
     stages: tuple[StageOptions, ...] = ()  # which the log goes through first; names and GTIDs are those after them
     spans: tuple[LogSpan | None, ...] = ()  # the part of the log that each of these takes, once they are found
 

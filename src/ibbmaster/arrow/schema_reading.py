@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from ibbmaster.event.rows.attributes import KEY_MARK, is_primary_key
 from ibbmaster.event.rows.declared import Declaration
 from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.log.base_file import base_position, base_schema
 from ibbmaster.log.group_folding import GroupFolding
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine, OnFault
@@ -33,17 +35,24 @@ def schema_of_log(
     case: NameCase | None = None,
     is_once: bool = False,
     takes_rows: bool = False,
+    dump: Path | None = None,
 ) -> LoggedSchema:
     """The schema history of a log; `declarations` are what its tables were when it began.
+
+    `dump` is one of a position from which on the log tells, if there is one.
 
     It is taken from its cache, and kept there; one that begins with declarations is not. `scan` is a faster way to
     begin, `case` how the log's server compares names; `is_once` and `takes_rows` are as those of `LoggedSchema`.
     """
-    base = declared_schema(declarations)
+    base, behind = declared_schema(declarations), None
+    if dump is not None:
+        found, behind = base_schema(dump).catalog, base_position(dump)
+        base = dataclasses.replace(found, tables={**found.tables, **base.tables})
     return LoggedSchema(
         log,
         cache=None if base.tables else cache,
         base=base if base.tables else None,
+        behind=behind,
         scan=scan,
         case=case,
         is_once=is_once,

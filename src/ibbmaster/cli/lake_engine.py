@@ -65,8 +65,14 @@ def is_for_arrow(args: argparse.Namespace) -> bool:
     args.chosen = None
     expect_log(args.directory)
     has_settings = args.master is not None or args.archives is not None or bool(args.conf)
-    if args.engine == "arrow" and has_settings:
-        raise ConfigurationError("--engine arrow: --master, --archives and --conf are for Spark")
+    is_based = args.base is not None
+    if (args.engine == "arrow" or is_based) and has_settings:
+        option = "--base" if is_based else "--engine arrow"
+        raise ConfigurationError(f"{option}: --master, --archives and --conf are for Spark")
+    if is_based:
+        if args.engine == "spark":
+            raise ConfigurationError("--base is read in this process: --engine arrow")
+        return True
     if args.engine is not None:
         return bool(args.engine == "arrow")
     if has_settings:

@@ -67,6 +67,7 @@ INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKi
 FLAG_THREAD_SPECIFIC = 0x4  # of an event: it is about temporary tables, or hangs on its session in another way
 STATEMENT_HEAD_SIZE = 1 << 10  # bytes, in which the first word of a statement is
 NO_FOREIGN_KEY_CHECKS = 1 << 26  # of the flags of a session
+WITHOUT_BEGINNING = "the log does not begin with its CREATE TABLE; give a base (--base DUMP)"
 GROUP = "whole"  # the savepoint of a group
 ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
 UNTRANSACTIONAL = frozenset(("MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM"))
@@ -399,7 +400,7 @@ class RowFold:
             contents = self.tables[table.generation] = TableContents(self.kept, table.generation, table, self.layouts)
             if table.generation not in self._complete:
                 since = table.gtid or self._gtid
-                contents.unknown = UnknownRows(since, "the log does not begin with its CREATE TABLE; give a base")
+                contents.unknown = UnknownRows(since, WITHOUT_BEGINNING)
             elif table.kind is TableKind.SEQUENCE:
                 contents.set_sequence(_first_state(table), self.layouts.add(own_columns(table)))
             self._see_engine(contents)

@@ -13,6 +13,7 @@ from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, Sha
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.lake.arrow_changes import ArrowChanges, effective, read_table
 from ibbmaster.lake.doubts import find_doubts
+from ibbmaster.lake.maintain.history import RowHistory
 from ibbmaster.lake.maintain.last_changes import numbers_of_keys
 from ibbmaster.lake.maintain.rows import CurrentRows, Replaced
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
@@ -87,7 +88,7 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
         version = asked.version
         if version is not None and not key and is_place(log, asked.end):
             try:
-                return _judged(_rows_now(asked, version), asked, texts)
+                return _judged(_found(asked, version, CurrentRows), asked, texts)
             except UncertainRowsError as error:
                 texts = [str(Doubt(START, error.since, error.because))]
                 _tell(asked, texts, on_doubt)
@@ -102,14 +103,14 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
         return _judged(rows, asked, texts)
 
 
-def _rows_now(asked: AskedTable, table: TableVersion) -> pa.Table:
-    """The rows, as `lake maintain` finds them.
+def _found(asked: AskedTable, table: TableVersion, kind: type[CurrentRows | RowHistory]) -> pa.Table:
+    """The rows, or all versions of them, as `lake maintain` finds them.
 
     Raises:
         UncertainRowsError: the log does not have them.
         EventError: a value cannot be read.
     """
-    with LogSource(asked.options) as source, closing(CurrentRows(source)) as rows:
+    with LogSource(asked.options) as source, closing(kind(source)) as rows:
         found = rows.find(parse_table_name(asked.name), table, None)
         assert isinstance(found, Replaced)
         return found.rows.read_all()
@@ -122,6 +123,12 @@ def arrow_history(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: On
     """
     with closing(open_log(options)) as log:
         asked = _asked(options, log)
+        version = asked.version
+        if options.base is not None and version is not None and not key and is_place(log, asked.end):
+            try:
+                return _judged(_found(asked, version, RowHistory), asked, [])
+            except UncertainRowsError as error:
+                raise InexactError(asked.name, [str(Doubt(START, error.since, error.because))]) from None
         keys = key_of(asked.shape.schema, key)
         changes, past, doubts = _looked_through(asked, keys, with_history=True)
         texts = [str(doubt) for doubt in doubts]

@@ -13,12 +13,12 @@ from ibbmaster.arrow.plan import open_log
 from ibbmaster.arrow.read_options import ReadOptions, ZeroDates
 from ibbmaster.arrow.shape import field_name, own_name
 from ibbmaster.fold.contents import LIKE_A_REPLACE
+from ibbmaster.fold.folding import WITHOUT_BEGINNING
 from ibbmaster.lake.pasts import START, Doubt, Past, Place
 from ibbmaster.rows.shape import TableShape, holds_dates
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.reading import named_in
 
-WITHOUT_BEGINNING = "the log does not begin with its CREATE TABLE; give a base"
 POST_IMAGE = "update_postimage"
 IMAGES_BEFORE = ("delete", "update_preimage")
 PARENT_CHANGES = ("delete", POST_IMAGE)

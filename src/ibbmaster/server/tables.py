@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue.log_tables import AnyQuery, LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.errors import ConfigurationError, IbbMasterError, PositionError
+from ibbmaster.errors import IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel.loading import is_long, kernels_at_hand, load_in_background
 from ibbmaster.kernel.parts import KernelSet
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ibbmaster.log.schema_history import LastScanned, LoggedSchema, TakeStatement
     from ibbmaster.query.engine import QueryRun
     from ibbmaster.query.loaded import KeptDatabases
-    from ibbmaster.schema.base_dump import BaseRows, BaseSchema
+    from ibbmaster.schema.base_dump import BaseSchema
     from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
     from ibbmaster.schema.history import SchemaHistory
     from ibbmaster.schema.model import SchemaPlace, TableVersion
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from ibbmaster.sql.select import FoundRows, TableReader
 
 LOOKS_MAX = 100  # for a moment in which the log does not grow
-PIECE_SIZE = 1 << 20  # characters of a dump that are read at a time
 NOT_IN_LOG = 1945  # ER_GTID_POSITION_NOT_FOUND_IN_BINLOG
 
 
@@ -161,7 +161,11 @@ class PrimaryTables:
             if self._versions is None:
                 from ibbmaster.log.schema_history import LoggedSchema
 
-                base = self._base = self._read_base()
+                if self._base_file is not None:
+                    from ibbmaster.log.base_file import base_schema
+
+                    self._base = base_schema(self._base_file)
+                base = self._base
                 catalog, behind = (None, None) if base is None else (base.catalog, base.position)
                 scan = self._scan if self._has_kernels else None
                 schema = LoggedSchema(
@@ -182,29 +186,6 @@ class PrimaryTables:
 
         return scan_ddl(log, take, take_map, find=lambda _: found)
 
-    def _read_base(self) -> BaseSchema | None:
-        """What there was before the log, if that was given.
-
-        Raises:
-            ConfigurationError: the file is no dump.
-        """
-        if self._base_file is None:
-            return None
-        from ibbmaster.schema.base_dump import read_base
-
-        try:
-            with self._base_file.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-                return read_base(_pieces(file))
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{self._base_file}: {error}") from None
-
-    def _read_rows(self) -> Iterator[BaseRows]:
-        from ibbmaster.schema.base_dump import read_rows
-
-        assert self._base_file is not None
-        with self._base_file.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-            yield from read_rows(_pieces(file))
-
     def _reader(self) -> TableReader:
         timeline = self._timeline(self._engine.end())
         with holding(self._lock):
@@ -215,8 +196,11 @@ class PrimaryTables:
 
                 if self._has_kernels:
                     load_in_background(KernelSet.SELECT)
-                position = None if self._base is None else self._base.position
-                base = None if position is None else BaseDump(position=position, read=self._read_rows)
+                base = None
+                if self._base_file is not None and self._base is not None and self._base.position is not None:
+                    from ibbmaster.log.base_file import base_rows
+
+                    base = BaseDump(position=self._base.position, read=partial(base_rows, self._base_file))
                 self._table_reader = TableReader(
                     self._engine,
                     timeline,
@@ -225,12 +209,6 @@ class PrimaryTables:
                     loads_kernels=self._has_kernels,
                 )
             return self._table_reader
-
-
-def _pieces(file: TextIO) -> Iterator[str]:
-    while piece := file.read(PIECE_SIZE):
-        check_wanted()
-        yield piece
 
 
 class _Timeline:

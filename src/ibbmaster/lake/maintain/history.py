@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.shape import ABSENT_FIELD
+from ibbmaster.arrow.shape import ABSENT_FIELD, arrow_schema
+from ibbmaster.dialogue.log_tables import LogSnapshot
+from ibbmaster.fold.folding import WITHOUT_BEGINNING
+from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import PartialChangeError
-from ibbmaster.lake.maintain.reshaping import Reshape
+from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.maintain.rows import Replaced, names_of_key, nulls_of, place_of
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
 from ibbmaster.lake.maintain.versions import NewVersions, new_versions
 from ibbmaster.lake.pasts import START, Past, Place, Truncation
 from ibbmaster.schema.model import TableVersion
+from ibbmaster.sql.select import TableReader
 from ibbmaster.sqltext.table_name import TableName
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 FIRST = ("_file_no", "_offset", "_change_no", "_commit_ts", "_gtid", "_change_type", ABSENT_FIELD.name)
 
@@ -55,9 +64,11 @@ class RowHistory:
                 return FreshVersions(_keys(table, read), found, reshape)
         _expect_all(table, past, START)
         self._source.expect_whole(name)
-        if not past.cuts:
-            raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")
-        found = self._versions(table, read._replace(start=START, gtids=""), past.cuts)
+        first = self._in_base(name, table, read)
+        if first is None and not past.cuts:
+            raise UncertainRowsError("", WITHOUT_BEGINNING)
+        start = START if self._source.base_place is None else just_before(self._source.base_place)
+        found = self._versions(table, read._replace(start=start, gtids=""), past.cuts, first)
         if found is None or len(found.ended):
             raise UncertainRowsError("", "images leave out what no version before them has, or contradict each other")
         return Replaced(found.rows.to_reader())
@@ -81,12 +92,44 @@ class RowHistory:
             return past, Read(name, fields, START), None
         return past, Read(name, fields, start, rows_at or ""), reshape
 
-    def _versions(self, table: TableVersion, read: Read, cuts: Sequence[Truncation]) -> NewVersions | None:
-        """Those that changes make; None if these are not enough."""
+    def _in_base(self, name: TableName, table: TableVersion, read: Read) -> pa.Table | None:
+        """The rows of the dump that the log goes on from, as if its position had inserted them; None without them."""
+        import pyarrow as pa
+
+        source, then = self._source, self._source.version_in_base(name)
+        if then is None or source.base is None or source.base_place is None:
+            return None
+        reshape = reshape_of(replace(then, generation=table.generation), table, source.fields)
+        if reshape is None:
+            raise UncertainRowsError("", "its columns have others types or values since the dump: give a later one")
+        snapshot = LogSnapshot(end=source.base_place.position, file_name="", state=source.log.state())
+        with closing(TableReader(source.log, source.history, base=source.base)) as reader:
+            fields = source.fields(then)
+            rows = pa.Table.from_batches(folded_batches(reader, snapshot, then, fields), arrow_schema(fields))
+        file_no, offset = just_before(source.base_place)
+        own = {reshape.renamed.get(one, one): rows[one] for one in rows.column_names if one not in reshape.dropped}
+        own |= {"_gtid": str(source.base.position), "_change_type": "insert", ABSENT_FIELD.name: []}
+        own |= {"_file_no": file_no, "_offset": offset, "_change_no": 0}
+        columns = [
+            found.cast(field.type)
+            if isinstance(found := own.get(field.name), pa.ChunkedArray)
+            else pa.array([found] * len(rows), field.type)
+            for field in arrow_schema(read.fields)
+        ]
+        return pa.table(columns, schema=arrow_schema(read.fields))
+
+    def _versions(
+        self, table: TableVersion, read: Read, cuts: Sequence[Truncation], first: pa.Table | None = None
+    ) -> NewVersions | None:
+        """Those that rows of before and changes make; None if these are not enough."""
+        import pyarrow as pa
+
         keys = _keys(table, read)
         names = [field.name for field in read.fields[len(FIRST) :]]
         try:
-            found = new_versions(self._source.changes(read), keys, names, nulls_of(table), cuts)
+            changes = self._source.changes(read)
+            changes = changes if first is None else pa.concat_tables([first, changes])
+            found = new_versions(changes, keys, names, nulls_of(table), cuts)
         except PartialChangeError:
             return None
         if any(found.rows[key].null_count for key in keys):

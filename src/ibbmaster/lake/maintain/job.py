@@ -113,15 +113,17 @@ def maintain(
     name_case: int | None = None,
     zero_dates: str = "null",
     catalog: str | None = None,
+    base: Path | None = None,
 ) -> Maintained:
     """Bring the tables of a lake to the end of a log: `kind` is what they have, their `current`
     rows, all `changes`, or the `history` of each row.
 
     `catalog` is one of PyIceberg's configuration, which then has the tables; the directory has what is known of them.
+    `base` is a dump with its GTID position: tables that the log alone does not bring to its end begin anew with it.
 
     Raises:
         BusyError: another job writes there.
-        ConfigurationError: a pattern matches no table, or the tables there were made otherwise.
+        ConfigurationError: a pattern matches no table, or the tables there were made otherwise; or the dump is none.
         PositionError: the log does not have the position of the last run, or is another log.
         StoreError: the target holds something else, or cannot be written; or there is no log.
     """
@@ -129,17 +131,26 @@ def maintain(
     patterns = [parse_table_pattern(one) for one in only], [parse_table_pattern(one) for one in leaves_out]
     given = {"path": path, "zeroDates": zero_dates, **schema_options(schema, name_case)}
     lake, called = _lake_of(target, place, catalog)
+    if base is not None and kind == "changes":
+        raise ConfigurationError("--base is for --as current and history: a dump has no changes")
+    options = parse_options(given)
     settings = {"--as": kind, "--to": called, "--zero-dates": zero_dates}
     with closing(lake), only_writer(place):
         table_list = TableList.read(place, settings)
-        with LogSource(parse_options(given), table_list.position, table_list.history) as source:
+        with contextlib.ExitStack() as opened:
+            source = opened.enter_context(LogSource(options, table_list.position, table_list.history))
             if table_list.position:
                 source.expect_same(table_list.marks, table_list.position)
+            sources = [source]
+            if base is not None:
+                since = replace(options, base=str(base), ending_gtid=source.end)
+                sources.append(opened.enter_context(LogSource(since)))
             choice = TableChoice(*patterns, lambda: source.history.case)
-            names = [name for name in source.tables() if choice.has_table(name)]
+            known = sorted({name for one in sources for name in one.tables()})
+            names = [name for name in known if choice.has_table(name)]
             if choice.unmatched:
-                raise unmatched_error(path, choice.unmatched[0], map(str, source.tables()))
-            return _Run(place, lake, table_list, source, choice).go(names, KINDS[kind](source))
+                raise unmatched_error(path, choice.unmatched[0], map(str, known))
+            return _Run(place, lake, table_list, source, choice).go(names, kind, sources)
 
 
 class _Run:
@@ -152,21 +163,27 @@ class _Run:
         self._done = Maintained(table_list.position, source.end)
         self._files: set[str] = set()  # of the table that is written, before that
 
-    def go(self, names: Sequence[TableName], rows: Kind) -> Maintained:
+    def go(self, names: Sequence[TableName], kind: str, sources: Sequence[LogSource]) -> Maintained:
+        """Bring tables to the end by the first source that can; each has the log from another beginning."""
         table_list, source = self._list, self._source
+        history, exact = source.known(), set[TableName]()
         self._take_back()
-        with closing(rows):
-            source.gather(self._reads(names, rows))
-            for name in names:
-                full_name = str(name)
-                table_list.tables[full_name] = self._maintain(name, full_name, rows)
+        for self._source in sources:
+            waiting = [name for name in names if name not in exact and self._source.has_table(name)]
+            with closing(KINDS[kind](self._source)) as rows:
+                self._source.gather(self._reads(waiting, rows))
+                for name in waiting:
+                    state = table_list.tables[str(name)] = self._maintain(name, str(name), rows)
+                    exact |= {name} if state.is_exact else set()
+            if self._source is not source:
+                history = source.known([(name, self._source) for name in waiting if name in exact])
         for full_name in list(table_list.tables):
             name = parse_table_name(full_name)
             if name not in names and self._choice.has_table(name):
                 table_list.tables[full_name] = replace(table_list.tables[full_name], seen=source.end, is_gone=True)
         table_list.position = source.end
         table_list.marks |= source.marks()
-        table_list.history = source.known()
+        table_list.history = history
         table_list.write(self._place)
         self._done.tables = dict(table_list.tables)
         return self._done

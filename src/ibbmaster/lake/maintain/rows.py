@@ -58,7 +58,7 @@ class CurrentRows:
 
     def __init__(self, source: LogSource) -> None:
         self._source = source
-        self._reader = TableReader(source.log, source.history, loads_kernels=True)
+        self._reader = TableReader(source.log, source.history, base=source.base, loads_kernels=True)
         self._written: dict[str, set[TableName]] = {}  # since a position
 
     def close(self) -> None:
@@ -177,11 +177,12 @@ def _uncertain() -> Iterator[None]:
 
 
 def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
-    """Where a position is; None if the log does not have it any more."""
+    """Where a position is; None if the log does not have it any more, or goes on from a dump of a later one."""
     if rows_at is None:
         return None
     with contextlib.suppress(PositionError):
-        return source.place_of(rows_at)
+        place = source.place_of(rows_at)
+        return None if source.base_place is not None and place < source.base_place else place
     return None
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ibbmaster.arrow.ddl_scan import scan_ddl
@@ -12,6 +13,7 @@ from ibbmaster.arrow.plan import end_of, history_of, open_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.shape import TableFields, field_name, table_fields
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
+from ibbmaster.fold.base_rows import BaseDump
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.kernel.parts import KernelSet
@@ -21,6 +23,7 @@ from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.marks import Marks, expect_same
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, completions, logged_statements
+from ibbmaster.log.base_file import base_position, base_rows
 from ibbmaster.log.locating import resume
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.rows.shape import version_shape
@@ -72,6 +75,8 @@ class LogSource:
         )
         self.end_position = end_of(self.end, options, self.log)
         self.end_place = SchemaPlace(self.end_position, 0)
+        self.base = None if options.base is None else _base_of(Path(options.base))
+        self.base_place = None if self.base is None else self._place_of_base(self.base)
         self.history = self._history(known)
         self._pasts: dict[TableName, Past] = {}
         self._gathered = SharedScan(self.options, [], self._known)
@@ -80,7 +85,7 @@ class LogSource:
         """That of all of the log; of a log that was purged it goes on from what is known."""
         options = self.options
         self._known: SchemaHistory | None = None  # what scans of rows cannot find out from the log that is left
-        if known is None or options.declarations or not list(self.log.start_of_file().state):
+        if known is None or options.declarations or options.base or not list(self.log.start_of_file().state):
             return history_of(options, self.log)
         base = _as_before(decode_history(known)[0].at())
         scan = scan_ddl if options.uses_kernels else None
@@ -89,10 +94,14 @@ class LogSource:
         self._known = logged.history()
         return self._known
 
-    def known(self) -> bytes:
-        """What the next one has to know of schemas."""
+    def known(self, others: Iterable[tuple[TableName, LogSource]] = ()) -> bytes:
+        """What the next one has to know of schemas; of some tables what another source of this log knows."""
         last = LastFolded(self.end_position, "", "", "", "")
-        return encode_history(SchemaHistory(self.history.at(), self.history.case), last)
+        catalog = self.history.at()
+        tables = dict(catalog.tables)
+        for generation, (name, other) in enumerate(others, self.history.fold.last_generation + 1):
+            tables[name] = dataclasses.replace(other.known_table(name), generation=generation)
+        return encode_history(SchemaHistory(dataclasses.replace(catalog, tables=tables), self.history.case), last)
 
     def close(self) -> None:
         """Close its files."""
@@ -106,8 +115,12 @@ class LogSource:
 
     @cached_property
     def statements(self) -> list[Logged]:
-        """All that the log says beyond rows, in order."""
-        return logged_statements(self.options)
+        """All that the log says beyond rows, in order; of a log that goes on from a dump what is not in that."""
+        found = logged_statements(self.options)
+        if self.base_place is not None:
+            start = just_before(self.base_place)
+            found = [one for one in found if one.place > start]
+        return found
 
     @cached_property
     def prepared(self) -> dict[Place, Logged | None]:
@@ -117,9 +130,13 @@ class LogSource:
     def tables(self) -> Iterator[TableName]:
         """Those that are there at the end."""
         for name in sorted(set(self.history.names())):
-            known = self.table_at(name, self.end_place)
-            if isinstance(known, UnknownTable) or (known is not None and known.kind is TableKind.BASE):
+            if self.has_table(name):
                 yield name
+
+    def has_table(self, name: TableName) -> bool:
+        """Whether a table is there at the end, as far as is known."""
+        known = self.table_at(name, self.end_place)
+        return isinstance(known, UnknownTable) or (known is not None and known.kind is TableKind.BASE)
 
     def known_table(self, name: TableName) -> TableVersion:
         """A table at the end.
@@ -166,6 +183,31 @@ class LogSource:
             problem = "is no place of this log: groups before its last one are not in it"
             raise PositionError(f"GTID position {gtids} {problem}")
         return SchemaPlace(last, 0)
+
+    def _place_of_base(self, base: BaseDump) -> SchemaPlace:
+        """Where the rows of a dump are those of the log.
+
+        Raises:
+            PositionError: nowhere, or behind its end.
+        """
+        try:
+            place = self.place_of(str(base.position))
+        except PositionError as error:
+            raise PositionError(f"{self.options.base} is of GTID position {base.position}: {error}") from None
+        if place > self.end_place:
+            raise PositionError(f"{self.options.base} is of GTID position {base.position}, which is after {self.end}")
+        return place
+
+    def version_in_base(self, name: TableName) -> TableVersion | None:
+        """What a table was in the dump, whatever it was called there; None if it came later."""
+        place = self.base_place
+        if place is None:
+            return None
+        for one in ranges_of(self.history, name, self.end_place):
+            known = self.table_at(one.name, place) if one.holds(one.name, place) else None
+            if isinstance(known, TableVersion):
+                return known
+        return None
 
     def version_at(self, name: TableName, place: SchemaPlace) -> TableVersion | None:
         """A table at a place that is in the log; None where it is not known."""
@@ -267,12 +309,17 @@ class LogSource:
         return changes if kept.all() else changes.filter(kept)
 
 
-def _as_before(found: SchemaCatalog) -> SchemaCatalog:
-    """What tables were at the end of a log, for one that begins later, and has places of its own."""
-    tables = {name: dataclasses.replace(one, since=None) for name, one in found.tables.items()}
-    for name, one in tables.items():
-        if isinstance(one, TableVersion):
-            tables[name] = dataclasses.replace(one, is_created_in_log=False)
+def _base_of(path: Path) -> BaseDump:
+    return BaseDump(position=base_position(path), read=partial(base_rows, path))
+
+
+def _as_before(history: SchemaHistory) -> SchemaCatalog:
+    """What tables were at the end of a history, for a log that begins later."""
+    found = history.at()
+    tables = {
+        name: dataclasses.replace(one, is_created_in_log=False) if isinstance(one, TableVersion) else one
+        for name, one in found.tables.items()
+    }
     return dataclasses.replace(found, tables=tables)
 
 

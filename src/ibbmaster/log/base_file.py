@@ -1,0 +1,66 @@
+"""A dump on disk that a log goes on from: what its tables were at a position, and their rows."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.schema.base_dump import BaseRows, BaseSchema, read_base, read_rows
+from ibbmaster.work import check_wanted
+
+PIECE_SIZE = 1 << 20  # characters of a dump that are read at a time
+
+
+def base_schema(path: Path) -> BaseSchema:
+    """The tables of a dump, and the position that it is of, if it says one.
+
+    Raises:
+        ConfigurationError: the file is no dump.
+        StoreError: it cannot be read.
+    """
+    try:
+        status = path.stat()
+        return _schema(path, status.st_mtime_ns, status.st_size)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+
+
+def base_position(path: Path) -> GtidPosition:
+    """The position that a dump is of.
+
+    Raises:
+        ConfigurationError: it says none, or the file is no dump.
+        StoreError: it cannot be read.
+    """
+    found = base_schema(path).position
+    if found is None:
+        raise ConfigurationError(f"{path}: says no GTID position: mariadb-dump writes it with --master-data --gtid")
+    return found
+
+
+def base_rows(path: Path) -> Iterator[BaseRows]:
+    """The rows of a dump, INSERT by INSERT."""
+    with _opened(path) as file:
+        yield from read_rows(_pieces(file))
+
+
+@functools.lru_cache(1)
+def _schema(path: Path, changed_at: int, size: int) -> BaseSchema:
+    with _opened(path) as file:
+        return read_base(_pieces(file))
+
+
+def _opened(path: Path) -> TextIO:
+    return path.open(encoding="utf-8", errors="surrogateescape", newline="")
+
+
+def _pieces(file: TextIO) -> Iterator[str]:
+    while piece := file.read(PIECE_SIZE):
+        check_wanted()
+        yield piece

@@ -1,0 +1,172 @@
+"""Tables of a log without its beginning: a dump of a real server has their rows, and the log goes on from there."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ibbmaster
+from ibbmaster.cli.main import main
+from ibbmaster.errors import ConfigurationError, InexactError, PositionError
+from ibbmaster.lake.maintain.job import Maintained, maintain
+from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
+from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.kept_tables import KINDS, KeptTables
+
+BEFORE = (
+    "CREATE DATABASE d",
+    "CREATE TABLE d.t (id INT PRIMARY KEY, word VARCHAR(20), n DECIMAL(9,2), at DATETIME(3)) CHARSET utf8mb4",
+    "CREATE TABLE d.keyless (a INT, b VARBINARY(9))",
+    "CREATE TABLE d.emptied (id INT PRIMARY KEY)",
+    "CREATE TABLE d.`odd, one` (id INT PRIMARY KEY, e ENUM('x','y'), s SET('a','b'))",
+    "INSERT INTO d.t VALUES (1, 'é', 1.25, '2026-01-02 03:04:05.678'), (2, NULL, NULL, NULL), (3, '漢', -7, NULL)",
+    "INSERT INTO d.keyless VALUES (1, 'a'), (1, 'a'), (2, x'00ff')",
+    "INSERT INTO d.emptied VALUES (1), (2)",
+    "INSERT INTO d.`odd, one` VALUES (1, 'x', 'a,b')",
+)
+AFTER = (
+    "UPDATE d.t SET n = n + 1 WHERE id < 3",
+    "DELETE FROM d.t WHERE id = 3",
+    "ALTER TABLE d.t ADD more INT",
+    "INSERT INTO d.t VALUES (4, 'four', 4, NULL, 44)",
+    "DELETE FROM d.keyless WHERE a = 1 LIMIT 1",
+    "TRUNCATE d.emptied",
+    "INSERT INTO d.emptied VALUES (3)",
+    "CREATE TABLE d.late (id INT PRIMARY KEY)",
+    "INSERT INTO d.late VALUES (1)",
+)
+LATER = ("UPDATE d.t SET word = 'later' WHERE id = 1", "INSERT INTO d.keyless VALUES (9, NULL)")
+TABLES = ("d.t", "d.keyless", "d.emptied", "d.`odd, one`", "d.late")
+
+
+class Logged:
+    """A server whose first files are gone, its dump, and the files that are left."""
+
+    def __init__(self, server: RealPrimary, place: Path) -> None:
+        self.server, self.log, self.dump = server, place / "log", place / "dump.sql"
+        self._run(*BEFORE)
+        server.sql("FLUSH BINARY LOGS")
+        self._run("INSERT INTO d.emptied VALUES (7)")
+        self.dump_now()
+        self._run(*AFTER)
+        self.copy()
+
+    def _run(self, *statements: str) -> None:
+        for statement in statements:
+            self.server.sql(statement)
+
+    def dump_now(self) -> None:
+        options = ("--no-defaults", f"--socket={self.server.socket}", "-uroot", "--databases", "d", "--hex-blob")
+        command = [*self.server.programs.command("mariadb-dump"), *options]
+        with self.dump.open("wb") as file:
+            subprocess.run([*command, "--master-data", "--gtid", "--single-transaction"], stdout=file, check=True)
+
+    def go_on(self, *statements: str) -> None:
+        self._run(*statements)
+        self.copy()
+
+    def copy(self) -> None:
+        """The files but the first one, of which the last may still grow."""
+        self.server.sql("FLUSH BINARY LOGS")
+        shutil.rmtree(self.log, ignore_errors=True)
+        self.log.mkdir()
+        for name in [row[0] for row in self.server.sql("SHOW BINARY LOGS")][1:-1]:
+            shutil.copy(self.server.data / name, self.log / name)
+
+    def rows(self, name: str) -> list[str]:
+        return _sorted(self.server.query(f"SELECT * FROM {name}"))
+
+
+def _sorted(rows: list[dict[str, object]]) -> list[str]:
+    cells = [
+        {name: ",".join(cell) if isinstance(cell, list) else cell for name, cell in row.items() if name[0] != "_"}
+        for row in rows
+    ]
+    return sorted(map(repr, cells))
+
+
+@pytest.fixture(params=MARIADB_VERSIONS)
+def logged(request: pytest.FixtureRequest, new_server: Callable[..., RealPrimary], tmp_path: Path) -> Logged:
+    return Logged(new_server(request.param, "--binlog-format=ROW", "--binlog-row-metadata=FULL"), tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_base_begins_tables_and_later_runs_go_on_without_it(logged: Logged, kind: str, tmp_path: Path) -> None:
+    kept = KeptTables(kind, tmp_path / "lake")
+
+    def go(base: Path | None = None) -> Maintained:
+        return maintain(str(logged.log), kept.target, base=base)
+
+    first = go()
+    assert {name for name, state in first.tables.items() if state.is_exact} <= {"d.emptied", "d.late"}
+    for base in (logged.dump, None):
+        done = go(base)
+        assert set(done.tables) == set(TABLES)
+        for name, state in done.tables.items():
+            assert state.is_exact, (name, state.verdict)
+            assert _sorted(kept.read(name).to_pylist()) == logged.rows(name)
+        assert not (done.written if base is None else set(done.written) & {"d.late"})
+    logged.go_on(*LATER)
+    done = go()
+    for name in ("d.t", "d.emptied", "d.late", "d.`odd, one`"):  # without a key its rows are all in doubt again
+        assert done.tables[name].is_exact, done.tables[name].verdict
+        assert _sorted(kept.read(name).to_pylist()) == logged.rows(name)
+    assert "give a base (--base DUMP)" in done.tables["d.keyless"].verdict
+    logged.dump_now()
+    logged.go_on("DELETE FROM d.keyless LIMIT 1", "UPDATE d.t SET n = 0")
+    done = go(logged.dump)
+    assert all(state.is_exact for state in done.tables.values())
+    assert "d.keyless" in done.written
+    for name in TABLES:
+        assert _sorted(kept.read(name).to_pylist()) == logged.rows(name)
+
+
+def test_a_history_begins_with_the_rows_of_the_dump(logged: Logged, tmp_path: Path) -> None:
+    kept = KeptTables("delta", tmp_path / "lake")
+    done = maintain(str(logged.log), kept.target, kind="history", base=logged.dump, leaves_out=["d.keyless"])
+    assert all(state.is_exact for state in done.tables.values())
+    with ibbmaster.open(logged.log) as log:
+        asked = log.history("d.t", base=logged.dump)
+    for found in (kept.read("d.t").to_pylist(), asked.to_pylist()):
+        assert _sorted([row for row in found if row["_is_current"]]) == logged.rows("d.t")
+        versions = sorted((row["id"], row["word"], row["n"] and float(row["n"])) for row in found)
+        assert versions == [(1, "é", 1.25), (1, "é", 2.25), (2, None, None), (3, "漢", -7.0), (4, "four", 4.0)]
+        begun = {row["_gtid_from"] for row in found if row["_valid_from"] is None}
+        assert len(begun) == 1
+    gone = [row for row in kept.read("d.emptied").to_pylist() if not row["_is_current"]]
+    assert [row["id"] for row in gone] == [1, 2, 7]
+
+
+def test_snapshots_and_differences_take_a_base(logged: Logged, tmp_path: Path, capsys) -> None:
+    with ibbmaster.open(logged.log) as log:
+        with pytest.raises(InexactError, match=r"give a base \(--base DUMP\)"):
+            log.snapshot("d.t")
+        for name in TABLES:
+            assert _sorted(log.snapshot(name, base=logged.dump).to_pylist()) == logged.rows(name)
+        ((since,),) = logged.server.sql("SELECT @@gtid_binlog_pos")
+        logged.go_on(*LATER)
+    with ibbmaster.open(logged.log) as log:
+        changed = log.difference("d.t", since, base=logged.dump).to_pylist()
+        assert [(row["_change_type"], row["word"]) for row in changed] == [
+            ("update_preimage", "é"),
+            ("update_postimage", "later"),
+        ]
+        with pytest.raises(PositionError, match=r"dump\.sql is of GTID position 0-1-\d+, which is after 0-1-9$"):
+            log.snapshot("d.t", at="0-1-9", base=logged.dump)
+    to = tmp_path / "out"
+    assert main(["lake", "snapshot", str(logged.log), "d.t", "--base", str(logged.dump), "--to", str(to)]) == 0
+    assert capsys.readouterr().out == "d.t: 3 rows\n"
+
+
+def test_a_dump_that_does_not_fit_is_one_line(logged: Logged, tmp_path: Path) -> None:
+    target = f"delta://{tmp_path / 'lake'}"
+    logged.go_on(*LATER)
+    sorted(logged.log.iterdir())[0].unlink()
+    with pytest.raises(PositionError, match=r"dump\.sql is of GTID position 0-1-\d+: "):
+        maintain(str(logged.log), target, base=logged.dump)
+    with pytest.raises(ConfigurationError, match="--base is for --as current and history"):
+        maintain(str(logged.log), target, kind="changes", base=logged.dump)
