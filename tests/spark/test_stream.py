@@ -130,6 +130,42 @@ def test_a_stream_follows_what_the_log_alters(tmp_path):
     assert max(sizes) < 20_000
 
 
+@pytest.mark.parametrize("is_plain", [False, True], ids=["with limits", "without"])
+@pytest.mark.parametrize(
+    ("altered", "other"),
+    {
+        "RENAME COLUMN a TO b": "a string",
+        "ADD n INT": "no n",
+        "DROP a": "a string",
+        "MODIFY id BIGINT": "id int",
+    }.items(),
+)
+def test_a_stream_that_starts_anew_keeps_its_columns_or_says_how(tmp_path, altered, other, is_plain):
+    def restarted(**options):
+        given = parse_options({"path": str(path), "table": "db.t", **options})
+        return (PlainStreamReader if is_plain else IbbStreamReader)(given, find_fields(given))
+
+    def going_on(reader):
+        if is_plain:
+            reader.partitions(start, start)
+        return json.loads(json.dumps(reader.latestOffset(*([] if is_plain else [start, ReadAllAvailable()]))))
+
+    old = {"id": "int", "a": "varchar(20)"}
+    path = write_log(tmp_path, "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(20))", inserts(old, [(1, "x")]))
+    first = restarted()
+    start = json.loads(json.dumps(first.initialOffset()))
+    start = going_on(first)
+    assert going_on(restarted()) == start
+    write_log(path, f"ALTER TABLE t {altered}", first=3)
+    problem = rf"^db\.t: up to 0-1-2 this stream had other columns \({other}\): go on with those by option schemaMode="
+    with pytest.raises(ConfigurationError, match=problem):
+        going_on(restarted())
+    with pytest.raises(ConfigurationError, match=problem):
+        restarted().partitions(start, start | {"gtid": "0-1-3"})
+    end = going_on(restarted(schemaMode="at:0-1-2"))
+    assert (end["gtid"], end["columns"]) == ("0-1-3", start["columns"])
+
+
 @pytest.mark.parametrize(
     ("position", "logged"), [("0-3-99999", "0-3-7"), ("0-3-7,9-9-9", "nothing of domain 9")], ids=["ahead", "elsewhere"]
 )

@@ -305,7 +305,9 @@ def run_maintain(args: argparse.Namespace) -> int:
     are_exact = all(state.is_exact or state.is_gone for state in found.tables.values())
     if not are_exact and args.kind != "changes":
         sys.stdout.flush()  # what it speaks of comes first, where both go to one place
-        print("ibbmaster: a table that is not exact begins anew with a dump of a later position: --base", file=sys.stderr)
+        print(
+            "ibbmaster: a table that is not exact begins anew with a dump of a later position: --base", file=sys.stderr
+        )
     return 0 if are_exact else 1
 
 

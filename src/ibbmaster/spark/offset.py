@@ -7,6 +7,8 @@ files `file` is the name.
 
 What Spark shows as the latest offset has `lag`, too: that of the last batch (`lag`).
 
+An offset of the stream of one table has its `columns`, with their types: those of its DataFrame.
+
 An offset of a running primary has `tables`, too, where statements have changed any: their CREATE TABLE
 there, null for one that is gone or not known. A primary does not send again what was in front.
 """

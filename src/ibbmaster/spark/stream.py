@@ -23,7 +23,7 @@ class IbbStreamReader(GroupStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802  # the names are Spark's
         """All there is if Spark says so, else what the options say."""
         limits = Limits() if isinstance(limit, ReadAllAvailable) else self._limits()
-        return self._offsets().next(start, limits)
+        return self._next(start, limits)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Spark returns this as the limit of each batch; one of several is enough for all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -19,6 +19,8 @@ from ibbmaster.spark.tracking import Limits, OffsetTracker
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+COLUMNS = "columns"  # of an offset: what the rows up to there have
 
 
 class GroupStreamReader(DataSourceStreamReader):
@@ -39,7 +41,7 @@ class GroupStreamReader(DataSourceStreamReader):
         }
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # the names are Spark's
-        return self._offsets().initial()
+        return self._with_shape(self._offsets().initial())
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         return self._offsets().latest(now=time.time())
@@ -47,6 +49,7 @@ class GroupStreamReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if self.gives_spans:
             return [SpanPartition(str(decode_offset(start)), str(decode_offset(end)))]
+        self._expect_shape(start)
         return partitions_of(self._offsets().tasks(start, end, self._fields))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -65,6 +68,35 @@ class GroupStreamReader(DataSourceStreamReader):
             is_live = self._options.host is not None
             self._tracker = LiveTracker(self._options) if is_live else OffsetTracker(self._options)
         return self._tracker
+
+    def _next(self, start: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+        """The end of the batch that begins at an offset."""
+        self._expect_shape(start)
+        return self._with_shape(self._offsets().next(start, limits))
+
+    def _shape(self) -> dict[str, str]:
+        """The columns of one table, with their types; of other streams none are kept: these are always the same."""
+        return {} if self._options.table is None else {field.name: str(field.type) for field in self._fields}
+
+    def _with_shape(self, offset: Mapping[str, Any]) -> dict[str, Any]:
+        return {**offset, COLUMNS: self._shape()} if self._shape() else dict(offset)
+
+    def _expect_shape(self, start: Mapping[str, Any]) -> None:
+        """See that the stream goes on with the columns that it had up to an offset.
+
+        Raises:
+            ConfigurationError: the table, or an option, has others now: a sink would get rows of two shapes.
+        """
+        before, now = start.get(COLUMNS), self._shape()
+        if before is None or before == now:
+            return
+        others = [f"{name} {kind}" for name, kind in dict(before).items() if now.get(name) != kind]
+        others = others or [f"no {name}" for name in now if name not in before]
+        keeps = f"go on with those by option schemaMode=at:{decode_offset(start)}, or "
+        raise ConfigurationError(
+            f"{self._options.table}: up to {decode_offset(start)} this stream had other columns ({', '.join(others)}): "
+            f"{'' if self._options.host else keeps}begin a new stream, with a checkpoint and a sink of its own"
+        )
 
     def _limits(self) -> Limits:
         """What a batch may take by the options."""
@@ -97,12 +129,12 @@ class PlainStreamReader(GroupStreamReader):
 
     def latestOffset(self) -> dict[str, Any]:  # type: ignore[override]  # noqa: N802
         if self._reached is not None:
-            return self._offsets().next(self._reached, self._limits())
+            return self._next(self._reached, self._limits())
         if self._options.host is not None and self._options.granularity in OF_ROWS:
             raise ConfigurationError(
                 "streams of rows of a primary need PySpark 4.2 or later: stream its files, or granularity events"
             )
-        return self._offsets().logged()
+        return self._with_shape(self._offsets().logged())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         found = super().partitions(start, end)
