@@ -576,7 +576,13 @@ class Log:
         return arrow_difference(replace(options, starting_gtid=str(as_position(after))))
 
     def _table_options(
-        self, table: str, at: Position | None, zero_dates: str, base: str | Path | None, *, reader: str = "snapshot"
+        self,
+        table: str,
+        at: Position | None,
+        zero_dates: str,
+        base: str | Path | None = None,
+        *,
+        reader: str = "snapshot",
     ) -> ReadOptions:
         """The options for one table up to a position.
 

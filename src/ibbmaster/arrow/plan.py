@@ -217,9 +217,9 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
     times = modified_at(directory, [file.name for file in listed])
     files = tuple((file.name, file.size, time) for file, time in zip(listed, times, strict=True))
     base = None if options.base is None else (options.base, base_position(Path(options.base)))
-    told = repr((options.declarations, options.name_case, options.stages, base))
+    given = repr((options.declarations, options.name_case, options.stages, base))
     begin = str(log.start_of_file().state)
-    key = (options.path, options.uses_kernels, files, begin, str(log.end()), str(log.state()), told)
+    key = (options.path, options.uses_kernels, files, begin, str(log.end()), str(log.state()), given)
 
     def folded(takes_rows: bool) -> SchemaHistory:
         found = _HISTORIES.get((*key, takes_rows))

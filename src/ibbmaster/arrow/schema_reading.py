@@ -39,20 +39,20 @@ def schema_of_log(
 ) -> LoggedSchema:
     """The schema history of a log; `declarations` are what its tables were when it began.
 
-    `dump` is one of a position from which on the log tells, if there is one.
+    `dump` is one with the GTID position that the log goes on from.
 
     It is taken from its cache, and kept there; one that begins with declarations is not. `scan` is a faster way to
     begin, `case` how the log's server compares names; `is_once` and `takes_rows` are as those of `LoggedSchema`.
     """
-    base, behind = declared_schema(declarations), None
+    base, position = declared_schema(declarations), None
     if dump is not None:
-        found, behind = base_schema(dump).catalog, base_position(dump)
+        found, position = base_schema(dump).catalog, base_position(dump)
         base = dataclasses.replace(found, tables={**found.tables, **base.tables})
     return LoggedSchema(
         log,
         cache=None if base.tables else cache,
         base=base if base.tables else None,
-        behind=behind,
+        behind=position,
         scan=scan,
         case=case,
         is_once=is_once,

@@ -78,8 +78,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--base",
         metavar="DUMP",
         type=Path,
-        help="what `mariadb-dump --master-data --gtid` wrote: rows of a table that the log does not have from its "
-        "beginning, or does not tell up to there",
+        help="what `mariadb-dump --master-data --gtid` wrote: the rows of tables at a position from "
+        "which the log goes on, where it lacks their beginning, or what a statement did",
     )
     local = argparse.ArgumentParser(add_help=False)
     local.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DONE = "_SUCCESS"  # Spark's mark of a directory that is whole
 WRITER = "_ibbmaster-writer.json"  # in an object store, as long as a job writes there
-NEW = ".new"  # behind the name of a file that is written, until it has its place
+NEW = ".new"  # after the name of a file that is written, until it has its place
 TABLE = "table"  # in the directory beside the place, until it is whole
 
 

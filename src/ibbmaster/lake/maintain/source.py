@@ -188,7 +188,7 @@ class LogSource:
         """Where the rows of a dump are those of the log.
 
         Raises:
-            PositionError: nowhere, or behind its end.
+            PositionError: nowhere, or after its end.
         """
         try:
             place = self.place_of(str(base.position))
