@@ -128,7 +128,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "lake/test_one_certainty.py": ("lake/folded.py", "lake/spark_changes.py"),
     # Both engines through one command, and what they say beside each other.
-    "lake/test_arrow_snapshots.py": ("lake/arrow_changes.py", "lake/replay.py"),
+    "lake/test_arrow_snapshots.py": ("lake/arrow_changes.py",),
     "cli/test_lake.py": (
         *("lake/exporting.py", "log/group_content.py"),
         "lake/spreading.py",

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.arrow.plan import end_of, find_shape, history_of, open_log
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, ShapeField, field_name, table_fields
-from ibbmaster.errors import ConfigurationError, InexactError
+from ibbmaster.errors import ConfigurationError, EventError, InexactError
 from ibbmaster.lake.arrow_changes import ArrowChanges, effective, read_table
 from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.maintain.history import RowHistory
-from ibbmaster.lake.maintain.last_changes import numbers_of_keys
+from ibbmaster.lake.maintain.last_changes import PartialChangeError, numbers_of_keys
 from ibbmaster.lake.maintain.rows import CurrentRows, Replaced
 from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
-from ibbmaster.lake.pasts import START, Doubt, Past, past_of
-from ibbmaster.lake.replay import current_rows, versions_of_rows
+from ibbmaster.lake.maintain.versions import new_versions
+from ibbmaster.lake.pasts import START, Doubt, Past, Truncation, past_of
 from ibbmaster.lake.snapshots import CONTRADICTION, is_of, is_place, key_of
 from ibbmaster.lake.statements import logged_statements
 from ibbmaster.log.interface import LogEngine
@@ -90,17 +90,15 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
             try:
                 return _judged(_found(asked, version, CurrentRows), asked, texts)
             except UncertainRowsError as error:
-                texts = [str(Doubt(START, error.since, error.because))]
+                texts = [str(Doubt(START, *error.args))]
                 _tell(asked, texts, on_doubt)
         keys = key_of(asked.shape.schema, key)
         changes, past, doubts = _looked_through(asked, keys)
         if not texts:
             texts = [str(doubt) for doubt in doubts]
             _tell(asked, texts, on_doubt)
-        rows, is_sound = current_rows(changes.after(past.begin), asked.names, keys)
-        if not (texts or key):
-            _expect_sound(asked, is_sound=is_sound)
-        return _judged(rows, asked, texts)
+        rows = _versions(asked, changes.after(past.begin), keys, is_strict=not (texts or key))
+        return _judged(rows.filter(rows["_is_current"]).select(asked.names), asked, texts)
 
 
 def _found(asked: AskedTable, table: TableVersion, kind: type[CurrentRows | RowHistory]) -> pa.Table:
@@ -128,14 +126,12 @@ def arrow_history(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: On
             try:
                 return _judged(_found(asked, version, RowHistory), asked, [])
             except UncertainRowsError as error:
-                raise InexactError(asked.name, [str(Doubt(START, error.since, error.because))]) from None
+                raise InexactError(asked.name, [str(Doubt(START, *error.args))]) from None
         keys = key_of(asked.shape.schema, key)
         changes, past, doubts = _looked_through(asked, keys, with_history=True)
         texts = [str(doubt) for doubt in doubts]
         _tell(asked, texts, on_doubt)
-        rows, is_sound = versions_of_rows(changes.after(START), asked.names, keys, past.cuts)
-        if not (texts or key):
-            _expect_sound(asked, is_sound=is_sound)
+        rows = _versions(asked, changes.after(START), keys, past.cuts, is_strict=not (texts or key))
         return _judged(rows, asked, texts)
 
 
@@ -207,9 +203,22 @@ def _tell(asked: AskedTable, texts: Sequence[str], on_doubt: OnDoubt | None) -> 
         on_doubt(f"{asked.name}: {text}")
 
 
-def _expect_sound(asked: AskedTable, *, is_sound: bool) -> None:
-    if not is_sound:
+def _versions(
+    asked: AskedTable, changes: pa.Table, keys: Sequence[str], cuts: Sequence[Truncation] = (), *, is_strict: bool
+) -> pa.Table:
+    """What changes come to, also where they are not all there is; if it `is_strict`, they must be.
+
+    Raises:
+        InexactError: they contradict each other, and must not.
+        EventError: the key of a row changes, and its image is not whole.
+    """
+    try:
+        found = new_versions(changes, keys, asked.names, None, cuts)
+    except PartialChangeError as error:
+        raise EventError(f"{asked.name}: {error}") from None
+    if is_strict and (len(found.ended) or not found.is_sound):
         raise InexactError(asked.name, [f"the log contradicts itself: {CONTRADICTION}"])
+    return found.rows
 
 
 def _judged(rows: pa.Table, asked: AskedTable, texts: Sequence[str]) -> pa.Table:

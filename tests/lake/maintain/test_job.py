@@ -25,7 +25,7 @@ from ibbmaster.errors import BusyError, ConfigurationError, EventError, Position
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.maintain import delta as maintained_delta
-from ibbmaster.lake.maintain import last_changes
+from ibbmaster.lake.maintain import job, last_changes
 from ibbmaster.lake.maintain import rows as maintained_rows
 from ibbmaster.lake.maintain.delta import DeltaTarget
 from ibbmaster.lake.maintain.iceberg import IcebergTarget

@@ -46,13 +46,14 @@ class RowSteps(NamedTuple):
     absent: dict[str, Any]
 
 
-def row_steps(changes: pa.Table, keys: Sequence[str], names: Sequence[str], nulls: Collection[str]) -> RowSteps:
-    """The steps of changes that are in the order of the log; the arguments are those of `last_changes`.
+def row_steps(changes: pa.Table, keys: Sequence[str], names: Sequence[str], nulls: Collection[str] | None) -> RowSteps:
+    """The steps of changes that are in the order of the log; the arguments are those of `new_versions`.
 
     Raises:
         PartialChangeError: an image leaves out what only the table itself, or the server, knows.
     """
     import numpy as np
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     kind = changes["_change_type"].combine_chunks()
@@ -61,13 +62,15 @@ def row_steps(changes: pa.Table, keys: Sequence[str], names: Sequence[str], null
         for name in ("insert", "delete", "update_preimage", "update_postimage")
     )
     absent = _absent(changes["_absent"].combine_chunks(), names)
-    _expect_known(absent, keys, inserted, after, nulls)
-    codes = numbers_of_keys(changes, keys)
+    if nulls is not None:
+        _expect_known(absent, keys, inserted, after, nulls)
     updates = np.flatnonzero(after)
     if len(updates) and (not updates[0] or not before[updates - 1].all()):
         raise PartialChangeError("an image after an update has none before it")
-    is_keyless = absent[keys[0]][updates] if keys[0] in absent else np.zeros(len(updates), dtype=bool)
-    codes[updates[is_keyless]] = codes[updates[is_keyless] - 1]
+    own = {name: changes[name] for name in keys}
+    for name in absent.keys() & own.keys():  # the image before an update has it
+        own[name] = own[name].take(pa.array(np.arange(len(changes)) - (absent[name] & after)))
+    codes = numbers_of_keys(pa.table(own), keys)
     moved = updates[codes[updates] != codes[updates - 1]]
     if any(mask[moved].any() for mask in absent.values()):
         raise PartialChangeError("the key of a row changes, and its image is not whole")

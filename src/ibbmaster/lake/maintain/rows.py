@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema, field_name
 from ibbmaster.dialogue.log_tables import LogSnapshot
-from ibbmaster.errors import EventError, PositionError
+from ibbmaster.errors import PositionError
 from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
 from ibbmaster.lake.maintain.reshaping import Reshape

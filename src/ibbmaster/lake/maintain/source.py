@@ -14,6 +14,7 @@ from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.shape import TableFields, field_name, table_fields
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
 from ibbmaster.fold.base_rows import BaseDump
+from ibbmaster.fold.folding import WITHOUT_BEGINNING
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.kernel.parts import KernelSet
@@ -167,7 +168,7 @@ class LogSource:
         """
         begins = [called.since for called in ranges_of(self.history, name, self.end_place)]
         if self._known is not None and (None in begins or BEFORE in begins):
-            raise UncertainRowsError("", "the log does not begin with its CREATE TABLE")
+            raise UncertainRowsError("", WITHOUT_BEGINNING)
 
     # What is new ------------------------------------------------------------------------------
 
@@ -313,13 +314,12 @@ def _base_of(path: Path) -> BaseDump:
     return BaseDump(position=base_position(path), read=partial(base_rows, path))
 
 
-def _as_before(history: SchemaHistory) -> SchemaCatalog:
-    """What tables were at the end of a history, for a log that begins later."""
-    found = history.at()
-    tables = {
-        name: dataclasses.replace(one, is_created_in_log=False) if isinstance(one, TableVersion) else one
-        for name, one in found.tables.items()
-    }
+def _as_before(found: SchemaCatalog) -> SchemaCatalog:
+    """What tables were at the end of a log, for one that begins later, and has places of its own."""
+    tables = {name: dataclasses.replace(one, since=None) for name, one in found.tables.items()}
+    for name, one in tables.items():
+        if isinstance(one, TableVersion):
+            tables[name] = dataclasses.replace(one, is_created_in_log=False)
     return dataclasses.replace(found, tables=tables)
 
 

@@ -29,23 +29,28 @@ class NewVersions(NamedTuple):
     Attributes:
         rows: new versions, with `_valid_from`, `_valid_to`, `_gtid_from`, `_gtid_to` and `_is_current`.
         ended: keys whose version of before has ended, with the columns `END`.
+        is_sound: whether each row came where it was not, and was changed or went where it was.
     """
 
     rows: pa.Table
     ended: pa.Table
+    is_sound: bool
 
 
 def new_versions(
     changes: pa.Table,
     keys: Sequence[str],
     names: Sequence[str],
-    nulls: Collection[str],
+    nulls: Collection[str] | None,
     cuts: Sequence[Truncation] = (),
 ) -> NewVersions:
     """The versions that changes make, which are in the order of the log.
 
     `changes` has `_change_type`, `_absent`, `_file_no`, `_offset`, `_commit_ts`, `_gtid` and the columns `names`.
     `cuts` are where the table was emptied.
+
+    `nulls` are the columns that an INSERT leaves NULL where it does not have them. With None changes are taken as they
+    are, also where they are not enough or contradict each other: values that none has are NULL.
 
     Raises:
         PartialChangeError: the changes alone are not enough, or contradict each other.
@@ -63,7 +68,13 @@ def new_versions(
     is_first = is_first_of(group)
     is_last = np.ones(len(places), dtype=bool)
     is_last[:-1] = is_first[1:]
-    expect_turns(kinds, is_first)
+    is_sound = True
+    try:
+        expect_turns(kinds, is_first)
+    except PartialChangeError:
+        if nulls is not None:
+            raise
+        is_sound = False
 
     following = np.append(places[1:], 0)[: len(places)]
     ends = {name: changes[of].take(pa.array(following, mask=is_last)) for name, of in zip(END, _OF_GROUP, strict=True)}
@@ -73,7 +84,8 @@ def new_versions(
         ends |= {name: pc.if_else(emptied, one, ends[name]) for name, one in zip(END, (moment, cut.gtid), strict=True)}
     is_cut = is_last & (epoch < len(cuts))
     columns = {
-        name: changes[name].take(pa.array(_sources(name, places, kinds, is_first, absent, keys))) for name in names
+        name: changes[name].take(_sources(name, places, kinds, is_first, absent, keys, is_strict=nulls is not None))
+        for name in names
     }
     columns |= {name: changes[of].take(pa.array(places)) for name, of in zip(BEGIN, _OF_GROUP, strict=True)}
     columns |= ends
@@ -84,7 +96,7 @@ def new_versions(
     ending = pa.array(places[is_first & (kinds != WHOLE)])
     ended = {name: table[name].filter(pa.array(is_first & (kinds != WHOLE))) for name in keys}
     ended |= {name: changes[of].take(ending) for name, of in zip(END, _OF_GROUP, strict=True)}
-    return NewVersions(table.filter(pa.array(kinds != DELETED)), pa.table(ended))
+    return NewVersions(table.filter(pa.array(kinds != DELETED)), pa.table(ended), is_sound)
 
 
 _OF_GROUP = ("_commit_ts", "_gtid")
@@ -101,18 +113,22 @@ def _epochs(changes: pa.Table, cuts: Sequence[Truncation]) -> Any:
     return epochs
 
 
-def _sources(name: str, places: Any, kinds: Any, is_first: Any, absent: dict[str, Any], keys: Sequence[str]) -> Any:
+def _sources(
+    name: str, places: Any, kinds: Any, is_first: Any, absent: dict[str, Any], keys: Sequence[str], *, is_strict: bool
+) -> pa.Array:
     """For each version the change that has its value of a column: its own, or an earlier one of the row."""
     import numpy as np
+    import pyarrow as pa
 
     if name not in absent:
-        return places
+        return pa.array(places)
     if name in keys:  # the image before an update has it
-        return places - absent[name][places]
+        return pa.array(places - (absent[name][places] & (kinds == PATCHED)))
     is_known = ~absent[name][places] | (kinds == WHOLE)
     numbers = np.arange(len(places))
     source = np.maximum.accumulate(np.where(is_known, numbers, -1))
     first = np.maximum.accumulate(np.where(is_first, numbers, 0))
-    if ((source < first) & (kinds == PATCHED)).any():
+    is_unknown = (source < first) & (kinds == PATCHED)
+    if is_strict and is_unknown.any():
         raise PartialChangeError("an image after an update leaves out what only the version before it has")
-    return places[np.maximum(source, 0)]
+    return pa.array(places[np.maximum(source, 0)], mask=is_unknown)

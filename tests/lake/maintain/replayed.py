@@ -1,6 +1,7 @@
 """The changes of a table, done again one after the other by the key of their rows: what is there, and what was.
 
-Takes and gives Arrow tables: which values a row has is said by numbers of changes; values are copied at the end.
+Slow and obvious: what folds of whole columns come to is compared with it. Which values a row has is said by numbers of
+changes; values are copied at the end.
 """
 
 from __future__ import annotations
@@ -103,7 +104,8 @@ class Turns:
 class RowSources:
     """The rows of a table while changes are done again."""
 
-    def __init__(self, changes: pa.Table, names: Sequence[str]) -> None:
+    def __init__(self, changes: pa.Table, names: Sequence[str], keys: Sequence[str]) -> None:
+        self._keys = keys
         self._changes = changes
         self._names = names
         self._absent = absent_columns(changes)
@@ -114,6 +116,7 @@ class RowSources:
         if not lacking:
             return step.row
         olds = old if isinstance(old, tuple) else (old,) * len(self._names)
+        olds = (step.row - 1 if name in self._keys else one for name, one in zip(self._names, olds, strict=True))
         return tuple(one if name in lacking else step.row for name, one in zip(self._names, olds, strict=True))
 
     def taken(self, sources: Sequence[Source]) -> list[pa.ChunkedArray]:
@@ -138,7 +141,7 @@ def current_rows(changes: pa.Table, names: Sequence[str], keys: Sequence[str]) -
     """
     import pyarrow as pa
 
-    rows, turns = RowSources(changes, names), Turns(changes)
+    rows, turns = RowSources(changes, names, keys), Turns(changes)
     there: dict[Key, Source] = {}
     alive: dict[Key, bool] = {}
     for step in steps_of(changes, keys):
@@ -151,7 +154,7 @@ def current_rows(changes: pa.Table, names: Sequence[str], keys: Sequence[str]) -
 
 def periods_of(changes: pa.Table, names: Sequence[str], keys: Sequence[str], turns: Turns) -> Iterator[Period]:
     """Every version of each row, those of a row after each other; `turns` gets each step."""
-    rows = RowSources(changes, names)
+    rows = RowSources(changes, names, keys)
     of_key: dict[Key, list[tuple[Step, Source]]] = {}
     for step in steps_of(changes, keys):
         turns.take(step)
@@ -183,7 +186,7 @@ def versions_of_rows(
         _sooner(None if one.end is None else (places[one.end], *what), _end_of_all(places[one.first], cuts))
         for one, *what in zip(periods, moments.take(end).to_pylist(), gtids.take(end).to_pylist(), strict=True)
     ]
-    columns = RowSources(changes, names).taken([one.source for one in periods])
+    columns = RowSources(changes, names, keys).taken([one.source for one in periods])
     added = {
         "_valid_from": moments.take(first),
         "_valid_to": pa.array([None if one is None else one[1] for one in ends], moments.type),
