@@ -17,9 +17,9 @@ from lanes.random_ddl import DATABASE, IMAGES, TYPES, Campaign, content_of
 from lanes.replay import as_sql
 
 import ibbmaster
+from ibbmaster.lake.doubts import nulls_of
 from ibbmaster.lake.maintain.iceberg import IcebergTarget
 from ibbmaster.lake.maintain.job import Maintained, maintain
-from ibbmaster.lake.maintain.rows import nulls_of
 from ibbmaster.lake.maintain.source import LogSource
 from ibbmaster.lake.maintain.table_list import HISTORY
 from ibbmaster.lake.pasts import Place

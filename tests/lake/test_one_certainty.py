@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from lanes.answers import OurTables
 from lanes.replay import readable_captures
@@ -18,11 +19,12 @@ import ibbmaster
 from ibbmaster.arrow.plan import end_of, find_fields, open_log, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import ShapeField
+from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, InexactError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
-from ibbmaster.lake.folded import folded_table
+from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.changes import doubts_of
 from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.lake.snapshots import snapshot
@@ -31,6 +33,7 @@ from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.spark.options import parse_options
 from ibbmaster.sql.answer import UnknownRowsError
+from ibbmaster.sql.select import TableReader
 from tests.lake.random_log import NAMES, random_log
 from tests.written_log import Item, deleted, inserted, updated, write_log
 
@@ -147,8 +150,10 @@ def arrow_changes(given: dict[str, str]) -> list[dict[str, Any]]:
 
 
 def _folded(spark: Any, ours: OurTables, table: TableVersion, end: Any, fields: list[ShapeField]) -> Answer:
+    snapshot = LogSnapshot(end=end, file_name="", state=ours.engine.state())
     try:
-        rows = folded_table(ours.engine, ours.history, table, end, fields)
+        with closing(TableReader(ours.engine, ours.history)) as reader:
+            rows = pa.Table.from_batches(folded_batches(reader, snapshot, table, fields))
     except UnknownRowsError as error:
         return doubt_text(error.unknown.gtid, error.unknown.reason)
     return sorted(repr(tuple(row)) for row in spark.createDataFrame(rows).collect())

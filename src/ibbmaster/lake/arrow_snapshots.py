@@ -15,8 +15,8 @@ from ibbmaster.lake.arrow_changes import ArrowChanges, effective, read_table
 from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.maintain.history import RowHistory
 from ibbmaster.lake.maintain.last_changes import PartialChangeError, numbers_of_keys
-from ibbmaster.lake.maintain.rows import CurrentRows, Replaced
-from ibbmaster.lake.maintain.source import LogSource, UncertainRowsError
+from ibbmaster.lake.maintain.rows import CurrentRows, rows_of
+from ibbmaster.lake.maintain.source import UncertainRowsError
 from ibbmaster.lake.maintain.versions import new_versions
 from ibbmaster.lake.pasts import START, Doubt, Past, Truncation, past_of
 from ibbmaster.lake.snapshots import CONTRADICTION, is_of, is_place, key_of
@@ -88,7 +88,7 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
         version = asked.version
         if version is not None and not key and is_place(log, asked.end):
             try:
-                return _judged(_found(asked, version, CurrentRows), asked, texts)
+                return _judged(rows_of(asked.options, version, CurrentRows), asked, texts)
             except UncertainRowsError as error:
                 texts = [str(Doubt(START, *error.args))]
                 _tell(asked, texts, on_doubt)
@@ -101,19 +101,6 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
         return _judged(rows.filter(rows["_is_current"]).select(asked.names), asked, texts)
 
 
-def _found(asked: AskedTable, table: TableVersion, kind: type[CurrentRows | RowHistory]) -> pa.Table:
-    """The rows, or all versions of them, as `lake maintain` finds them.
-
-    Raises:
-        UncertainRowsError: the log does not have them.
-        EventError: a value cannot be read.
-    """
-    with LogSource(asked.options) as source, closing(kind(source)) as rows:
-        found = rows.find(parse_table_name(asked.name), table, None)
-        assert isinstance(found, Replaced)
-        return found.rows.read_all()
-
-
 def arrow_history(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: OnDoubt | None = None) -> pa.Table:
     """Every version of each row of the table of options, and when it held, as `lake.snapshots.snapshot` has them.
 
@@ -124,7 +111,7 @@ def arrow_history(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: On
         version = asked.version
         if options.base is not None and version is not None and not key and is_place(log, asked.end):
             try:
-                return _judged(_found(asked, version, RowHistory), asked, [])
+                return _judged(rows_of(asked.options, version, RowHistory), asked, [])
             except UncertainRowsError as error:
                 raise InexactError(asked.name, [str(Doubt(START, *error.args))]) from None
         keys = key_of(asked.shape.schema, key)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ibbmaster.arrow.cell import value_cell
@@ -15,9 +14,6 @@ from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.fold.contents import InexactRowsError
 from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.stored import own_columns
-from ibbmaster.log.interface import LogEngine
-from ibbmaster.position import LogPosition
-from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.sql.answer import UnknownRowsError
 from ibbmaster.sql.select import FoundRows, TableReader
@@ -26,28 +22,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def folded_table(
-    log: LogEngine, history: SchemaHistory, table: TableVersion, end: LogPosition, fields: Sequence[ShapeField]
-) -> pa.Table:
-    """The rows of a table at a position, its columns as `fields` call them and have them, in their order.
+def folded_batches(
+    reader: TableReader, snapshot: LogSnapshot, table: TableVersion, fields: Sequence[ShapeField]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a table, its columns as `fields` call them and have them, in their order.
 
     Raises:
         UnknownRowsError: the log does not tell the rows.
         IbbMasterError: the log cannot be read.
-    """
-    import pyarrow as pa
-
-    with closing(TableReader(log, history)) as reader:
-        snapshot = LogSnapshot(end=end, file_name="", state=log.state())
-        return pa.Table.from_batches(folded_batches(reader, snapshot, table, fields))
-
-
-def folded_batches(
-    reader: TableReader, snapshot: LogSnapshot, table: TableVersion, fields: Sequence[ShapeField]
-) -> Iterator[pa.RecordBatch]:
-    """The same by a reader that may have the rows of its tables already.
-
-    Raises: as `folded_table`.
     """
     table = table.shown
     found = reader.rows_of(snapshot, table, [column.id for column in table.columns])

@@ -15,7 +15,8 @@ from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.lake.doubts import find_doubts
-from ibbmaster.lake.folded import folded_table
+from ibbmaster.lake.maintain.rows import CurrentRows, rows_of
+from ibbmaster.lake.maintain.source import UncertainRowsError
 from ibbmaster.lake.pasts import START, Doubt, Truncation, past_of
 from ibbmaster.lake.spark_changes import SparkChanges
 from ibbmaster.lake.statements import Logged, completions, read_statements
@@ -26,7 +27,6 @@ from ibbmaster.rows.shape import TableShape
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.spark.options import listed, parse_options, schema_options
-from ibbmaster.sql.answer import UnknownRowsError
 from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
@@ -84,11 +84,10 @@ def snapshot(
         found = SparkChanges(session, options, changes)
         doubts = find_doubts(options, found, past, shape, keys, with_history=with_history)
         if doubts and not with_history and is_place(log, end) and is_of(past.state, shape):
-            place = log.end() if end is None else end
             try:
-                return session.createDataFrame(folded_table(log, history, past.state, place, fields))
-            except UnknownRowsError as error:
-                doubts = [Doubt(START, error.unknown.gtid, error.unknown.reason)]
+                return session.createDataFrame(rows_of(options, past.state, CurrentRows))
+            except UncertainRowsError as error:
+                doubts = [Doubt(START, *error.args)]
     texts = [str(doubt) for doubt in doubts]
     if texts and on_doubt is None:
         raise InexactError(table, texts)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema, field_name
+from ibbmaster.arrow.read_options import ReadOptions
+from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import PositionError
+from ibbmaster.lake.doubts import nulls_of
 from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
 from ibbmaster.lake.maintain.reshaping import Reshape
@@ -23,6 +26,8 @@ from ibbmaster.sqltext.table_name import TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from ibbmaster.lake.maintain.history import RowHistory
 
 PLACES = ("_file_no", "_offset", "_change_no", "_change_type", ABSENT_FIELD.name)
 
@@ -157,6 +162,21 @@ class CurrentRows:
         return keys, found
 
 
+def rows_of(
+    options: ReadOptions, table: TableVersion, kind: Callable[[LogSource], CurrentRows | RowHistory]
+) -> pa.Table:
+    """The rows of a table where options end, or all versions of them.
+
+    Raises:
+        UncertainRowsError: the log does not have them.
+        EventError: a value cannot be read.
+    """
+    with LogSource(options) as source, closing(kind(source)) as rows:
+        found = rows.find(TableName(table.database, table.name), table, None)
+        assert isinstance(found, Replaced)
+        return found.rows.read_all()
+
+
 def _noting(batches: Iterator[pa.RecordBatch], faults: list[Exception]) -> Iterator[pa.RecordBatch]:
     """The same, with the error that ends them noted: what a library makes of it on its way is another one."""
     try:
@@ -189,15 +209,6 @@ def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
 def names_of_key(fields: Sequence[ShapeField], table: TableVersion) -> tuple[str, ...]:
     """The columns of the primary key, as they are called here; `fields` are the table's columns."""
     return tuple(fields[number].name for number in key_numbers(table))
-
-
-def nulls_of(table: TableVersion) -> set[str]:
-    """The columns that are NULL in a row of an INSERT that leaves them out."""
-    return {
-        field_name(one.name)
-        for one in table.columns
-        if one.default == "NULL" and one.expression is None and not one.is_auto_increment and one.period is None
-    }
 
 
 def _is_special(table: TableVersion) -> bool:
