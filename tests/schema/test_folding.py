@@ -374,6 +374,17 @@ def test_without_explicit_defaults_the_first_timestamp_of_the_table_follows_chan
     assert folded.known().column("e").first_value == "'1970-01-01 00:16:43'"
 
 
+@pytest.mark.parametrize(
+    ("version", "first_value"),
+    [(100516, "?"), (100517, "now"), (100608, "?"), (100901, "?"), (100437, "?"), (101000, "now"), (None, "now")],
+)
+def test_a_server_that_does_not_say_it_may_have_explicit_defaults(folded, version, first_value):
+    folded.run("CREATE TABLE t (a INT)", "ALTER TABLE t ADD b TIMESTAMP, ADD c TIMESTAMP NULL", "ALTER TABLE t ADD d DATE",
+               flags=0, server_version=version)  # fmt: skip
+    found = [column.first_value for column in folded.known().columns]
+    assert found == [None, "?" if first_value == "?" else "'1970-01-01 00:16:42'", "NULL", "NULL"]
+
+
 def test_convert_to_takes_what_the_same_statement_defines_along_but_not_the_table(folded):
     folded.run(
         "CREATE TABLE t (a TEXT CHARACTER SET latin1)",

@@ -233,7 +233,8 @@ class _Alteration:
     def _as_new(self, column: TableColumn) -> TableColumn:
         """A column that the statement adds."""
         is_unversioned = column.is_unversioned and self._versioned
-        first_value = _first_value(column, self._draft.session)
+        is_told = self._draft.session.tells_timestamps or not self._draft.is_bare(column)
+        first_value = _first_value(column, self._draft.session) if is_told else UNKNOWN_VALUE
         return replace(column, first_value=first_value, is_unversioned=is_unversioned)
 
     def _has_system_period(self) -> bool:
@@ -344,7 +345,9 @@ def _with_default(column: TableColumn, key: str, defaults: Mapping[str, str | No
     """A column with the default that ALTER COLUMN gives to what was called `key`."""
     if key not in defaults:
         return column
-    return replace(column, default=_new_default(column, defaults[key]), on_update=None)
+    follows = column.on_update is not None and column.on_update == column.default  # one property of the column
+    default = _new_default(column, defaults[key])
+    return replace(column, default=default, on_update=None if follows else column.on_update)
 
 
 def _new_default(column: TableColumn, default: str | None) -> str | None:

@@ -114,9 +114,8 @@ class TableDraft:
         )
         if definition.default is not None and definition.default.upper() == "NULL":
             column = replace(column, default="NULL")
-        is_implied = column.type.word == "timestamp" and not self.session.has_explicit_timestamps
-        if is_implied and definition.is_nullable is None and column.period is None and column.expression is None:
-            column = self._implied_timestamp(column)
+        if column.type.word == "timestamp" and column.period is None and column.expression is None:
+            column = self._implied_timestamp(column, is_plain=definition.is_nullable is None)
         has_value = column.default is not None or column.expression is not None or column.is_auto_increment
         if column.is_nullable and not has_value and column.period is None:
             column = replace(column, default="NULL")
@@ -129,20 +128,28 @@ class TableDraft:
         plain = replace(definition.type, charset=NO_CHARSET)
         return resolve_type(plain, self.converts_to, self.session)
 
-    def _implied_timestamp(self, column: TableColumn) -> TableColumn:
-        """Without `explicit_defaults_for_timestamp`: never NULL, and a value that depends on its place."""
-        if column.default == "NULL":
-            return column
-        if column.default is None:
+    def _implied_timestamp(self, column: TableColumn, *, is_plain: bool) -> TableColumn:
+        """Without `explicit_defaults_for_timestamp`: NULL only where that is written, and a value by its place.
+
+        With it, zero where ON UPDATE is all that is said. `is_plain`: nothing is said of NULL.
+        """
+        is_explicit = self.session.has_explicit_timestamps
+        if is_plain and not is_explicit:
+            column = replace(column, is_nullable=False, default=None if column.default == "NULL" else column.default)
+        if not column.is_nullable and column.default is None and (column.on_update is not None or not is_explicit):
             self._bare_timestamps.add(column.id)
-        return replace(column, is_nullable=False)
+        return column
+
+    def is_bare(self, column: TableColumn) -> bool:
+        """Whether nothing but a setting of the session gives a new TIMESTAMP its value."""
+        return column.id in self._bare_timestamps
 
     def complete_timestamps(self) -> None:
         """Once the columns are in order: the first TIMESTAMP of the table follows changes, others begin at zero.
 
         Source: MariaDB 11.8, sql_table.cc, promote_first_timestamp_column().
         """
-        is_first = True
+        is_first = not self.session.has_explicit_timestamps
         for number, column in enumerate(self.columns):
             if column.type.word != "timestamp":
                 continue
@@ -204,6 +211,15 @@ class TableDraft:
         ends = [key.name.removeprefix(head) for key in self.foreign_keys if key.name.startswith(head)]
         return f"{head}{max((int(end) for end in ends if end.isdecimal() and len(end) < 10), default=0) + 1}"
 
+    def _without_null(self, column: TableColumn) -> TableColumn:
+        """A column of a primary key."""
+        if not column.is_nullable:
+            return column
+        column = replace(column, is_nullable=False, default=None if column.default == "NULL" else column.default)
+        is_bare = column.type.word == "timestamp" and column.default is None
+        is_zero = is_bare and (column.on_update is not None or not self.session.has_explicit_timestamps)
+        return _bare_timestamp(column, follows=False) if is_zero else column
+
     def finish(self, version: TableVersion) -> TableVersion:
         """The version with what this has now.
 
@@ -218,7 +234,7 @@ class TableDraft:
         keys = {part.name.lower() for index in self.indexes if index.kind is IndexKind.PRIMARY for part in index.parts}
         keys |= {name.lower() for _, *ends in self.periods for name in ends}
         indexes = arranged(self.indexes, self.columns, self.engine)
-        columns = tuple(_without_null(one) if one.name.lower() in keys else one for one in self.columns)
+        columns = tuple(self._without_null(one) if one.name.lower() in keys else one for one in self.columns)
         hashes = sum(is_by_hash(index, self.engine) for index in indexes)
         free = (name for number in itertools.count(1) if (name := f"{HASH_COLUMN}{number}").lower() not in names)
         counts = any(column.is_auto_increment for column in columns)
@@ -239,12 +255,6 @@ def _bare_timestamp(column: TableColumn, *, follows: bool) -> TableColumn:
         return replace(column, default=now, on_update=now)
     fraction = f".{'0' * scale}" if scale else ""
     return replace(column, default=f"'0000-00-00 00:00:00{fraction}'")
-
-
-def _without_null(column: TableColumn) -> TableColumn:
-    if not column.is_nullable:
-        return column
-    return replace(column, is_nullable=False, default=None if column.default == "NULL" else column.default)
 
 
 def _named_checks(checks: Iterable[CheckConstraint]) -> list[CheckConstraint]:

@@ -19,6 +19,8 @@ from ibbmaster.sqltext.quoting import quoted
 from ibbmaster.versions import Difference
 
 EXPLICIT_TIMESTAMPS = 1 << 24  # of FLAGS2: TIMESTAMP columns get nothing that is not written
+#: From which release of 10.5 to 10.9 on FLAGS2 has it; earlier servers do not say it, later ones all do.
+TELL_TIMESTAMPS = {1005: 17, 1006: 9, 1007: 5, 1008: 4, 1009: 2}
 DEFAULT_COLLATION = "utf8mb4_general_ci"
 
 
@@ -30,6 +32,7 @@ class SchemaSession:
         collation: `collation_server`, which a database gets that names none.
         collations: what stands for a character set's own default collation, by character set.
         has_explicit_timestamps: `explicit_defaults_for_timestamp`.
+        tells_timestamps: whether the log says that; else it is what most servers had.
         began_at: seconds and microseconds since 1970; None where that is not known.
         client_charset, connection_collation: what a view keeps of the session.
         end_of_time: the last moment of a TIMESTAMP(6) in UTC, which ROW END has in rows that hold now, as SQL.
@@ -39,6 +42,7 @@ class SchemaSession:
     collation: str = DEFAULT_COLLATION
     collations: Mapping[str, str] = field(default_factory=dict)
     has_explicit_timestamps: bool = True
+    tells_timestamps: bool = True
     began_at: tuple[int, int] | None = None
     end_of_time: str | None = None
     utf8: str = "utf8mb3"
@@ -48,11 +52,13 @@ class SchemaSession:
     @classmethod
     def of(cls, statement: LoggedStatement, timestamp: int | None) -> SchemaSession:
         """That of a statement in a log; `timestamp` is of its group, in seconds since 1970."""
+        is_explicit = statement.flags is None or bool(statement.flags & EXPLICIT_TIMESTAMPS)
         known = [(collation_name(own), collation_name(other)) for own, other in statement.collations]
         return cls(
             collation=_known(statement.server_collation),
             collations={charset_of_collation(own): other for own, other in known if own and other},
-            has_explicit_timestamps=statement.flags is None or bool(statement.flags & EXPLICIT_TIMESTAMPS),
+            has_explicit_timestamps=is_explicit,
+            tells_timestamps=is_explicit or _tells_timestamps(statement.server_version or 0),
             began_at=None if timestamp is None else (timestamp, statement.microseconds),
             client_charset=charset_of_collation(_known(statement.client_collation)),
             connection_collation=_known(statement.connection_collation),
@@ -116,3 +122,12 @@ def _end_of_time(server_version: int | None) -> str | None:
         return None
     is_late = Difference.HISTORY_ENDS_IN_2106.holds(server_version)
     return "'2106-02-07 06:28:15.999999'" if is_late else "'2038-01-19 03:14:07.999999'"
+
+
+def _tells_timestamps(version: int) -> bool:
+    """Whether a server of a version writes `explicit_defaults_for_timestamp`; an unknown one is taken for one of now.
+
+    Source: MariaDB 10.11, log_event.cc, Format_description_log_event::deduct_options_written_to_bin_log().
+    """
+    series, release = divmod(version, 100)
+    return not version or series > max(TELL_TIMESTAMPS) or release >= TELL_TIMESTAMPS.get(series, 100)

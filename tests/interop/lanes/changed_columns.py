@@ -1,0 +1,154 @@
+"""Tables of one column that ALTER TABLE adds or changes: of every type, NULL or not, in every mode of the session."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lanes.random_ddl import DATABASE
+from lanes.type_changes import TYPES
+
+STRICT, LENIENT = "STRICT_TRANS_TABLES", ""
+ROUNDED = {  # what a column of the type stores otherwise than it is written
+    "DECIMAL(5,2)": "1.255",
+    "FLOAT": "67258.19743078321",
+    "FLOAT(7,2)": "12.3456",
+    "DOUBLE(10,3)": "67258.19743078321",
+    "DECIMAL(20,4) UNSIGNED": "7.00005",
+    "DATETIME(3)": "'2020-02-29 13:14:15.1236'",
+    "INT": "'12'",
+    "VARCHAR(5) CHARACTER SET utf8mb4": "12",
+    "ENUM('a','b','c') CHARACTER SET utf8mb4": "'B '",
+    "CHAR(5) CHARACTER SET utf8mb4": "'a  '",
+    "TIMESTAMP": "CURRENT_TIMESTAMP",
+    "TIMESTAMP(6)": "NOW(6)",
+    "BINARY(4)": "'a'",
+}
+KINDS = {kind.removesuffix(" NULL"): values for kind, values in TYPES.items()}
+TIMESTAMP_FORM = (
+    ("TIMESTAMP{digits}",),
+    ("", "NULL", "NOT NULL"),
+    ("", "DEFAULT NULL", "DEFAULT 0", "DEFAULT CURRENT_TIMESTAMP{digits}", "DEFAULT '2020-01-01 00:00:00{fraction}'"),
+    ("", "ON UPDATE CURRENT_TIMESTAMP{digits}"),
+)
+SAYINGS = ("", "NULL", "NOT NULL")
+
+EXPLICIT = "explicit_defaults_for_timestamp"
+#: What makes a TIMESTAMP of some form: created, added, changed, and there when `{other}` is set for other statements.
+WITH_A_TIMESTAMP = (
+    "CREATE TABLE {t} (id INT, a {f})",
+    "CREATE TABLE {t} (id INT, z TIMESTAMP NULL, a {f})",
+    "CREATE TABLE {t} (id INT, a {f}, z TIMESTAMP)",
+    "CREATE TABLE {t} (id INT, a {f}, PRIMARY KEY (a))",
+    "CREATE TABLE {t} (id INT, a {f} PRIMARY KEY)",
+    "CREATE TABLE {t} (id INT); INSERT INTO {t} VALUES (1); ALTER TABLE {t} ADD a {f}",
+    "CREATE TABLE {t} (id INT); INSERT INTO {t} VALUES (1); ALTER TABLE {t} ADD a {f}, ADD b {f} FIRST",
+    "CREATE TABLE {t} (id INT, z TIMESTAMP NULL); INSERT INTO {t} (id) VALUES (1); ALTER TABLE {t} ADD a {f}",
+    "CREATE TABLE {t} (id INT, z TIMESTAMP NULL); INSERT INTO {t} (id) VALUES (1); ALTER TABLE {t} ADD a {f} FIRST",
+    "CREATE TABLE {t} (id INT, a TIMESTAMP NULL); INSERT INTO {t} (id) VALUES (1); ALTER TABLE {t} MODIFY a {f}",
+    *(
+        f"CREATE TABLE {{t}} (id INT PRIMARY KEY, a {{f}}); SET {EXPLICIT} = {{other}}; {later}"
+        for later in (
+            "ALTER TABLE {t} ADD b INT",
+            "ALTER TABLE {t} ADD z TIMESTAMP FIRST",
+            "ALTER TABLE {t} CHANGE a c {f}, ADD PRIMARY KEY (id, c), DROP PRIMARY KEY",
+            "ALTER TABLE {t} DROP PRIMARY KEY, ADD PRIMARY KEY (id, a)",
+            "ALTER TABLE {t} ALTER a DROP DEFAULT",
+            "ALTER TABLE {t} ALTER a SET DEFAULT 0",
+            "CREATE TABLE {t}l LIKE {t}",
+        )
+    ),
+)
+
+
+def timestamps() -> Iterator[list[str]]:
+    """TIMESTAMP columns in every form and place: the statements of a table."""
+    number = 0
+    for explicit, form in itertools.product((0, 1), itertools.product(*TIMESTAMP_FORM)):
+        digits = "(3)" if number % 2 else ""
+        column = " ".join(part for part in form if part).format(digits=digits, fraction=".000" if digits else "")
+        for make in WITH_A_TIMESTAMP:
+            if explicit and "{other}" in make and column.startswith(("TIMESTAMP NOT", "TIMESTAMP(3) NOT")):
+                continue  # a server promotes a column of before to one that follows changes, or not
+            number += 1
+            text = make.format(t=f"{DATABASE}.ts{number}", f=column, other=1 - explicit)
+            yield [f"SET {EXPLICIT} = {explicit}", *text.split("; ")]
+
+
+class ColumnChange(NamedTuple):
+    """What becomes of one table: its statements in two parts, between which a program may look at it."""
+
+    first: list[str]
+    second: list[str]
+
+
+def of_every_kind(rng: random.Random) -> Iterator[tuple[str, str, str, str, str]]:
+    """Each pair of types, each way to change one into the other, and what is said of NULL before and after."""
+    for old in KINDS:
+        for new in KINDS:
+            for verb in ("ADD", "MODIFY", "CHANGE"):
+                for before in SAYINGS:
+                    for after in SAYINGS:
+                        yield old, new, verb, before, after
+
+
+def change_of(table: str, kind: tuple[str, str, str, str, str], rng: random.Random) -> ColumnChange:
+    """A table with a row from before the column came, unless its CREATE has the column, and rows from behind."""
+    old, new, verb, before, after = kind
+    if rng.random() < 0.4:
+        new = old
+    values = KINDS[old]
+    session = _session(rng)
+    column = f"c {old} {before}{_default(old, rng)}"
+    first = [session, f"CREATE TABLE {table} (id INT PRIMARY KEY, d INT)"]
+    if rng.random() < 0.3:
+        first = [session, f"CREATE TABLE {table} (id INT PRIMARY KEY, d INT, {column})"]
+        first += [f"INSERT INTO {table} (id) VALUES (1)"]
+    else:
+        first += [f"INSERT INTO {table} (id) VALUES (1)", f"ALTER TABLE {table} ADD {column}"]
+    if rng.random() < 0.5:
+        first += [
+            f"INSERT INTO {table} (id) VALUES (2)",
+            f"INSERT INTO {table} (id, c) VALUES (3, {rng.choice(values)})",
+        ]
+        first += [f"INSERT INTO {table} (id, c) VALUES (4, NULL)"]
+    changed = f"{new} {after}{_default(new, rng)}"
+    ignored = " IGNORE" if rng.random() < 0.03 else ""
+    match verb:
+        case "ADD":
+            second = [f"ALTER TABLE {table} ADD e {changed}"]
+        case "MODIFY":
+            second = [f"ALTER{ignored} TABLE {table} MODIFY c {changed}"]
+        case _:
+            second = [f"ALTER{ignored} TABLE {table} CHANGE c c2 {changed}"]
+    second.insert(0, _session(rng) if rng.random() < 0.5 else session)
+    if verb != "ADD" and rng.random() < 0.3:
+        name = "c" if verb == "MODIFY" else "c2"
+        said = rng.choice(SAYINGS)
+        second += [f"ALTER TABLE {table} MODIFY {name} {new} {said}{_default(new, rng)}"]
+        second += [f"ALTER TABLE {table} MODIFY {name} {new} NOT NULL"] if rng.random() < 0.5 else []
+    if rng.random() < 0.1:
+        second += [f"ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY (id, {'c2' if verb == 'CHANGE' else 'c'})"]
+    if rng.random() < 0.3:
+        second += [f"INSERT INTO {table} (id) VALUES (9)"]
+    return ColumnChange(first, second)
+
+
+def _session(rng: random.Random) -> str:
+    mode, explicit = rng.choice([STRICT, LENIENT]), rng.choice("01")
+    image = rng.choice(["FULL", "MINIMAL"])
+    return f"SET sql_mode = '{mode}', explicit_defaults_for_timestamp = {explicit}, binlog_row_image = {image}"
+
+
+def _default(kind: str, rng: random.Random) -> str:
+    chance = rng.random()
+    if chance < 0.5:
+        return ""
+    value = ROUNDED[kind] if kind in ROUNDED and chance < 0.75 else rng.choice(KINDS[kind])
+    return " DEFAULT NULL" if chance > 0.95 else f" DEFAULT {value}"
+
+
+def named(number: int) -> str:
+    return f"{DATABASE}.t{number}"
