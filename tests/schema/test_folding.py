@@ -379,10 +379,52 @@ def test_without_explicit_defaults_the_first_timestamp_of_the_table_follows_chan
     [(100516, "?"), (100517, "now"), (100608, "?"), (100901, "?"), (100437, "?"), (101000, "now"), (None, "now")],
 )
 def test_a_server_that_does_not_say_it_may_have_explicit_defaults(folded, version, first_value):
-    folded.run("CREATE TABLE t (a INT)", "ALTER TABLE t ADD b TIMESTAMP, ADD c TIMESTAMP NULL", "ALTER TABLE t ADD d DATE",
-               flags=0, server_version=version)  # fmt: skip
+    more = "ALTER TABLE t ADD b TIMESTAMP, ADD c TIMESTAMP NULL", "ALTER TABLE t ADD d DATE"
+    folded.run("CREATE TABLE t (a INT)", *more, flags=0, server_version=version)
     found = [column.first_value for column in folded.known().columns]
     assert found == [None, "?" if first_value == "?" else "'1970-01-01 00:16:42'", "NULL", "NULL"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "made"),
+    [
+        ("INT", "0"),
+        ("VARCHAR(9)", "''"),
+        ("DATETIME(2)", "'0000-00-00 00:00:00.00'"),
+        ("ENUM('a','b')", "''"),
+        ("TIMESTAMP NULL", "'1970-01-01 00:16:43'"),
+        ("INT DEFAULT 7", "7"),
+    ],
+)
+def test_what_may_be_null_no_more_is_zero_in_rows_of_before_or_now(folded, kind, made):
+    plain = kind.removesuffix(" NULL")
+    folded.run("CREATE TABLE t (a INT)", f"ALTER TABLE t ADD b {kind}", f"ALTER TABLE t MODIFY b {plain} NOT NULL")
+    assert folded.known().column("b").first_value == made
+
+
+def test_what_may_be_null_no_more_is_not_known_if_its_default_was_something_else(folded):
+    folded.run("CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT", "ALTER TABLE t ALTER b SET DEFAULT 5")
+    folded.run("ALTER TABLE t ADD PRIMARY KEY (b)")
+    assert folded.known().column("b").first_value == "?"
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "kept"),
+    [
+        ("DOUBLE(12,4)", "67258.19743078321", "67258.1974"),
+        ("FLOAT", "0.1", "0.10000000149011612"),
+        ("FLOAT(7,2)", "12.3456", "12.350000381469727"),
+        ("DECIMAL(5,2)", "1.255", "1.26"),
+        ("DECIMAL(65,30)", f"-{'12345678' * 4}.{'87654321' * 3}000001", f"-{'12345678' * 4}.{'87654321' * 3}000001"),
+        ("CHAR(9)", "'a  '", "'a'"),
+        ("VARCHAR(9)", "12", "'12'"),
+        ("ENUM('a','b')", "'B '", "'b'"),
+        ("SET('a','b')", "'b,A'", "'a,b'"),
+    ],
+)
+def test_old_rows_hold_a_default_as_the_column_keeps_it(folded, kind, default, kept):
+    folded.run("CREATE TABLE t (a INT)", f"ALTER TABLE t ADD b {kind} DEFAULT {default}")
+    assert folded.known().column("b").first_value == kept
 
 
 def test_convert_to_takes_what_the_same_statement_defines_along_but_not_the_table(folded):

@@ -15,6 +15,7 @@ from ibbmaster.sqltext.token import tokenize
     [
         *(("((5))", 5), ("- 1.50", Decimal("-1.50")), ("+1e3", 1000.0), ("18446744073709551616", Decimal(2**64))),
         *(("x'4a'", b"J"), ("0x14a", b"\x01J"), ("b'101'", b"\5"), ("_utf8mb4 'a' 'b'", "ab"), (r"'a\n'", "a\n")),
+        (f"-{'9' * 64}.5", Decimal(f"-{'9' * 64}.5")),
         *(("null", None), ("TRUE", 1), ("false", 0)),
     ],
 )

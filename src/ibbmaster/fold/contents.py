@@ -25,8 +25,10 @@ from ibbmaster.fold.stored import (
     sort_key,
     value_key,
 )
+from ibbmaster.schema.column_text import kept_literal
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
+from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.literals import literal_value
 
 LIKE_A_REPLACE = "an image of a REPLACE does not have the defaults of other columns"
@@ -35,6 +37,7 @@ AN_INSERT, AN_UPDATE = "an INSERT", "an UPDATE"
 NOT_WHOLE = "an image is not whole, and the table has no key"
 NOT_THERE = "an UPDATE of a row that is not there"
 REWRITTEN_AT_A_TIME = 1 << 10  # rows
+UNTOLD = SchemaSession()  # of a statement that is not at hand
 CELLS_MAX = 1 << 12  # rows of which single values are in doubt, before a column is as a whole
 
 StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
@@ -702,10 +705,12 @@ class TableContents:
 
     # Changes of the table ---------------------------------------------------------------------
 
-    def alter(self, table: TableVersion, time_zone_s: int | None = None) -> dict[int, str]:
+    def alter(
+        self, table: TableVersion, session: SchemaSession = UNTOLD, time_zone_s: int | None = None
+    ) -> dict[int, str]:
         """The table has another version now; its rows keep their images, or get new ones if these are right no more.
 
-        `time_zone_s` is the session's, in seconds east of UTC, if it is known.
+        `session` is of the statement, `time_zone_s` its time zone in seconds east of UTC, if they are known.
 
         Returns the columns whose values are not known any more, by their ids, and why.
 
@@ -716,14 +721,13 @@ class TableContents:
         self.references.clear()
         self._plans.clear()
         self._computed.clear()
-        known = {column.id: column for column in table.columns}
-        changing = RowConversion(old, table, lambda column: first_value(known[column.id], column), time_zone_s)
+        changing = RowConversion(old, table, first_value, session, time_zone_s)
         if not self.has_rows:
             if self.is_doubtful and _key_types(old) != _key_types(table):
                 raise InexactRowsError("some of its rows are in doubt")
             self.unknown_columns.clear()
             return {}
-        is_filled = any(map(self.has_null, changing.filled))
+        is_filled = any(map(self._has_null, changing.filled))
         if changing.computed or _key_types(old) != _key_types(table) or changing.retyped() or is_filled:
             self.spread_doubts(old)
             if self.is_doubtful:
@@ -763,13 +767,13 @@ class TableContents:
             return {column.id for column in self.table.columns if not column.is_computed}
         return {one.column_id for one in index.parts}
 
-    def has_null(self, column_id: int) -> bool:
-        """Whether a row has no value in a column."""
+    def _has_null(self, old: TableColumn) -> bool:
+        """Whether a row has no value in a column as it was."""
         for _, place in self.kept.all_rows(self.number):
             layout_no, image = self.kept.rows.read(place)
             layout = self.layouts[layout_no]
-            at = layout.places.get(column_id)
-            if at is not None and layout.spans(image)[0][at] is None:
+            at = layout.places.get(old.id)
+            if old.first_value == "NULL" if at is None else layout.spans(image)[0][at] is None:
                 return True
         return False
 
@@ -798,7 +802,7 @@ def _constant(known: TableColumn, column: StoredColumn, expression: str | None) 
             return None
         raise InexactRowsError(f"column {known.name} has a value that the server has filled in")
     try:
-        return stored_value(column.column, column.type, literal_value(expression))
+        return stored_value(column.column, column.type, literal_value(kept_literal(known.type, expression)))
     except ValueError as error:
         raise InexactRowsError(f"column {known.name} has a value that is no constant: {error}") from None
 

@@ -58,6 +58,7 @@ from ibbmaster.rows.walk import walk
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.schema.model import ForeignConstraint, SchemaPlace, TableKind, TableVersion
+from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
@@ -125,7 +126,7 @@ class RowFold:
         self._header = EventHeader(0, 0, 0, 0, 0, 0)  # of the statement that is read
         self._is_replace = False  # what the last ANNOTATE_ROWS says of the row events after it
         self._moved: tuple[SchemaPlace, PartitionStep] | None = None
-        self._time_zone_s: int | None = None  # of the session, where the statement that is read depends on it
+        self._statement: LoggedStatement | None = None  # the one that is read
         self._gtid = ""
         self._place = SchemaPlace(start, 0)
         self._base = base
@@ -490,13 +491,13 @@ class RowFold:
             self._children = None
             self._followed.clear()
             self._note_temporary(statement, effects)
-        self._time_zone_s = time_zone_of(statement)
+        self._statement = statement
         for effect in effects:
             if isinstance(effect, WrittenTables):
                 self._write(effect, statement)
             else:
                 self._take_all(self._statements.take(effect, self._place))
-        self._time_zone_s = None
+        self._statement = None
 
     def _session_of(self, statement: LoggedStatement) -> tuple[int, int]:
         """Server and thread that have run a statement."""
@@ -617,8 +618,10 @@ class RowFold:
                     first_value(column, own[column.id])
                 except InexactRowsError as error:
                     contents.lose_column(column.id, UnknownRows(gtid, f"ADD COLUMN: {error}"))
+        one = self._statement
+        told = () if one is None else (SchemaSession.of(one, self._header.timestamp), time_zone_of(one))
         try:
-            for column_id, reason in contents.alter(table, self._time_zone_s).items():
+            for column_id, reason in contents.alter(table, *told).items():
                 contents.lose_column(column_id, UnknownRows(gtid, reason))
         except (InexactRowsError, EventError, ValueError) as error:
             self.doubt(contents, f"ALTER TABLE: {error}")

@@ -16,25 +16,24 @@ from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
 from ibbmaster.fold.value_texts import TextSettings, text_of
 from ibbmaster.rows.casting import Convert, as_text, cast_of
 from ibbmaster.rows.keeps import keeps_values
+from ibbmaster.schema.altering import made_of_null
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.reading import with_new_names
+from ibbmaster.schema.session import SchemaSession
+from ibbmaster.sqltext.literals import literal_value
 from ibbmaster.sqltext.moment import DAY_S, date_text, moment_text, parse_moment, parse_time_zone
 
 Restore = Callable[[bytes], bytes]
 """Takes the stored bytes of a value, gives those of another column. Raises ValueError where that does not have it."""
 
-FirstValue = Callable[[StoredColumn], bytes | None]
+FirstValue = Callable[[TableColumn, StoredColumn], bytes | None]
 """What rows store in a column that they do not have. Raises ValueError where that is not known."""
 
 SECOND_US = 1_000_000
 TIMESTAMP_END_S = (1 << 31) - 1
 _PLAIN_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.\d{1,6})?)?", re.ASCII)
 _PACKED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
-_EMPTY = (ValueKind.TEXT, ValueKind.BINARY)  # whose zero has no bytes
 _NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DECIMAL, ValueKind.FLOAT)  # texts of these are as shown
-_ZEROS = (  # whose zero is what all zeros say
-    *(ValueKind.INTEGER, ValueKind.FLOAT, ValueKind.BIT, ValueKind.YEAR, ValueKind.DATE, ValueKind.ENUM, ValueKind.SET),
-)
 
 
 def is_shown_alike(old: StoredColumn, new: StoredColumn) -> bool:
@@ -127,37 +126,34 @@ def _are_stored_alike(old: StoredColumn, new: StoredColumn) -> bool:
     return (old.fixed, old.column.type, old.column.scale) == (new.fixed, new.column.type, new.column.scale)
 
 
-def zero_of(column: StoredColumn) -> bytes | None:
-    """What ALTER TABLE … NOT NULL makes of NULL; None where that cannot be told."""
-    if column.column.kind in _EMPTY:
-        return b""
-    if column.column.kind is ValueKind.DECIMAL:
-        return stored_value(column.column, column.type, 0)
-    return bytes(column.fixed) if column.column.kind in _ZEROS and column.fixed is not None else None
-
-
 class RowConversion:
     """Makes images of the new version of a table of those that it has.
 
     Attributes:
         unknown: columns whose values cannot be told, by their ids, and why.
         computed: generated columns whose values are to be computed anew, by their ids, and why; they are NULL here.
-        filled: columns that cannot be NULL any more, by their ids.
+        filled: columns that cannot be NULL any more, as they were.
     """
 
     def __init__(
-        self, old: TableVersion, new: TableVersion, first_value: FirstValue, time_zone_s: int | None = None
+        self,
+        old: TableVersion,
+        new: TableVersion,
+        first_value: FirstValue,
+        session: SchemaSession,
+        time_zone_s: int | None = None,
     ) -> None:
         self._first_value = first_value
+        self._session = session
         self._time_zone_s = time_zone_s
         self.columns = own_columns(new)
         self.unknown: dict[int, str] = {}
         self.computed: dict[int, str] = {}
-        self._names = {column.id: column.name for column in new.columns}
+        self._known = {column.id: column for column in new.columns}
+        self._known_old = {column.id: column for column in old.columns}
         self._old = {column.id: column for column in own_columns(old)}
-        nullable = {column.id for column in old.columns if column.is_nullable}
-        self.filled = {column.id for column in new.columns if not column.is_nullable and column.id in nullable}
-        self._numbered = {column.id for column in new.columns if column.is_auto_increment}
+        strict = {column.id for column in new.columns if not column.is_nullable}
+        self.filled = [column for column in old.columns if column.is_nullable and column.id in strict]
         self._steps: dict[int, list[tuple[int | None, Restore | None]]] = {}
         self._find_recomputed(old, new)
 
@@ -194,36 +190,38 @@ class RowConversion:
                 try:
                     value = self._value(column, None if place is None else old[place], place, restore)
                 except ValueError as error:
-                    self.unknown[column.id] = f"{_may_change(self._names[column.id])}: {error}"
+                    self.unknown[column.id] = f"{_may_change(self._known[column.id].name)}: {error}"
             found.append(value)
         return found
 
     def _value(
         self, column: StoredColumn, value: bytes | None, place: int | None, restore: Restore | None
     ) -> bytes | None:
-        if place is None or restore is None:
-            return self._first_value(column)
+        if restore is None:
+            return self._first_value(self._known[column.id], column)
+        if place is None:
+            value = self._first_value(self._known_old[column.id], self._old[column.id])
         return self._filling(column) if value is None else restore(value)
 
     def _step(self, stored: StoredLayout, column: StoredColumn) -> tuple[int | None, Restore | None]:
-        place = stored.places.get(column.id)
-        if place is None or column.id in self.unknown or column.id in self.computed:
+        place, own = stored.places.get(column.id), self._old.get(column.id)
+        if own is None or column.id in self.unknown or column.id in self.computed:
             return place, None
-        kept = stored.columns[place]
-        own = self._old[column.id]
+        kept = own if place is None else stored.columns[place]
         first, second = restoring(kept, own), restoring(own, column, self._time_zone_s)
         if first is None or second is None:
-            self.unknown[column.id] = _may_change(self._names[column.id])
+            self.unknown[column.id] = _may_change(self._known[column.id].name)
             return place, None
         return place, second if first is bytes else _composed(first, second)
 
     def _filling(self, column: StoredColumn) -> bytes | None:
-        if column.id not in self.filled:
+        old, new = self._known_old[column.id], self._known[column.id]
+        if not old.is_nullable or new.is_nullable:
             return None
-        zero = None if column.id in self._numbered else zero_of(column)
-        if zero is None:
+        made = made_of_null(old, new, self._session)
+        if made is None:
             raise ValueError("it was NULL")
-        return zero
+        return stored_value(column.column, column.type, literal_value(made))
 
 
 def _may_change(name: str) -> str:

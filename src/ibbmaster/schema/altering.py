@@ -38,6 +38,7 @@ from ibbmaster.schema.clause import (
     SetOptions,
 )
 from ibbmaster.schema.collations import character_sets, charset_of_collation
+from ibbmaster.schema.column_text import kept_literal
 from ibbmaster.schema.column_type import converted, zero_of
 from ibbmaster.schema.indexing import as_definitions
 from ibbmaster.schema.model import UNKNOWN_VALUE, RowPeriod, TableColumn, TableVersion
@@ -157,7 +158,7 @@ class _Alteration:
                 self._draft.add(clause.definition)
             elif isinstance(clause, RedefineColumn):
                 self._draft.add_keys_of(clause.definition)
-        return self._draft.finish(
+        found = self._draft.finish(
             replace(
                 self._old,
                 charset=charset_of_collation(self._default),
@@ -167,6 +168,14 @@ class _Alteration:
                 partitioning=self._partitioning,
             )
         )
+        known = {column.id: column for column in self._old.columns}
+        return replace(found, columns=tuple(self._filled(known.get(column.id), column) for column in found.columns))
+
+    def _filled(self, old: TableColumn | None, column: TableColumn) -> TableColumn:
+        """A column of which old rows had NULL, and which may not be NULL any more."""
+        if column.first_value != "NULL" or old is None or not old.is_nullable or column.is_nullable:
+            return column
+        return replace(column, first_value=made_of_null(old, column, self._draft.session) or UNKNOWN_VALUE)
 
     def _change_columns(self) -> None:
         """Old columns, changed where they stand, and after them those that come or move, one after the other."""
@@ -356,6 +365,20 @@ def _new_default(column: TableColumn, default: str | None) -> str | None:
     return "NULL" if default.upper() == "NULL" else default
 
 
+def made_of_null(old: TableColumn, new: TableColumn, session: SchemaSession) -> str | None:
+    """What NULL becomes in a column that may not be NULL any more, as SQL; None where that cannot be told.
+
+    A server that need not write the table anew takes what the default was.
+
+    Source: MariaDB 10.11 and 11.8, as they do it, whatever sql_mode is.
+    """
+    if new.is_auto_increment or old.default not in (None, "NULL"):
+        return None
+    if new.type.word == "timestamp":
+        return session.now(new.type.scale or 0)
+    return "''" if new.type.word == "enum" else zero_of(new.type)
+
+
 def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
     """What old rows hold in a column that an ALTER TABLE adds."""
     if column.expression is not None:
@@ -370,4 +393,4 @@ def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
     digits = column.type.scale or 0
     if column.type.word == "timestamp" and column.default == f"current_timestamp({digits or ''})":
         return session.now(digits) or UNKNOWN_VALUE
-    return column.default if is_literal(column.default) else UNKNOWN_VALUE
+    return kept_literal(column.type, column.default) if is_literal(column.default) else UNKNOWN_VALUE

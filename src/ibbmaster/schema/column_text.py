@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
+import struct
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 from ibbmaster.schema.expression_text import default_expression_text
 from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.sqltext.literals import VariableValueError, literal_value
 from ibbmaster.sqltext.moment import duration_text, fraction_text, loose_moment, parse_duration
-from ibbmaster.sqltext.quoting import quoted_text
+from ibbmaster.sqltext.quoting import quoted, quoted_text
 from ibbmaster.versions import Difference
 
 INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
@@ -21,6 +23,7 @@ BLOBS = ("tinyblob", "blob", "mediumblob", "longblob")
 TIMES = ("time", "datetime", "timestamp")
 
 _DIGITS = Context(prec=130, rounding=ROUND_HALF_UP)
+_SINGLE = struct.Struct("<f")
 _NOW = re.compile(r"(?:current_timestamp|now|localtime|localtimestamp)\s*(?:\(\s*(\d?)\s*\))?", re.IGNORECASE)
 
 
@@ -55,6 +58,32 @@ def default_text(column: TableColumn, version: int) -> str | None:
         return default_expression_text(written) if found is None else _literal(column.type, found, version)
     except (ValueError, ArithmeticError):
         return written
+
+
+def kept_literal(column_type: SqlType, written: str) -> str:
+    """A literal as a column keeps it; as it is written where the two are the same, or nobody can tell."""
+    word, found = column_type.word, _value(written.strip())
+    try:
+        if found is None or isinstance(found, bytes):
+            return written
+        if word in REALS:
+            return _kept_real(column_type, float(_decimal(found)))
+        if word in ("char", "varchar", *TEXTS):
+            text = _text(found)
+            return quoted(text.rstrip(" ") if word == "char" else text)
+        return _literal(column_type, found, 0) if word in (*INTEGERS, *DECIMALS, "enum", "set") else written
+    except (ValueError, ArithmeticError):
+        return written
+
+
+def _kept_real(column_type: SqlType, value: float) -> str:
+    """
+    Source: MariaDB 11.8, field.cc, truncate_double().
+    """
+    if column_type.scale is not None:
+        whole, unit = math.floor(value), 10.0**column_type.scale
+        value = whole + round((value - whole) * unit) / unit
+    return repr(_SINGLE.unpack(_SINGLE.pack(value))[0] if column_type.word == "float" else value)
 
 
 def on_update_text(written: str) -> str:

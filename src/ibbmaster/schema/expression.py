@@ -272,7 +272,7 @@ def _stored_number(value: Value, column: Column) -> Value:
     number = Decimal(value)
     if column.kind is ValueKind.DECIMAL:
         rounded = _rounded(number, column.scale)
-        return rounded if abs(rounded) < 10 ** (column.size - column.scale) else None
+        return rounded if rounded.copy_abs() < 10 ** (column.size - column.scale) else None
     if column.kind is ValueKind.FLOAT:
         return _FLOAT.unpack(_FLOAT.pack(float(number)))[0] if column.is_single_precision else float(number)
     whole = int(_rounded(number, 0))

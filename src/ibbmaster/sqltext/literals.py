@@ -35,7 +35,9 @@ def literal_value(expression: str) -> Value:
     (token,) = found
     if token.kind is TokenKind.NUMBER:
         number = number_value(token.text)
-        return -number if sign == "-" else number
+        if sign != "-" or not number:
+            return number
+        return number.copy_negate() if isinstance(number, Decimal) else -number  # `-` rounds to 28 digits
     if token.kind in (TokenKind.HEX, TokenKind.BITS) and not sign:
         return binary_value(token)
     if token.word in _NAMED and not sign:
