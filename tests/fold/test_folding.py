@@ -17,7 +17,7 @@ from lanes.capture import Capture, load_captures
 import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.errors import IbbMasterError
+from ibbmaster.errors import IbbMasterError, InexactError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.fold.folding import RowFold
 from ibbmaster.fold.kept_rows import KeptRows
@@ -336,10 +336,14 @@ def test_an_engine_that_may_have_been_replaced_by_another_refuses_its_table(tmp_
         tmp_path / "log",
         *(CREATE.format("t", "ENGINE=BLACKHOLE"), [inserted(T, [1, 0])]),
         *(Said(CREATE.format("u", "ENGINE=BLACKHOLE"), 0, BY_MODE), [inserted(U, [1, 0])]),
-        "CREATE TABLE w LIKE t",
+        *("CREATE TABLE w LIKE t", "TRUNCATE TABLE t", "TRUNCATE TABLE w", [inserted(T, [1, 0])]),
+        *(CREATE.format("x", "ENGINE=BLACKHOLE"), "ALTER TABLE x ENGINE=InnoDB", "TRUNCATE TABLE x"),
     )
     ours = OurTables(ibbmaster.open(path).engine)
 
     for name in ("t", "w"):
         assert "keeps no rows, and sql_mode lets a server take another one" in rows_of(ours, name)
+        with pytest.raises(InexactError, match="sql_mode lets a server take another one"), ibbmaster.open(path) as log:
+            log.snapshot(f"d.{name}")
     assert rows_of(ours, "u") == []
+    assert rows_of(ours, "x") == []

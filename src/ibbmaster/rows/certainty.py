@@ -120,10 +120,12 @@ class StatementFold:
             case Substituted():
                 self._substitute(effect, place)
             case Emptied(table=table, is_kept=is_kept):
-                before = self.before(table, place)
+                before, after = self.before(table, place), self.after(table, place)
                 if before is not None and is_kept:
                     yield from self.merged(before, "its rows are removed", place)
-                yield from self._replaced(before, self.after(table, place))
+                    if after is not None and before.generation in self._substituted:
+                        self._substituted.add(after.generation)  # that is of the table, not of its rows
+                yield from self._replaced(before, after)
             case DatabaseGone(database=database):
                 for name in list(self._timeline.at(place).tables):
                     if name[0].lower() == database.lower():
@@ -176,9 +178,9 @@ class StatementFold:
 
     def engine_reason(self, table: TableVersion) -> str | None:
         """Why nobody can tell the rows of a table by what a log puts into it; None if its engine keeps them itself."""
-        if table.generation in self._substituted:
-            return "its engine BLACKHOLE keeps no rows, and sql_mode lets a server take another one"
         engine = engine_of(table)
+        if engine == BLACKHOLE and table.generation in self._substituted:
+            return "its engine BLACKHOLE keeps no rows, and sql_mode lets a server take another one"
         if engine in MERGED:
             return "a MERGE table has the rows of the tables in its UNION"
         return f"its engine {engine} has its rows elsewhere" if engine in ELSEWHERE else None
