@@ -738,3 +738,22 @@ def test_a_value_that_cannot_be_read_costs_its_table_and_no_other(tmp_path: Path
     assert kept.rows("d.good") == [(1, 10, "ok")]
     assert done.tables["d.good"].because == ""
     assert not list(kept.directory("d.bad").rglob("*.parquet"))
+
+
+def test_a_value_that_cannot_be_read_is_the_reason_also_where_the_log_was_purged(tmp_path, kept) -> None:
+    created = "CREATE TABLE t (id INT PRIMARY KEY, a INT, c VARCHAR(9)) CHARACTER SET utf8mb4"
+    log = write_log(tmp_path / "log", created, [inserted(of(c="varchar(9)"), [1, 10, "ok"])])
+    maintain(str(log), kept.target)
+    with ibbmaster.open(log, writable=True) as opened:
+        opened.flush()
+        rows = inserted(of(c="varchar(9)"), [2, 20, "zz"])
+        opened.append("0-1-90", [event.replace(b"zz", b"\xff\xfe") for event in rows])
+        opened.purge(to=opened.files[-1].name)
+    assert "d.t column c of type VARCHAR" in maintain(str(log), kept.target).tables["d.t"].because
+    assert kept.rows() == [(1, 10, "ok")]
+
+
+def test_a_type_that_rows_had_before_they_were_emptied_does_not_matter(run, kept) -> None:
+    altered = ["ALTER TABLE t MODIFY a VARCHAR(9)", "TRUNCATE t", [inserted(of(a="varchar(9)"), [1, "x"])]]
+    assert run(*LOG, *altered).tables["d.t"].is_exact
+    assert kept.rows() == [(1, "x")]

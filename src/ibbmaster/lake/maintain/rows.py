@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema
 from ibbmaster.dialogue.log_tables import LogSnapshot
-from ibbmaster.errors import PositionError
+from ibbmaster.errors import EventError, PositionError
 from ibbmaster.lake.doubts import nulls_of
 from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
@@ -64,6 +64,7 @@ class CurrentRows:
     def __init__(self, source: LogSource) -> None:
         self._source = source
         self._reader = TableReader(source.log, source.history, base=source.base, loads_kernels=True)
+        self._unread: EventError | None = None  # why the changes that were asked for cannot be read
         self._written: dict[str, set[TableName]] = {}  # since a position
 
     def close(self) -> None:
@@ -87,6 +88,7 @@ class CurrentRows:
             UncertainRowsError: the log does not have the rows.
         """
         step = self._step(name, table, rows_at)
+        self._unread = None
         if step.is_none:
             return None
         if step.read is not None and step.reshape is not None:
@@ -133,7 +135,7 @@ class CurrentRows:
             return pa.RecordBatchReader.from_batches(schema, rows.cast(schema).to_batches())
         end = self._source.end_position
         snapshot = LogSnapshot(end=end, file_name="", state=self._source.log.state())
-        with _uncertain():
+        with _uncertain(self._unread):
             batches = folded_batches(self._reader, snapshot, table, fields)
         return pa.RecordBatchReader.from_batches(schema, _noting(batches, faults))
 
@@ -153,7 +155,8 @@ class CurrentRows:
         try:
             changes = self._source.changes(read)
             found = last_changes(changes, keys, names, nulls_of(table))
-        except PartialChangeError:  # following the rows one by one may tell more
+        except (PartialChangeError, EventError) as error:  # following the rows one by one may tell more
+            self._unread = error if isinstance(error, EventError) else self._unread
             return None
         if found.known and any(one.expression is not None for one in table.columns):
             return None  # an image may leave out what the server has computed
@@ -188,12 +191,12 @@ def _noting(batches: Iterator[pa.RecordBatch], faults: list[Exception]) -> Itera
 
 
 @contextlib.contextmanager
-def _uncertain() -> Iterator[None]:
-    """What the fold of rows says of what it does not know, as a run has it."""
+def _uncertain(unread: EventError | None = None) -> Iterator[None]:
+    """What the fold of rows says of what it does not know, as a run has it; `unread` says more, where it is given."""
     try:
         yield
     except UnknownRowsError as error:
-        raise UncertainRowsError(error.unknown.gtid, error.unknown.reason) from None
+        raise unread or UncertainRowsError(error.unknown.gtid, error.unknown.reason) from None
 
 
 def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
