@@ -537,7 +537,7 @@ class RowFold:
             self._doubt_children(*parent)
 
     def _doubt_children(self, database: str, name: str, why: str = " deletes or changes rows without an event") -> None:
-        """Nobody knows what a parent's foreign keys have done to the rows of its children."""
+        """A parent's foreign keys may have changed or removed rows of its children."""
         for child, _ in self._followed_children(database, name):
             contents = self._contents(child)
             if contents.has_rows:

@@ -73,7 +73,7 @@ class Doubted:
     """Rows of a table are no longer known; unless it `adds`, only if it has some.
 
     Attributes:
-        step: whoever has the rows can tell by their values.
+        step: a reader that has the rows finds it in their values.
         is_open: rows that later events report are known again.
         leaves: rows that were there are what they were; only others may have come.
     """
@@ -177,7 +177,7 @@ class StatementFold:
         return engine_of(table) != BLACKHOLE or table.generation in self._substituted
 
     def engine_reason(self, table: TableVersion) -> str | None:
-        """Why nobody can tell the rows of a table by what a log puts into it; None if its engine keeps them itself."""
+        """Why a log does not have the rows of a table; None if its engine keeps them itself."""
         engine = engine_of(table)
         if engine == BLACKHOLE and table.generation in self._substituted:
             return "its engine BLACKHOLE keeps no rows, and sql_mode lets a server take another one"

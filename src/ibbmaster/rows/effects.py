@@ -99,7 +99,7 @@ class PartitionStep:
 class Unknown:
     """Rows have changed, and no event says how; if it `adds`, there may be some where there were none.
 
-    `step`: whoever has the rows can tell by their values.
+    `step`: a reader that has the rows finds it in their values.
     """
 
     table: TableName
@@ -314,7 +314,7 @@ Effects = tuple[Effect, ...]
 
 
 def in_statement_format(verb: str) -> str:
-    """Why rows are not known after a statement that no row event tells, and who knows them."""
+    """Why rows are in doubt after a statement without row events, and which server has them."""
     return f"{verb} in statement format may have changed rows: {REMEDY}"
 
 
