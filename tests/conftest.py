@@ -67,6 +67,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=3,
         help="runs that follow each random log of a server (default: %(default)s)",
     )
+    group.addoption(
+        "--column-changes",
+        type=int,
+        default=120,
+        help="tables whose columns real servers change; 0: of every pair of types (default: %(default)s)",
+    )
     group.addoption("--interop-seed", type=int, help="seed of the random choices in tests/interop (default: of --seed)")
     group.addoption(
         "--cuts",

@@ -36,9 +36,10 @@ class Said(NamedTuple):
 Item = str | Said | Sequence["str | Said | list[bytes]"]
 
 
-def inserted(table: WrittenTable, *rows: Sequence[object]) -> list[bytes]:
-    """The events that insert rows."""
-    return _changed(table, ChangeKind.INSERT, *((None, row) for row in rows))
+def inserted(table: WrittenTable, *rows: Sequence[object], columns: Columns | None = None) -> list[bytes]:
+    """The events that insert rows; `columns` are those of their images, None: all."""
+    images = None if columns is None else (columns, columns)
+    return _changed(table, ChangeKind.INSERT, *((None, row) for row in rows), columns=images)
 
 
 def deleted(table: WrittenTable, *rows: Sequence[object]) -> list[bytes]:

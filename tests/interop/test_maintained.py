@@ -17,12 +17,11 @@ from lanes.random_ddl import DATABASE, IMAGES, TYPES, Campaign, content_of
 from lanes.replay import as_sql
 
 import ibbmaster
-from ibbmaster.lake.doubts import nulls_of
 from ibbmaster.lake.maintain.iceberg import IcebergTarget
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
 from ibbmaster.lake.maintain.table_list import HISTORY
-from ibbmaster.lake.pasts import Place
+from ibbmaster.lake.pasts import Past, Place
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
 from ibbmaster.spark.options import parse_options
@@ -125,7 +124,7 @@ def cells_of(kept: KeptTables, name: str, table: TableVersion) -> list[tuple[obj
 
 
 def folded_cells(
-    kept: KeptTables, name: str, table: TableVersion, begin: tuple[int, ...], order: Sequence[str]
+    kept: KeptTables, name: str, table: TableVersion, past: Past, begin: tuple[int, ...], order: Sequence[str]
 ) -> list[tuple[object, ...]] | None:
     """The rows that changes after a place in an order come to, one by one; None if the server has filled in a value."""
     kinds = [column_of(column) for column in table.columns]
@@ -139,7 +138,7 @@ def folded_cells(
         if tuple(change[of] for of in order[:-1]) <= begin:
             continue
         absent = set(change["_absent"] or ())
-        if change["_change_type"] == "insert" and absent - nulls_of(table):
+        if change["_change_type"] == "insert" and absent - past.nulls:
             return None
         image = {of: as_sql(kind, change[of]) for of, kind in zip(names, kinds, strict=True)}
         if change["_change_type"] == "update_postimage":
@@ -177,7 +176,7 @@ def expect_cells(
                 if kind == "changes":
                     past = source.past(table)
                     begin = past.begin if order == OF_FILES else (number_at(log, past.begin),)
-                    found = None if past.ancestors else folded_cells(kept, name, known_table, begin, order)
+                    found = None if past.ancestors else folded_cells(kept, name, known_table, past, begin, order)
                     counts["not judged"] += found is None
                 else:
                     found = cells_of(kept, name, known_table)

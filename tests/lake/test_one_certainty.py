@@ -22,7 +22,10 @@ from ibbmaster.arrow.shape import ShapeField
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, InexactError
+from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.encoding import written_table
+from ibbmaster.event.types import EventType
+from ibbmaster.fold.contents import LIKE_A_REPLACE
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.changes import doubts_of
@@ -34,6 +37,7 @@ from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.spark.options import parse_options
 from ibbmaster.sql.answer import UnknownRowsError
 from ibbmaster.sql.select import TableReader
+from tests.kept_tables import KeptTables
 from tests.lake.random_log import NAMES, random_log
 from tests.written_log import Item, deleted, inserted, updated, write_log
 
@@ -265,3 +269,39 @@ def test_changes_leave_the_rows_that_select_reports(spark, tmp_path) -> None:
         assert (
             of_select == of_lake == replayed(path, "d.t", at, arrow_changes) == replayed(path, "d.t", at, spark_changes)
         )
+
+
+OF_THREE = written_table("d.t", {"id": "int", "v": "int", "w": "int"}, table_id=1, primary_key=["id"])
+
+
+def test_an_insert_takes_the_default_of_its_own_time(spark, tmp_path) -> None:
+    path = write_log(
+        tmp_path / "log",
+        "CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, w INT)",
+        [inserted(OF_THREE, [10, None, None], columns=[0])],
+        "ALTER TABLE t ALTER v SET DEFAULT NULL",
+        [inserted(OF_THREE, [11, None, None], columns=[0])],
+    )
+    rows = ["(10, 5, None)", "(11, None, None)"]
+    assert answers(spark, path, None)["d.t"] == (rows, rows)
+    of_spark, of_arrow = histories(spark, path, "d.t", None)
+    assert of_spark == of_arrow
+    assert "an INSERT has no value for some columns" in of_arrow
+    kept = KeptTables("delta", tmp_path / "tables")
+    assert maintain(str(path), kept.target).tables["d.t"].is_exact
+    assert [tuple(row.values()) for row in kept.read().to_pylist()] == [(10, 5, None), (11, None, None)]
+
+
+def test_an_update_that_has_its_key_is_perhaps_a_replace(spark, tmp_path) -> None:
+    changed = updated(OF_THREE, ([1, None, None], [1, None, 5]), columns=([0], [0, 2]))
+    statement = encode_event(event_type=EventType.ANNOTATE_ROWS, body=b"UPDATE t SET id = 1, w = 5", server_id=1)
+    logs = {}
+    for name, group in (("told", [[statement], changed]), ("untold", [changed])):
+        made = "CREATE TABLE t (id INT PRIMARY KEY, v INT, w INT)", [inserted(OF_THREE, [1, 1, 1])]
+        logs[name] = write_log(tmp_path / name, *made, group)
+    told, untold = (answers(spark, path, None)["d.t"] for path in logs.values())
+    assert told == (["(1, 1, 5)"], ["(1, 1, 5)"])
+    assert untold[0] == untold[1]
+    assert LIKE_A_REPLACE in untold[0]
+    kept = KeptTables("delta", tmp_path / "tables")
+    assert not maintain(str(logs["untold"]), kept.target).tables["d.t"].is_exact

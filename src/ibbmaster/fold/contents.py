@@ -27,7 +27,7 @@ from ibbmaster.fold.stored import (
 )
 from ibbmaster.schema.column_text import kept_literal
 from ibbmaster.schema.indexing import row_key
-from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn, TableKind, TableVersion
+from ibbmaster.schema.model import IndexKind, RowPeriod, SqlType, TableColumn, TableKind, TableVersion
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.literals import literal_value
 
@@ -38,6 +38,7 @@ NOT_WHOLE = "an image is not whole, and the table has no key"
 NOT_THERE = "an UPDATE of a row that is not there"
 REWRITTEN_AT_A_TIME = 1 << 10  # rows
 UNTOLD = SchemaSession()  # of a statement that is not at hand
+ENDS_2038, ENDS_2106 = b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff"  # of a row that holds now, in seconds
 CELLS_MAX = 1 << 12  # rows of which single values are in doubt, before a column is as a whole
 
 StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
@@ -99,6 +100,7 @@ class TableContents:
         is_open: rows that are reported later are kept all the same.
         doubts: about single rows of a table with a key.
         cleared_by: the group that has last removed all rows.
+        ends: when rows end that hold now, as the server says it that has inserted the next ones.
         used: numbers of the layouts that its rows have.
         references: what is told of new rows, by the name of the foreign key that it is for.
         scanned: how many rows were looked through for foreign keys.
@@ -113,6 +115,7 @@ class TableContents:
     is_open: bool = False
     doubts: RowDoubts = field(default_factory=RowDoubts)
     cleared_by: str = ""
+    ends: tuple[bytes, ...] = (ENDS_2038, ENDS_2106)
     used: set[int] = field(default_factory=set)
     references: dict[str, RowWatch] = field(default_factory=dict)
     scanned: int = 0
@@ -259,7 +262,7 @@ class TableContents:
         Raises:
             InexactRowsError: a row of the same key is there.
         """
-        rows = [row for row in rows if self._is_current(layout, *row)]
+        rows = [row for row in rows if self._is_current(layout, *row, self.ends)]
         if self.table.kind is TableKind.SEQUENCE:
             self.kept.drop(self.number)  # it has one row, and every event says which
             rows = rows[-1:]
@@ -508,6 +511,19 @@ class TableContents:
         self.doubt_row(new_key, [ROW], reason)
         return True
 
+    def may_be_replace(
+        self, layout: StoredLayout, before: StoredRow, after: StoredRow, places: Collection[int]
+    ) -> bool:
+        """Whether a REPLACE may have logged an UPDATE: the image behind has the key, and for another one a second key.
+
+        Source: MariaDB 10.11 and 11.8, as they log it.
+        """
+        plan = self.key_plan(layout)
+        if plan is None or not {place for place, _ in plan.parts} <= set(places):
+            return False
+        is_second = sum(index.kind in (IndexKind.PRIMARY, IndexKind.UNIQUE) for index in self.table.indexes) > 1
+        return is_second or plan.key(*before) == plan.key(*after)
+
     def doubt_defaults(self, layout: StoredLayout, row: StoredRow, places: Collection[int], gtid: str) -> None:
         """A row's values beyond these places are not known, unless they are those that a REPLACE gives it, too.
 
@@ -635,7 +651,9 @@ class TableContents:
             return self.values_in(layout, self.layouts[layout_no], image)
         raise InexactRowsError("ALTER SEQUENCE, and no whole image since")
 
-    def _is_current(self, layout: StoredLayout, image: bytes, spans: list[Span]) -> bool:
+    def _is_current(
+        self, layout: StoredLayout, image: bytes, spans: list[Span], ends: tuple[bytes, ...] = (ENDS_2038, ENDS_2106)
+    ) -> bool:
         """Whether a row of a table with system versioning is one that holds now; others of it are not kept."""
         if not self.table.is_versioned:
             return True
@@ -648,7 +666,7 @@ class TableContents:
             return True
         data = image[span[0] : span[1]]
         if layout.columns[place].column.type == ColumnType.TIMESTAMP2:
-            return data[:4] in (b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff")
+            return data[:4] in ends
         return not data.strip(b"\xff")
 
     def _digest(self, layout: StoredLayout, image: bytes, spans: list[Span]) -> bytes:

@@ -113,7 +113,7 @@ class FastRowFold(RowFold):
 
     def note_annotation(self, event: bytes | None) -> None:
         """What the statement of the next row event is."""
-        self._is_replace = event is not None and is_of_replace(event)
+        self._is_replace = None if event is None else is_of_replace(event)
 
     def apply_at(self, event: bytes, head: bytes | None, gtid: str, place: SchemaPlace) -> None:
         """Apply an event of another type; `head` is the GTID event of its group, if that is at hand.

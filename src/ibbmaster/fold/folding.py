@@ -28,7 +28,7 @@ from ibbmaster.fold.cascades import (
     parent_changes,
     referred_columns,
 )
-from ibbmaster.fold.contents import InexactRowsError, TableContents, first_value
+from ibbmaster.fold.contents import ENDS_2038, ENDS_2106, InexactRowsError, TableContents, first_value
 from ibbmaster.fold.kept_rows import KeptRows
 from ibbmaster.fold.partitions import move_rows
 from ibbmaster.fold.row_conversion import time_zone_of
@@ -40,6 +40,7 @@ from ibbmaster.log.group_content import group_events, own_name, xid_text
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.log_range import LogRange
+from ibbmaster.log.schema_history import LogOfServers
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.certainty import (
     MERGED,
@@ -62,6 +63,7 @@ from ibbmaster.schema.session import SchemaSession
 from ibbmaster.schema.view_text import sequence_options
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
+from ibbmaster.versions import Difference, version_number
 from ibbmaster.work import check_wanted
 
 INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKind.INSERT)
@@ -124,7 +126,7 @@ class RowFold:
         self._followed: dict[tuple[str, str], Children] = {}  # of those, the children whose rows are kept
         self._temporary: set[tuple[tuple[int, int], TableName]] = set()  # tables of sessions
         self._header = EventHeader(0, 0, 0, 0, 0, 0)  # of the statement that is read
-        self._is_replace = False  # what the last ANNOTATE_ROWS says of the row events after it
+        self._is_replace: bool | None = None  # what the last ANNOTATE_ROWS says of the row events after it
         self._moved: tuple[SchemaPlace, PartitionStep] | None = None
         self._statement: LoggedStatement | None = None  # the one that is read
         self._gtid = ""
@@ -265,7 +267,7 @@ class RowFold:
         """Everything that a group does."""
         xid: str | None = None
         touched = self._touched = {}
-        self._is_replace = False
+        self._is_replace = None
         for number, event, table in walk(events, self._large, lambda event, number: self._map(event, start, number)):
             check_wanted()
             self._place = SchemaPlace(start, number)
@@ -422,6 +424,8 @@ class RowFold:
     def _change(self, mapped: MappedTable, event: bytes, first: int = 0) -> None:
         """Apply a row event, from the row on that is at `first`."""
         contents = mapped.contents
+        if contents.table.is_versioned:
+            contents.ends = self._ends_of(event)
         if contents.table.kind is TableKind.SEQUENCE:
             contents.unknown = None  # an event has all of its state, if its image is whole
         changes = self._changes_of_parent(mapped, event)
@@ -435,6 +439,14 @@ class RowFold:
                 self.doubt(contents, str(error))
         if changes:
             cascade(self, contents.table, changes, self._gtid)
+
+    def _ends_of(self, event: bytes) -> tuple[bytes, ...]:
+        """When rows end that hold now; a server that was upgraded leaves it in rows that are there."""
+        engine, file_no = self._engine, self._place.position.file_no
+        version = version_number(engine.server_version_of(file_no)) if isinstance(engine, LogOfServers) else 0
+        if not version or event[TYPE_OFFSET] not in INSERTS:
+            return ENDS_2038, ENDS_2106
+        return (ENDS_2106,) if Difference.HISTORY_ENDS_IN_2106.holds(version) else (ENDS_2038,)
 
     def _changes_of_parent(self, mapped: MappedTable, event: bytes) -> list[ForeignChange]:
         """What a row event does to rows that foreign keys refer to."""

@@ -39,8 +39,10 @@ class MappedTable:
     large: LargeRows = ALL_ROWS
     _plans: dict[bytes, _Plan] = field(default_factory=dict)
 
-    def change(self, event: bytes, gtid: str, start: int = 0, *, is_replace: bool = False) -> None:
+    def change(self, event: bytes, gtid: str, start: int = 0, *, is_replace: bool | None = None) -> None:
         """Apply a row event, from the row on that is at `start`; 0: all of it.
+
+        `is_replace`: whether a REPLACE has logged it; None if the log does not say.
 
         Raises:
             EventError: the event is damaged.
@@ -143,7 +145,9 @@ class MappedTable:
         lost = self.contents.complete(self.layout, values, missing)
         return self.layout.row(values), lost
 
-    def _update(self, first: _Plan, second: _Plan, data: bytes, offset: int, gtid: str, *, is_replace: bool) -> None:
+    def _update(
+        self, first: _Plan, second: _Plan, data: bytes, offset: int, gtid: str, *, is_replace: bool | None
+    ) -> None:
         before_rows: list[StoredRow] = []
         after_rows: list[StoredRow] = []
         portion = offset
@@ -167,7 +171,9 @@ class MappedTable:
                 continue
             flush()  # what it is now may depend on the rows before it
             row = self._update_partly(first, second, before, after, gtid)
-            if is_replace and row is not None and not second.is_complete:
+            if row is None or second.is_complete or is_replace is False:
+                continue
+            if is_replace or self.contents.may_be_replace(self.layout, before, after, second.places):
                 self.contents.doubt_defaults(self.layout, row, second.places, gtid)
         flush()
 

@@ -80,15 +80,6 @@ def find_doubts(
     return sorted(set(doubts))
 
 
-def nulls_of(table: TableVersion) -> set[str]:
-    """The columns that are NULL in a row of an INSERT that leaves them out."""
-    return {
-        field_name(one.name)
-        for one in table.columns
-        if one.default == "NULL" and one.expression is None and not one.is_auto_increment and one.period is None
-    }
-
-
 def _start_of(options: ReadOptions) -> str:
     """Where the log begins; empty if at its very beginning."""
     with closing(open_log(options)) as log:
@@ -101,14 +92,14 @@ def _conditions(
     """Reasons, and which changes are so: images of each kind that lack what only the server knew."""
     names = {column.name: field_name(column.name) for column in shape.columns}
     known = past.state.columns if isinstance(past.state, TableVersion) else ()
-    with_default = nulls_of(past.state) if isinstance(past.state, TableVersion) else set()
+    with_default = past.nulls
     yield (
         "an INSERT has no value for some columns, which the server has filled in",
         Condition(("insert",), lacks=tuple(name for name in names.values() if name not in with_default)),
     )
     yield "an image has no value for columns of the key", Condition(IMAGES_BEFORE, lacks=tuple(keys))
-    plain = [names[column.name] for column in shape.columns if not column.is_blob and names[column.name] not in keys]
-    yield LIKE_A_REPLACE, Condition((POST_IMAGE,), lacks=tuple(plain), has_all=tuple(keys))
+    others = tuple(name for name in names.values() if name not in keys)
+    yield LIKE_A_REPLACE, Condition((POST_IMAGE,), lacks=others, has_all=tuple(keys))
     lower = {name.lower(): field for name, field in names.items()}
     for column in known:
         if column.expression is None or column.name not in names:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from ibbmaster.arrow.shape import field_name
 from ibbmaster.fold.cascades import CASCADING
 from ibbmaster.lake.statements import Logged
 from ibbmaster.position import LogPosition
@@ -50,6 +51,7 @@ class Past:
         state: what it is there; None if no statement tells.
         versions: those that its rows had since it was emptied last.
         cuts: where it was emptied, in the order of the log.
+        nulls: fields that are NULL in a row of an INSERT that leaves them out, whatever version the table had.
         ancestors: the tables whose changes may change rows of it by foreign keys.
         doubts, past_doubts: about rows that are there, and about rows that are gone.
     """
@@ -57,6 +59,7 @@ class Past:
     state: KnownTable | None = None
     versions: list[TableVersion] = field(default_factory=list)
     cuts: list[Truncation] = field(default_factory=list)
+    nulls: set[str] = field(default_factory=set)
     ancestors: set[TableName] = field(default_factory=set)
     doubts: list[Doubt] = field(default_factory=list)
     past_doubts: list[Doubt] = field(default_factory=list)
@@ -101,6 +104,7 @@ class _Telling:
         past = self._past
         past.state = self._state(self._end, self._end)
         past.versions = list(self._versions())
+        past.nulls = _nulls(past.versions, list(self._all_versions()))
         if past.state is not None and past.state.undefined_because:
             gtid = past.state.gtid or ""
             past.doubts.append(Doubt(_group(past.state.since), gtid, past.state.undefined_because))
@@ -120,16 +124,20 @@ class _Telling:
 
     def _versions(self) -> Iterator[TableVersion]:
         """Those of the last generation."""
-        known = {
-            one.since: one
-            for called in self._names
-            for one in self._history.versions(*called.name)
-            if isinstance(one, TableVersion)
-            and (called.since is None or called.since <= (one.since or BEFORE))
-            and (self._end is None or one.since is None or one.since < self._end)
-            and one.generation == _generation(self._past.state)
-        }
+        last = _generation(self._past.state)
+        known = {one.since: one for one in self._all_versions() if one.generation == last}
         yield from (known[since] for since in sorted(known, key=_group))
+
+    def _all_versions(self) -> Iterator[TableVersion]:
+        """Also those of tables that were called so before."""
+        for called in self._names:
+            for one in self._history.versions(*called.name):
+                if (
+                    isinstance(one, TableVersion)
+                    and (called.since is None or called.since <= (one.since or BEFORE))
+                    and (self._end is None or one.since is None or one.since < self._end)
+                ):
+                    yield one
 
     def _merged(self) -> Iterator[Doubt]:
         """MERGE tables through which its rows may be changed."""
@@ -226,6 +234,21 @@ def _by_versions(versions: Sequence[TableVersion], fold: StatementFold) -> Itera
                 reason = f"MODIFY or CHANGE of column {column.name} may change its values"
             if reason is not None:
                 yield Doubt(_group(new.since), new.gtid or "", reason)
+
+
+def _nulls(versions: Sequence[TableVersion], others: Iterable[TableVersion]) -> set[str]:
+    """Fields that no INSERT of rows of any version leaves out for a value; of other tables by their names."""
+    if not versions:
+        return set()
+    numbers = {column.name: column.id for column in versions[-1].columns}
+    found = set(numbers.values())
+    for version in others:
+        is_same = version.generation == versions[-1].generation
+        for one in version.columns:
+            is_null = one.default == "NULL" and not one.is_auto_increment
+            if not is_null or one.expression is not None or one.period is not None:
+                found.discard(one.id if is_same else numbers.get(one.name, 0))
+    return {field_name(name) for name, number in numbers.items() if number in found}
 
 
 def _generation(known: KnownTable | None) -> int | None:

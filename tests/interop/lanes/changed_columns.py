@@ -84,17 +84,15 @@ class ColumnChange(NamedTuple):
     second: list[str]
 
 
-def of_every_kind(rng: random.Random) -> Iterator[tuple[str, str, str, str, str]]:
-    """Each pair of types, each way to change one into the other, and what is said of NULL before and after."""
-    for old in KINDS:
-        for new in KINDS:
-            for verb in ("ADD", "MODIFY", "CHANGE"):
-                for before in SAYINGS:
-                    for after in SAYINGS:
-                        yield old, new, verb, before, after
+Kind = tuple[str, str, str, str, str]
+"""Two types, how one becomes the other, and what is said of NULL before and after."""
 
 
-def change_of(table: str, kind: tuple[str, str, str, str, str], rng: random.Random) -> ColumnChange:
+def of_every_kind() -> Iterator[Kind]:
+    return itertools.product(KINDS, KINDS, ("ADD", "MODIFY", "CHANGE"), SAYINGS, SAYINGS)
+
+
+def change_of(table: str, kind: Kind, rng: random.Random) -> ColumnChange:
     """A table with a row from before the column came, unless its CREATE has the column, and rows from behind."""
     old, new, verb, before, after = kind
     if rng.random() < 0.4:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from ibbmaster.arrow.shape import ABSENT_FIELD, arrow_schema
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.fold.folding import WITHOUT_BEGINNING
-from ibbmaster.lake.doubts import nulls_of
 from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import PartialChangeError
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
@@ -130,7 +129,7 @@ class RowHistory:
         try:
             changes = self._source.changes(read)
             changes = changes if first is None else pa.concat_tables([first, changes])
-            found = new_versions(changes, keys, names, nulls_of(table), cuts)
+            found = new_versions(changes, keys, names, self._source.past(read.name).nulls, cuts)
         except PartialChangeError:
             return None
         if any(found.rows[key].null_count for key in keys):

@@ -12,7 +12,6 @@ from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.errors import EventError, PositionError
-from ibbmaster.lake.doubts import nulls_of
 from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
 from ibbmaster.lake.maintain.reshaping import Reshape
@@ -154,7 +153,7 @@ class CurrentRows:
         keys, names = names_of_key(fields, table), [field.name for field in fields]
         try:
             changes = self._source.changes(read)
-            found = last_changes(changes, keys, names, nulls_of(table))
+            found = last_changes(changes, keys, names, self._source.past(read.name).nulls)
         except (PartialChangeError, EventError) as error:  # following the rows one by one may tell more
             self._unread = error if isinstance(error, EventError) else self._unread
             return None
