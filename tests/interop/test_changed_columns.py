@@ -19,10 +19,10 @@ from lanes.random_ddl import DATABASE
 from lanes.replay import as_sql
 
 import ibbmaster
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import IbbMasterError, InexactError
 from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.lake.maintain.job import maintain
+from ibbmaster.lake.pasts import START, Doubt
 from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of
@@ -123,11 +123,14 @@ def test_changed_columns_have_the_values_of_the_server_or_are_in_doubt(
         theirs, cells = client.text(sql).rows, cells_of_server(server, name, columns)
         try:
             answered = ours.answer(sql, AS_SHOWN).rows
-        except (RefusedError, UnknownRowsError):
+        except UnknownRowsError as error:
             counts["refused"] += 1
-            with pytest.raises(InexactError), ibbmaster.open(log) as opened:
+            since, because = error.unknown.gtid, error.unknown.reason
+            with pytest.raises(InexactError) as told, ibbmaster.open(log) as opened:
                 opened.snapshot(name, zero_dates="text")
-            assert not done.tables[name].is_exact, change
+            assert told.value.doubts == [str(Doubt(START, since, because))], change
+            state = done.tables[name]
+            assert (state.is_exact, state.since, state.because) == (False, since, because), change
             continue
         count = len(columns)
         assert [values_of(row, count) for row in answered] == [values_of(row, count) for row in theirs], change
