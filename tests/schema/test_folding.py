@@ -427,6 +427,21 @@ def test_old_rows_hold_a_default_as_the_column_keeps_it(folded, kind, default, k
     assert folded.known().column("b").first_value == kept
 
 
+@pytest.mark.parametrize(
+    ("time_zone", "default", "first_value"),
+    [
+        ("+05:00", "'2020-01-01 00:00:00'", "'2019-12-31 19:00:00'"),
+        ("+05:00", "0", "0"),
+        ("SYSTEM", "'2020-01-01 00:00:00'", "?"),
+        ("", "'2020-01-01'", "?"),
+    ],
+)
+def test_a_timestamp_means_a_moment_of_its_session(folded, time_zone, default, first_value):
+    add = f"ALTER TABLE t ADD b TIMESTAMP NULL DEFAULT {default}"
+    folded.run("CREATE TABLE t (a INT)", add, time_zone=time_zone)
+    assert folded.known().column("b").first_value == first_value
+
+
 def test_convert_to_takes_what_the_same_statement_defines_along_but_not_the_table(folded):
     folded.run(
         "CREATE TABLE t (a TEXT CHARACTER SET latin1)",

@@ -543,7 +543,7 @@ class TableContents:
             if place in places or known[column.id].is_computed:
                 continue
             try:
-                if _constant(known[column.id], column, known[column.id].default) == values[place]:
+                if _default(known[column.id], column) == values[place]:
                     continue
             except InexactRowsError:
                 pass
@@ -602,7 +602,7 @@ class TableContents:
         for place in missing:
             column = layout.columns[place]
             if known[column.id].expression is None:
-                values[place] = _constant(known[column.id], column, known[column.id].default)
+                values[place] = _default(known[column.id], column)
         wanted = [one for one in self._computed_of(layout) if one.place in missing]
         return self._compute(layout, values, wanted, AN_INSERT)
 
@@ -723,12 +723,10 @@ class TableContents:
 
     # Changes of the table ---------------------------------------------------------------------
 
-    def alter(
-        self, table: TableVersion, session: SchemaSession = UNTOLD, time_zone_s: int | None = None
-    ) -> dict[int, str]:
+    def alter(self, table: TableVersion, session: SchemaSession = UNTOLD) -> dict[int, str]:
         """The table has another version now; its rows keep their images, or get new ones if these are right no more.
 
-        `session` is of the statement, `time_zone_s` its time zone in seconds east of UTC, if they are known.
+        `session` is of the statement, if that is known.
 
         Returns the columns whose values are not known any more, by their ids, and why.
 
@@ -739,7 +737,7 @@ class TableContents:
         self.references.clear()
         self._plans.clear()
         self._computed.clear()
-        changing = RowConversion(old, table, first_value, session, time_zone_s)
+        changing = RowConversion(old, table, first_value, session)
         if not self.has_rows:
             if self.is_doubtful and _key_types(old) != _key_types(table):
                 raise InexactRowsError("some of its rows are in doubt")
@@ -812,6 +810,14 @@ def first_value(known: TableColumn, column: StoredColumn) -> bytes | None:
         InexactRowsError: it is not known.
     """
     return _constant(known, column, known.first_value)
+
+
+def _default(known: TableColumn, column: StoredColumn) -> bytes | None:
+    """What an INSERT stores in a column that it does not name."""
+    value = _constant(known, column, known.default)
+    if value is not None and known.type.word == "timestamp" and any(value):
+        raise InexactRowsError(f"column {known.name} has a default in a time zone that is not known")
+    return value
 
 
 def _constant(known: TableColumn, column: StoredColumn, expression: str | None) -> bytes | None:

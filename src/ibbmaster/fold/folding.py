@@ -28,10 +28,9 @@ from ibbmaster.fold.cascades import (
     parent_changes,
     referred_columns,
 )
-from ibbmaster.fold.contents import ENDS_2038, ENDS_2106, InexactRowsError, TableContents, first_value
+from ibbmaster.fold.contents import ENDS_2038, ENDS_2106, UNTOLD, InexactRowsError, TableContents, first_value
 from ibbmaster.fold.kept_rows import KeptRows
 from ibbmaster.fold.partitions import move_rows
-from ibbmaster.fold.row_conversion import time_zone_of
 from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.row_events import MappedTable
 from ibbmaster.fold.stored import StoredLayouts, mapped_columns, own_columns
@@ -631,9 +630,9 @@ class RowFold:
                 except InexactRowsError as error:
                     contents.lose_column(column.id, UnknownRows(gtid, f"ADD COLUMN: {error}"))
         one = self._statement
-        told = () if one is None else (SchemaSession.of(one, self._header.timestamp), time_zone_of(one))
+        session = UNTOLD if one is None else SchemaSession.of(one, self._header.timestamp)
         try:
-            for column_id, reason in contents.alter(table, *told).items():
+            for column_id, reason in contents.alter(table, session).items():
                 contents.lose_column(column_id, UnknownRows(gtid, reason))
         except (InexactRowsError, EventError, ValueError) as error:
             self.doubt(contents, f"ALTER TABLE: {error}")

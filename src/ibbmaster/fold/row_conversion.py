@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.fold.literals import stored_value
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
 from ibbmaster.fold.value_texts import TextSettings, text_of
@@ -21,7 +20,7 @@ from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.reading import with_new_names
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.literals import literal_value
-from ibbmaster.sqltext.moment import DAY_S, date_text, moment_text, parse_moment, parse_time_zone
+from ibbmaster.sqltext.moment import DAY_S, SECOND_US, date_text, moment_text, parse_moment
 
 Restore = Callable[[bytes], bytes]
 """Takes the stored bytes of a value, gives those of another column. Raises ValueError where that does not have it."""
@@ -29,7 +28,6 @@ Restore = Callable[[bytes], bytes]
 FirstValue = Callable[[TableColumn, StoredColumn], bytes | None]
 """What rows store in a column that they do not have. Raises ValueError where that is not known."""
 
-SECOND_US = 1_000_000
 TIMESTAMP_END_S = (1 << 31) - 1
 _PLAIN_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.\d{1,6})?)?", re.ASCII)
 _PACKED = (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED)
@@ -50,14 +48,6 @@ def is_shown_alike(old: StoredColumn, new: StoredColumn) -> bool:
         case ValueKind.BINARY:
             return old.column.type != ColumnType.STRING
     return True
-
-
-def time_zone_of(statement: LoggedStatement) -> int | None:
-    """Seconds that a statement's time zone is east of UTC; None if the log does not tell it."""
-    name = statement.time_zone.upper()
-    if name in ("", "SYSTEM"):
-        return None
-    return 0 if name == "UTC" else parse_time_zone(name)
 
 
 def restoring(old: StoredColumn, new: StoredColumn, time_zone_s: int | None = None) -> Restore | None:
@@ -141,11 +131,9 @@ class RowConversion:
         new: TableVersion,
         first_value: FirstValue,
         session: SchemaSession,
-        time_zone_s: int | None = None,
     ) -> None:
         self._first_value = first_value
         self._session = session
-        self._time_zone_s = time_zone_s
         self.columns = own_columns(new)
         self.unknown: dict[int, str] = {}
         self.computed: dict[int, str] = {}
@@ -208,7 +196,7 @@ class RowConversion:
         if own is None or column.id in self.unknown or column.id in self.computed:
             return place, None
         kept = own if place is None else stored.columns[place]
-        first, second = restoring(kept, own), restoring(own, column, self._time_zone_s)
+        first, second = restoring(kept, own), restoring(own, column, self._session.time_zone_s)
         if first is None or second is None:
             self.unknown[column.id] = _may_change(self._known[column.id].name)
             return place, None

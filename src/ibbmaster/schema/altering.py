@@ -45,6 +45,8 @@ from ibbmaster.schema.model import UNKNOWN_VALUE, RowPeriod, TableColumn, TableV
 from ibbmaster.schema.partitioning import altered_partitions
 from ibbmaster.schema.reading import named_in, with_new_names
 from ibbmaster.schema.session import SchemaSession
+from ibbmaster.sqltext.moment import SECOND_US, moment_text, parse_moment
+from ibbmaster.sqltext.quoting import quoted
 from ibbmaster.sqltext.table_name import TableName
 
 PAGE_CHECKSUM = "PAGE_CHECKSUM"
@@ -393,4 +395,18 @@ def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
     digits = column.type.scale or 0
     if column.type.word == "timestamp" and column.default == f"current_timestamp({digits or ''})":
         return session.now(digits) or UNKNOWN_VALUE
-    return kept_literal(column.type, column.default) if is_literal(column.default) else UNKNOWN_VALUE
+    if not is_literal(column.default):
+        return UNKNOWN_VALUE
+    kept = kept_literal(column.type, column.default)
+    return _in_utc(kept, digits, session) if column.type.word == "timestamp" and kept != "NULL" else kept
+
+
+def _in_utc(written: str, digits: int, session: SchemaSession) -> str:
+    """A moment in the time zone of the session; zero is zero in each."""
+    text = written.strip("'")
+    if not text.strip("0-: ."):
+        return written
+    moment = parse_moment(text)
+    if moment is None or session.time_zone_s is None:
+        return UNKNOWN_VALUE
+    return quoted(moment_text(moment - session.time_zone_s * SECOND_US, digits))

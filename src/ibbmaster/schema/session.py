@@ -14,7 +14,7 @@ from ibbmaster.schema.collations import (
     find_charset,
     find_collation,
 )
-from ibbmaster.sqltext.moment import civil_date
+from ibbmaster.sqltext.moment import civil_date, parse_time_zone
 from ibbmaster.sqltext.quoting import quoted
 from ibbmaster.versions import Difference
 
@@ -34,6 +34,7 @@ class SchemaSession:
         has_explicit_timestamps: `explicit_defaults_for_timestamp`.
         tells_timestamps: whether the log says that; else it is what most servers had.
         began_at: seconds and microseconds since 1970; None where that is not known.
+        time_zone_s: how far its time zone is east of UTC; None where that is not known.
         client_charset, connection_collation: what a view keeps of the session.
         end_of_time: the last moment of a TIMESTAMP(6) in UTC, which ROW END has in rows that hold now, as SQL.
         utf8: the character set that this word means, unless `old_mode` says otherwise, which no event says.
@@ -45,6 +46,7 @@ class SchemaSession:
     tells_timestamps: bool = True
     began_at: tuple[int, int] | None = None
     end_of_time: str | None = None
+    time_zone_s: int | None = None
     utf8: str = "utf8mb3"
     client_charset: str = "utf8mb4"
     connection_collation: str = DEFAULT_COLLATION
@@ -60,6 +62,7 @@ class SchemaSession:
             has_explicit_timestamps=is_explicit,
             tells_timestamps=is_explicit or _tells_timestamps(statement.server_version or 0),
             began_at=None if timestamp is None else (timestamp, statement.microseconds),
+            time_zone_s=time_zone_of(statement),
             client_charset=charset_of_collation(_known(statement.client_collation)),
             connection_collation=_known(statement.connection_collation),
             end_of_time=_end_of_time(statement.server_version),
@@ -131,3 +134,11 @@ def _tells_timestamps(version: int) -> bool:
     """
     series, release = divmod(version, 100)
     return not version or series > max(TELL_TIMESTAMPS) or release >= TELL_TIMESTAMPS.get(series, 100)
+
+
+def time_zone_of(statement: LoggedStatement) -> int | None:
+    """Seconds that a statement's time zone is east of UTC; None if the log does not tell it."""
+    name = statement.time_zone.upper()
+    if name in ("", "SYSTEM"):
+        return None
+    return 0 if name == "UTC" else parse_time_zone(name)

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 DAY_S = 86_400
+SECOND_US = 1_000_000
 TIME_MAX_S = 838 * 3600 + 59 * 60 + 59
 _STRICT = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):([0-5]\d):([0-5]\d)(?:\.(\d{1,6}))?)?", re.ASCII)
 _LOOSE = re.compile(

@@ -136,8 +136,8 @@ def change_of(table: str, kind: Kind, rng: random.Random) -> ColumnChange:
 
 def _session(rng: random.Random) -> str:
     mode, explicit = rng.choice([STRICT, LENIENT]), rng.choice("01")
-    image = rng.choice(["FULL", "MINIMAL"])
-    return f"SET sql_mode = '{mode}', explicit_defaults_for_timestamp = {explicit}, binlog_row_image = {image}"
+    image, zone = rng.choice(["FULL", "MINIMAL"]), rng.choice(["+00:00", "+00:00", "-05:30", "SYSTEM"])
+    return f"SET sql_mode = '{mode}', {EXPLICIT} = {explicit}, binlog_row_image = {image}, time_zone = '{zone}'"
 
 
 def _default(kind: str, rng: random.Random) -> str:
