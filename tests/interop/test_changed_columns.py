@@ -27,6 +27,7 @@ from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of
 from ibbmaster.sql.answer import UnknownRowsError
+from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.kept_tables import KeptTables
@@ -114,7 +115,7 @@ def test_changed_columns_have_the_values_of_the_server_or_are_in_doubt(
     ours = OurTables(ibbmaster.open(log).engine)
     client, counts, exact = RawClient.of_root(server.socket, AS_SHOWN), Counter[str](), []
     for name, change in changes.items():
-        table = ours.history.at().table(*name.split("."))
+        table = ours.history.at().table(*parse_table_name(name))
         if table is None:
             continue  # the server has refused its CREATE
         assert isinstance(table, TableVersion), change

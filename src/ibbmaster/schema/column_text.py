@@ -61,7 +61,7 @@ def default_text(column: TableColumn, version: int) -> str | None:
 
 
 def kept_literal(column_type: SqlType, written: str) -> str:
-    """A literal as a column keeps it; as it is written where the two are the same, or nobody can tell."""
+    """A literal as a column keeps it; as it is written where that is the same, or not known."""
     word, found = column_type.word, _value(written.strip())
     try:
         if found is None or isinstance(found, bytes):
