@@ -116,7 +116,7 @@ def _widen(table: DeltaTable, schema: pa.Schema, directory: Path) -> None:
 
 
 def have_features(table: DeltaTable, schema: pa.Schema) -> None:
-    """Give a table the feature without which nobody reads columns of these types: a MERGE that adds them does not."""
+    """Give a table the feature that columns of these types need: a MERGE that adds such columns does not."""
     import pyarrow as pa
     from deltalake import TableFeatures
 
