@@ -15,6 +15,7 @@ from test_maintained import OF_DOMAIN, cells_of, copy_binlogs, folded_cells, num
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
 from ibbmaster.lake.maintain.table_list import HISTORY
+from ibbmaster.spark.options import parse_options
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.kept_tables import KINDS, KeptTables
@@ -120,7 +121,7 @@ def test_tables_go_on_where_only_what_is_new_is_left_of_the_log(tmp_path: Path, 
                     print(about := (step, where, kind, names[own], derived, state.verdict))
                     assert state.is_exact == is_exact(CASES[names[own]], step, where, kind, derived), about
                 counts.update(state.is_exact for state in found.values())
-                with LogSource({"path": str(log)}, done.start, known) as source:
+                with LogSource(parse_options({"path": str(log)}), done.start, known) as source:
                     expect_cells(server, source, kept, kind, done, begins)
     assert counts[True] > 2 * counts[False], counts
 
