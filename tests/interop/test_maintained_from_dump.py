@@ -11,8 +11,9 @@ import pytest
 
 import ibbmaster
 from ibbmaster.cli.main import main
-from ibbmaster.errors import ConfigurationError, InexactError, PositionError
+from ibbmaster.errors import ConfigurationError, InexactError, PositionError, PositionPurgedError
 from ibbmaster.lake.maintain.job import Maintained, maintain
+from ibbmaster.server.tables import PrimaryTables
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.kept_tables import KINDS, KeptTables
@@ -170,5 +171,9 @@ def test_a_dump_that_does_not_fit_is_one_line(logged: Logged, tmp_path: Path) ->
     sorted(logged.log.iterdir())[0].unlink()
     with pytest.raises(PositionError, match=r"dump\.sql is of GTID position 0-1-\d+: "):
         maintain(str(logged.log), target, base=logged.dump)
+    with ibbmaster.open(logged.log) as log:  # SELECT does not take what is missing for nothing, either
+        served = PrimaryTables(log.engine, base=logged.dump)
+        with pytest.raises(PositionPurgedError, match=r"^the base is of GTID position 0-1-\d+: "):
+            served.catalog(served.newest())
     with pytest.raises(ConfigurationError, match="--base is for --as current and history"):
         maintain(str(logged.log), target, kind="changes", base=logged.dump)

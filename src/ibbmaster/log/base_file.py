@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.errors import ConfigurationError, PositionError, PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.interface import LogEngine
 from ibbmaster.schema.base_dump import BaseRows, BaseSchema, read_base, read_rows
 from ibbmaster.work import check_wanted
 
@@ -48,6 +49,20 @@ def base_rows(path: Path) -> Iterator[BaseRows]:
     """The rows of a dump, INSERT by INSERT."""
     with _opened(path) as file:
         yield from read_rows(_pieces(file))
+
+
+def expect_continued(log: LogEngine, position: GtidPosition) -> None:
+    """See that a log has all that came after the position of a dump, which it may have yet to reach.
+
+    Raises:
+        PositionPurgedError: groups between the two are missing.
+    """
+    try:
+        log.seek(position)
+    except PositionPurgedError as error:
+        raise PositionPurgedError(f"the base is of GTID position {position}: {error}") from None
+    except PositionError:  # it ends before that: who asks for rows hears from which position on they are known
+        return
 
 
 @functools.lru_cache(1)

@@ -162,9 +162,11 @@ class PrimaryTables:
                 from ibbmaster.log.schema_history import LoggedSchema
 
                 if self._base_file is not None:
-                    from ibbmaster.log.base_file import base_schema
+                    from ibbmaster.log.base_file import base_schema, expect_continued
 
                     self._base = base_schema(self._base_file)
+                    if self._base.position is not None:
+                        expect_continued(self._engine, self._base.position)
                 base = self._base
                 catalog, behind = (None, None) if base is None else (base.catalog, base.position)
                 scan = self._scan if self._has_kernels else None
