@@ -129,7 +129,7 @@ def _number(column: StoredColumn, value: Value) -> int | Decimal:
         if isinstance(exponent, int) and not any(digits[max(len(digits) + exponent + scale, 0) :]):
             return value
     if not isinstance(value, int):
-        raise ValueError(f"{value!r} beside a number of {scale} digits behind the point")  # noqa: TRY004
+        raise ValueError(f"{value!r} beside a number of {scale} digits after the point")  # noqa: TRY004
     return value
 
 

@@ -114,7 +114,7 @@ def check_digits(decimals: int, value: Decimal | float | None) -> None:
     """
     exact = None if value is None else Decimal(repr(value) if isinstance(value, float) else value)
     if exact is not None and exact != values.rounded(exact, decimals):
-        raise not_supported(f"{value} beside a column of {decimals} digits behind the point")
+        raise not_supported(f"{value} beside a column of {decimals} digits after the point")
 
 
 def check_letters(one: Scalar, other: Scalar) -> None:

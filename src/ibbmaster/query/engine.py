@@ -186,7 +186,7 @@ class QueryRun:
 
     @contextmanager
     def _way_out(self) -> Iterator[None]:
-        """Where rows are to be had whose query is not answered."""
+        """Say where the rows are whose query is not answered."""
         try:
             yield
         except RefusedError as refused:

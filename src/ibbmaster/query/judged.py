@@ -16,7 +16,7 @@ from ibbmaster.query import values
 from ibbmaster.query.kinds import FLOATING, Kind
 from ibbmaster.query.scalars import Scalar
 
-#: Parameters of functions that any of them takes behind its first argument.
+#: Parameters of functions that any of them takes after its first argument.
 PARAMETERS = frozenset(("'int'", "'decimal'", "'text'", "'number text'", "'NULL'"))
 _ORDERS = frozenset(("<", "<=", ">", ">="))
 _TURNED = frozenset(("<", "=", "!=", "<=>"))

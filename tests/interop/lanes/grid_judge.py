@@ -76,7 +76,7 @@ class OurServer:
             return f"E{refused.err.code}", refused.err.text
 
     def condition(self, sql: str) -> str:
-        """Which rows a SELECT gives, whoever answers it."""
+        """Which rows a SELECT gives, from either room."""
         found, rows = self.ask(sql)
         return found if isinstance(found, str) else told_rows(rows)
 

@@ -244,19 +244,19 @@ def _spaced(value: str) -> str:
 
 
 def conditions() -> Iterator[tuple[str, str, str]]:
-    """Operator, literal, and what stands behind the column."""
+    """Operator, literal, and what stands after the column."""
     for group in LITERALS:
         for one, other in zip(group, (*group[1:], group[0]), strict=True):
             for operator in OPERATORS:
-                behind = {"IN": f"IN ({one}, {other})", "BETWEEN": f"BETWEEN {one} AND {other}"}
-                yield operator, one, behind.get(operator, f"{operator} {one}")
+                rest = {"IN": f"IN ({one}, {other})", "BETWEEN": f"BETWEEN {one} AND {other}"}
+                yield operator, one, rest.get(operator, f"{operator} {one}")
 
 
 def asked_of(table: str, value: str = "v") -> list[Asked]:
     """All conditions on a value, in one table."""
     return [
-        Asked(f"SELECT id FROM grid.{table} WHERE {value} {behind}", (operator, value, one))
-        for operator, one, behind in conditions()
+        Asked(f"SELECT id FROM grid.{table} WHERE {value} {rest}", (operator, value, one))
+        for operator, one, rest in conditions()
     ]
 
 
