@@ -76,7 +76,7 @@ ANSWERS = {
         [("a;b;B",)],
     ),
     "SELECT GROUP_CONCAT(DISTINCT size) x FROM t": (["x"], [("2,10",)]),
-    "SELECT IF(size > 2, 'large', name) x FROM t WHERE name = 'a'": (["x"], [("large",)]),
+    "SELECT IF(size > 2, 'large', 'small') x FROM t WHERE name = 'a'": (["x"], [("large",)]),
     "SELECT name FROM t WHERE name IN (SELECT name FROM u) AND EXISTS (SELECT 1 FROM u)": (["name"], [("b",), ("B",)]),
     "SELECT CASE WHEN size IS NULL THEN 0 ELSE size END FROM t WHERE table_schema = 'D'": (
         ["CASE WHEN size IS NULL THEN 0 ELSE size END"],
