@@ -305,3 +305,13 @@ def test_an_update_that_has_its_key_is_perhaps_a_replace(spark, tmp_path) -> Non
     assert LIKE_A_REPLACE in untold[0]
     kept = KeptTables("delta", tmp_path / "tables")
     assert not maintain(str(logs["untold"]), kept.target).tables["d.t"].is_exact
+
+
+def test_a_default_of_many_digits_may_have_lost_some_to_an_alter(spark, tmp_path) -> None:
+    table = written_table("d.t", {"id": "int", "v": "float"}, table_id=1, primary_key=["id"])
+    made = "CREATE TABLE t (id INT PRIMARY KEY, v FLOAT DEFAULT {})"
+    for name, default in (("short", "0.5"), ("long", "67258.19743078321")):
+        path = write_log(tmp_path / name, made.format(default), [inserted(table, [1, None], columns=[0])])
+        of_select, of_lake = answers(spark, path, None)["d.t"]
+        assert of_select == of_lake
+        assert (of_select == ["(1, 0.5)"]) if name == "short" else ("keeps six digits" in of_select)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -33,6 +34,7 @@ from ibbmaster.sqltext.literals import literal_value
 
 LIKE_A_REPLACE = "an image of a REPLACE does not have the defaults of other columns"
 DIGEST_SIZE = 16
+SINGLE = struct.Struct("<f")  # a FLOAT
 AN_INSERT, AN_UPDATE = "an INSERT", "an UPDATE"
 NOT_WHOLE = "an image is not whole, and the table has no key"
 NOT_THERE = "an UPDATE of a row that is not there"
@@ -817,6 +819,12 @@ def _default(known: TableColumn, column: StoredColumn) -> bytes | None:
     value = _constant(known, column, known.default)
     if value is not None and known.type.word == "timestamp" and any(value):
         raise InexactRowsError(f"column {known.name} has a default in a time zone that is not known")
+    if (
+        value is not None
+        and known.type.word == "float"
+        and SINGLE.pack(float(f"{SINGLE.unpack(value)[0]:.6g}")) != value
+    ):
+        raise InexactRowsError(f"column {known.name} has a default of which any ALTER TABLE keeps six digits")
     return value
 
 
