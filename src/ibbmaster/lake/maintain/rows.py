@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema
@@ -26,7 +26,6 @@ from ibbmaster.sqltext.table_name import TableName
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ibbmaster.lake.maintain.history import RowHistory
 
 PLACES = ("_file_no", "_offset", "_change_no", "_change_type", ABSENT_FIELD.name)
 
@@ -164,9 +163,15 @@ class CurrentRows:
         return keys, found
 
 
-def rows_of(
-    options: ReadOptions, table: TableVersion, kind: Callable[[LogSource], CurrentRows | RowHistory]
-) -> pa.Table:
+class _Finding(Protocol):
+    """How rows of one kind are found, as `CurrentRows` has it."""
+
+    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> object: ...
+
+    def close(self) -> None: ...
+
+
+def rows_of(options: ReadOptions, table: TableVersion, kind: Callable[[LogSource], _Finding]) -> pa.Table:
     """The rows of a table where options end, or all versions of them.
 
     Raises:
