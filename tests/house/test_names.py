@@ -1,4 +1,4 @@
-"""The names of the front door: those of the README and of the typed file, each there and loaded when asked for."""
+"""The names of the front door: those of its document and of the typed file, each there and loaded when asked for."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MOST_NAMES = 24
 ROW = re.compile(r"^\| (`[^|]*`) \| ", re.MULTILINE)
 
 
-def names_of_the_readme() -> set[str]:
-    section = (ROOT / "README.md").read_text().partition("## From Python\n")[2].partition("\n## ")[0]
-    return {name for cell in ROW.findall(section) for name in re.findall(r"`(\w+)", cell)}
+def names_of_the_document() -> set[str]:
+    text = (ROOT / "docs" / "api.md").read_text()
+    return {name for cell in ROW.findall(text) for name in re.findall(r"`(\w+)", cell)}
 
 
 def names_of_the_typed_file() -> set[str]:
@@ -31,8 +31,8 @@ def names_of_the_typed_file() -> set[str]:
     }
 
 
-def test_the_readme_and_the_typed_file_have_the_names_of_the_package_and_no_others() -> None:
-    assert names_of_the_readme() == set(ibbmaster.__all__)
+def test_the_document_and_the_typed_file_have_the_names_of_the_package_and_no_others() -> None:
+    assert names_of_the_document() == set(ibbmaster.__all__)
     assert names_of_the_typed_file() == set(ibbmaster.__all__)
     assert len(ibbmaster.__all__) <= MOST_NAMES
 
