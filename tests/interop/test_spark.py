@@ -94,23 +94,18 @@ def test_a_real_primary_reads_as_its_binlog_does_also_by_column_while_columns_mo
 
 
 def typed_rows_of_a_real_primary(spark, primary: RealPrimary, login: dict[str, str], checkpoint: Path) -> None:
-    """Rows by column while columns move and one is added, of which only the statements say so."""
+    """Rows by column while columns move and one is added, of which only the statements say so.
+
+    A stream goes on while columns move; where one is added, it says that another stream is to be begun.
+    """
     batches = Batches()
-    start = str(primary.sql("SELECT @@gtid_binlog_pos")[0][0])
+    begin = str(primary.sql("SELECT @@gtid_binlog_pos")[0][0])
     primary.sql("SET GLOBAL binlog_row_metadata = NO_LOG, GLOBAL binlog_format = ROW, SESSION binlog_format = ROW")
     primary.sql("CREATE DATABASE moved")
     primary.sql("CREATE TABLE moved.t (id INT PRIMARY KEY, a VARCHAR(20), b VARCHAR(20))")
     reader = {**login, "table": "moved.t"}
 
-    def written(*statements: str) -> list[tuple[object, ...]]:
-        """What a server has after statements, a batch and a stream that goes on read of it."""
-        for statement in statements:
-            primary.sql(statement)
-        columns = [row[0] for row in primary.sql("SHOW COLUMNS FROM moved.t")]
-        kept = [tuple(row) for row in primary.sql("SELECT * FROM moved.t ORDER BY id")]
-        frame = spark.read.format("ibb").options(**reader, startingGtid=start).load()
-        assert [name for name in frame.columns if not name.startswith("_")] == columns
-        assert [tuple(row) for row in frame.orderBy("id").select(columns).collect()] == kept
+    def streamed(start: str, checkpoint: Path) -> None:
         query = (
             spark.readStream.format("ibb")
             .options(**reader, startingOffsets=start)
@@ -121,22 +116,40 @@ def typed_rows_of_a_real_primary(spark, primary: RealPrimary, login: dict[str, s
             .start()
         )
         query.awaitTermination()
+
+    def written(start: str, checkpoint: Path, *statements: str) -> list[tuple[object, ...]]:
+        """What a server has after statements, a batch and a stream that goes on read of it."""
+        for statement in statements:
+            primary.sql(statement)
+        columns = [row[0] for row in primary.sql("SHOW COLUMNS FROM moved.t")]
+        kept = [tuple(row) for row in primary.sql("SELECT * FROM moved.t ORDER BY id")]
+        frame = spark.read.format("ibb").options(**reader, startingGtid=begin).load()
+        assert [name for name in frame.columns if not name.startswith("_")] == columns
+        assert [tuple(row) for row in frame.orderBy("id").select(columns).collect()] == kept
+        streamed(start, checkpoint)
         found, batches.rows = [tuple(row[name] for name in columns) for row in batches.rows], []
         assert found == kept[len(kept) - len(found) :]
         return found
 
     moved = written(
+        begin,
+        checkpoint,
         "INSERT INTO moved.t VALUES (1, 'a1', 'b1')",
         "ALTER TABLE moved.t MODIFY a VARCHAR(20) AFTER b",
         "INSERT INTO moved.t VALUES (2, 'b2', 'a2')",
     )
     assert moved == [(1, "b1", "a1"), (2, "b2", "a2")]
+    later = str(primary.sql("SELECT @@gtid_binlog_pos")[0][0])
     added = written(
+        later,
+        checkpoint.with_name("another"),
         "INSERT INTO moved.t VALUES (3, 'b3', 'a3')",
         "ALTER TABLE moved.t ADD COLUMN c INT DEFAULT 7 AFTER id",
         "INSERT INTO moved.t VALUES (4, 40, 'b4', 'a4')",
     )
     assert added == [(3, 7, "b3", "a3"), (4, 40, "b4", "a4")]
+    with pytest.raises(Exception, match=r"this stream had other columns \(no c\): begin a new stream"):
+        streamed(begin, checkpoint)
 
 
 class Batches:

@@ -115,7 +115,7 @@ SCALARS: tuple[str, ...] = (
     "$ + INTERVAL 1 DAY", "$ + INTERVAL 10 DAY + INTERVAL 1 MONTH", "$ - INTERVAL 1 HOUR", "$ || 'x'", "BINARY $",
     "CASE WHEN $ THEN 1 ELSE 0 END", "CASE $ WHEN 7 THEN 'x' ELSE 'y' END", "ABS($)", "CEIL($)", "FLOOR($)",
     "ROUND($)", "ROUND($, 1)", "ROUND($, -1)", "TRUNCATE($, 1)", "SIGN($)", "MOD($, 3)", "POW($, 2)", "SQRT($)",
-    "EXP($)", "LN($)", "LOG10($)", "LOG2($)", "GREATEST($, 5)", "LEAST($, 5)", "GREATEST($, 'm')",
+    "EXP($)", "LN($)", "LOG10($)", "LOG2($)", "GREATEST($, 5)", "LEAST($, 5)", "GREATEST($, 'm')", "LEAST($, 'm')",
     "INTERVAL($, 1, 10)", "CONCAT($)", "CONCAT($, 'x')", "CONCAT_WS('-', $, 'x')", "UPPER($)", "LOWER($)", "TRIM($)",
     "LTRIM($)", "RTRIM($)", "REVERSE($)", "LEFT($, 2)", "RIGHT($, 2)", "SUBSTRING($, 2)", "SUBSTRING($, 2, 3)",
     "MID($, 1, 2)", "REPLACE($, '2', 'x')", "LPAD($, 12, '*')", "RPAD($, 12, '*')", "REPEAT($, 2)", "LENGTH($)",
