@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import itertools
 import json
-import os
 import random
 import re
 import shutil
 import subprocess
-import sys
 import sysconfig
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,14 +25,13 @@ from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.maintain import delta as maintained_delta
 from ibbmaster.lake.maintain import job, last_changes
 from ibbmaster.lake.maintain import rows as maintained_rows
-from ibbmaster.lake.maintain.delta import DeltaTarget
-from ibbmaster.lake.maintain.iceberg import IcebergTarget
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
 from ibbmaster.lake.maintain.table_list import HISTORY, LIST
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.spark.options import parse_options
 from tests.kept_tables import KINDS, KeptTables
+from tests.kill_switch import TARGETS, KilledError, KillSwitch
 from tests.written_log import Item, deleted, inserted, updated, write_log
 
 CREATED = "CREATE TABLE t (id INT PRIMARY KEY, a INT)"
@@ -74,7 +71,7 @@ def run(tmp_path: Path, kept):
 
 @pytest.fixture
 def target_class(kept):
-    return {"delta": DeltaTarget, "iceberg": IcebergTarget}[kept.kind]
+    return TARGETS[kept.kind]
 
 
 def verdicts(done: Maintained) -> dict[str, str]:
@@ -443,80 +440,17 @@ def test_tables_and_histories_are_those_that_a_snapshot_finds(tmp_path, kept, lo
     assert compared > 6
 
 
-class KilledError(BaseException):
-    """As a kill, nobody catches it."""
-
-
-WRITES = {"os.mkdir": 0, "os.rename": 1, "os.remove": 0, "sqlite3.connect": 0}  # which argument of each is the path
-
-
-class KillSwitch:
-    """Ends a run at one of its steps: in front of a file operation of ours, in front of a commit, or behind it."""
-
-    def __init__(self, place: Path, target_class: type, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._place = str(place)
-        self._wanted: int | None = None
-        self.seen: list[str] = []
-        steps = [(target_class, "replace"), (target_class, "patch")]
-        if target_class is IcebergTarget:
-            from pyiceberg.io.pyarrow import PyArrowFile
-
-            steps.append((PyArrowFile, "create"))
-        for owner, name in steps:
-            monkeypatch.setattr(owner, name, self._around(getattr(owner, name)))
-        sys.addaudithook(self._hear)  # which stays, and does nothing once this is disarmed
-
-    def killed(self, wanted: int, run: Callable[[], object]) -> bool:
-        """Whether a run has a step of this number, at which it ends."""
-        self._wanted, self.seen = wanted, []
-        try:
-            run()
-        except KilledError:
-            return True
-        finally:
-            self._wanted = None
-        return False
-
-    def _around(self, method):
-        def called(*args, **options):
-            self._step(f"before {method.__name__}")
-            result = method(*args, **options)
-            self._step(f"after {method.__name__}")
-            return result
-
-        return called
-
-    def _hear(self, event: str, args: tuple) -> None:
-        if self._wanted is None:
-            return
-        if event in WRITES:
-            path = args[WRITES[event]]
-        elif event == "open" and isinstance(args[0], (str, Path)) and args[2] & (os.O_WRONLY | os.O_RDWR):
-            path = args[0]
-        else:
-            return
-        if str(path).startswith(self._place):
-            self._step(f"{event} {Path(path).name}")
-
-    def _step(self, what: str) -> None:
-        if self._wanted is not None:
-            self.seen.append(what)
-            if len(self.seen) == self._wanted:
-                self._wanted = None
-                raise KilledError
-
-
 GROWN = [*LOG, "CREATE TABLE u LIKE t", [inserted(of("u"), [1, 1]), updated(of(), ([1, 11], [1, 12]))]]
 
 
 @pytest.mark.parametrize("before", [[], LOG], ids=["the first run", "a later run"])
 def test_a_run_that_is_killed_at_any_step_is_taken_up_and_brings_each_change_once(
-    run, kept, target_class, monkeypatch, tmp_path, before
+    run, kept, monkeypatch, tmp_path, before
 ) -> None:
     if before:
         run(*before)
         shutil.copytree(kept.place, tmp_path / "saved")
-    switch = KillSwitch(kept.place, target_class, monkeypatch)
+    switch = KillSwitch(kept.place, kept.kind, monkeypatch)
     for wanted in itertools.count(1):
         if not switch.killed(wanted, lambda: run(*GROWN)):
             break
@@ -536,6 +470,29 @@ def test_a_run_that_is_killed_at_any_step_is_taken_up_and_brings_each_change_onc
     renamed = [f"os.rename {name}" for name in (LIST, HISTORY)]
     assert {*renamed, "after replace", *(["after patch"] if before else [])} <= set(switch.seen), switch.seen
     print(switch.seen)
+
+
+@pytest.mark.parametrize("kind", ["current", "history", "changes"])
+def test_a_killed_run_of_a_purged_log_takes_in_each_statement_once(run, kept, monkeypatch, tmp_path, kind) -> None:
+    log, saved = tmp_path / "log", tmp_path / "saved"
+    run(*LOG, kind=kind)
+    with ibbmaster.open(log, writable=True) as opened:
+        opened.flush()
+        opened.append("0-1-5", ["ALTER TABLE d.t ADD c INT, ADD KEY (a)"])
+        opened.append("0-1-6", inserted(of(c="int"), [7, 70, 700]))
+        opened.append("0-1-7", ["ALTER TABLE d.t ADD e INT, DROP KEY a"])
+        opened.append("0-1-8", ["CREATE TABLE d.u LIKE d.t"])
+        opened.purge(to=opened.files[-1].name)
+    shutil.copytree(kept.place, saved)
+    switch = KillSwitch(kept.place, kept.kind, monkeypatch)
+    go = functools.partial(maintain, str(log), kept.target, kind=kind)
+    assert not switch.killed(0, go)
+    last = {step: number for number, step in enumerate(switch.seen, 1)}
+    for name in (LIST, HISTORY):  # between the two one is older than the other
+        shutil.rmtree(kept.place)
+        shutil.copytree(saved, kept.place)
+        assert switch.killed(last[f"os.rename {name}"], go)
+        assert verdicts(go()) == {"d.t": "exact at 0-1-8", "d.u": "exact at 0-1-8"}, name
 
 
 def test_files_that_a_killed_run_has_left_are_removed_and_named(run, kept, target_class, monkeypatch) -> None:

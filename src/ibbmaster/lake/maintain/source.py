@@ -88,16 +88,16 @@ class LogSource:
         self._known: SchemaHistory | None = None  # what scans of rows cannot find out from the log that is left
         if known is None or options.declarations or options.base or not list(self.log.start_of_file().state):
             return history_of(options, self.log)
-        base = _as_before(decode_history(known)[0].at())
-        scan = scan_ddl if options.uses_kernels else None
-        position = GtidPosition.parse(self.start)
-        logged = LoggedSchema(self.log, base=base, behind=position, scan=scan, case=options.name_case)
-        self._known = logged.history()
+        found, last = decode_history(known)
+        self._since = last.state or self.start  # a run that was killed has left an older one
+        scan, position = scan_ddl if options.uses_kernels else None, GtidPosition.parse(self._since)
+        base = _as_before(found.at())
+        self._known = LoggedSchema(self.log, base=base, behind=position, scan=scan, case=options.name_case).history()
         return self._known
 
     def known(self, others: Iterable[tuple[TableName, LogSource]] = ()) -> bytes:
         """What the next one has to know of schemas; of some tables what another source of this log knows."""
-        last = LastFolded(self.end_position, "", "", "", "")
+        last = LastFolded(self.end_position, "", "", self.end, "")
         catalog = self.history.at()
         tables = dict(catalog.tables)
         for generation, (name, other) in enumerate(others, self.history.fold.last_generation + 1):
@@ -212,7 +212,7 @@ class LogSource:
 
     def version_at(self, name: TableName, place: SchemaPlace) -> TableVersion | None:
         """A table at a place that is in the log; None where it is not known."""
-        if self._known is not None and place < self.place_of(self.start):
+        if self._known is not None and place < self.place_of(self._since):
             return None
         known = self.table_at(name, place)
         return known if isinstance(known, TableVersion) else None

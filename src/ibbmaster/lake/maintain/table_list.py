@@ -74,7 +74,7 @@ class TableList:
         return cls(settings, position, marks, tables, begun, history)
 
     def write(self, place: Path) -> None:
-        """Put the list where it was, in one step."""
+        """Put the list where it was, in one step; what is known of schemas, which has its own position, after it."""
         value = {
             "format": FORMAT,
             "settings": dict(self.settings),
@@ -83,6 +83,6 @@ class TableList:
             "tables": {name: state.as_json() for name, state in sorted(self.tables.items())},
             "begun": self.begun,
         }
+        replace_file(place / LIST, json.dumps(value, indent=1).encode())
         if self.history is not None:
             replace_file(place / HISTORY, self.history)
-        replace_file(place / LIST, json.dumps(value, indent=1).encode())
