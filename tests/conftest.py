@@ -64,8 +64,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--maintain-runs",
         type=int,
-        default=3,
-        help="runs that follow each random log of a server (default: %(default)s)",
+        default=4,
+        help="runs of each kind that follow each random log of a server (default: %(default)s)",
+    )
+    group.addoption(
+        "--maintain-logs",
+        type=int,
+        default=2,
+        help="random logs of servers that tables are kept of (default: %(default)s)",
     )
     group.addoption(
         "--column-changes",

@@ -9,18 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from lanes.random_ddl import DATABASE, content_of
-from test_maintained import OF_DOMAIN, cells_of, copy_binlogs, folded_cells, number_at
+from lanes.random_ddl import DATABASE
+from test_maintained import AS, Keeper, copy_binlogs
 
-from ibbmaster.lake.maintain.job import Maintained, maintain
-from ibbmaster.lake.maintain.source import LogSource
-from ibbmaster.lake.maintain.table_list import HISTORY
-from ibbmaster.spark.options import parse_options
-from ibbmaster.sqltext.table_name import parse_table_name
-from ibbmaster.testkit.mariadb_server import RealPrimary
-from tests.kept_tables import KINDS, KeptTables
+from tests.kept_tables import KINDS
 
-AS = ("current", "history", "changes")
 WITH_ROWS = ("CREATE TABLE {t} (id INT PRIMARY KEY, v INT)", "INSERT INTO {t} VALUES (1, NULL), (2, 2)")
 INSERT = "INSERT INTO {t} (id) VALUES (3)"
 LAST = "DELETE FROM {t} WHERE id = 2"
@@ -103,7 +96,8 @@ def test_tables_go_on_where_only_what_is_new_is_left_of_the_log(tmp_path: Path, 
     log, copied = tmp_path / "log", set[str]()
     server.sql(f"CREATE DATABASE {DATABASE}")
     names = {f"{DATABASE}.t{number}": name for number, name in enumerate(CASES)}
-    counts, begins = Counter[bool](), dict[str, int]()
+    counts = Counter[bool]()
+    keepers = [Keeper(*one, tmp_path / "tables", server) for one in itertools.product(KINDS, AS)]
     with server.connect() as connection, connection.cursor() as cursor:
         for step in ("first", "between", "last"):
             for table, name in names.items():
@@ -111,18 +105,15 @@ def test_tables_go_on_where_only_what_is_new_is_left_of_the_log(tmp_path: Path, 
                     cursor.execute(statement.format(t=table))
             shutil.rmtree(log, ignore_errors=True)
             copy_binlogs(server, log, copied)
-            for where, kind in itertools.product(KINDS, AS):
-                kept = KeptTables(where, tmp_path / "tables" / where / kind)
-                known = None if step == "first" else (kept.place / HISTORY).read_bytes()
-                done = maintain(str(log), kept.target, kind=kind)
-                found = {name: state for name, state in done.tables.items() if not state.is_gone}
+            for keeper in keepers:
+                where, kind = keeper.kept.kind, keeper.kind
+                tables = keeper.expect_cells(log).tables
+                found = {name: state for name, state in tables.items() if not state.is_gone}
                 for table, state in found.items():
                     own, _, derived = table.partition("_")
                     print(about := (step, where, kind, names[own], derived, state.verdict))
                     assert state.is_exact == is_exact(CASES[names[own]], step, where, kind, derived), about
                 counts.update(state.is_exact for state in found.values())
-                with LogSource(parse_options({"path": str(log)}), done.start, known) as source:
-                    expect_cells(server, source, kept, kind, done, begins)
     assert counts[True] > 2 * counts[False], counts
 
 
@@ -131,21 +122,3 @@ def is_exact(case: Case, step: str, where: str, kind: str, derived: str) -> bool
     if step == "first" or derived == "l":
         return kind in case.exact_at_first
     return not derived and where in case.exact_in and kind in case.exact_as
-
-
-def expect_cells(
-    server: RealPrimary, source: LogSource, kept: KeptTables, kind: str, done: Maintained, begins: dict[str, int]
-) -> None:
-    """Each exact table has the server's cells; changes come to them after the place where rows were emptied last."""
-    for full_name, state in done.tables.items():
-        name = parse_table_name(full_name)
-        if state.is_gone or not state.is_exact:
-            continue
-        table, past = source.known_table(name), source.past(name)
-        if past.cuts:
-            begins[full_name] = number_at(Path(source.options.path), past.begin)
-        if kind == "changes":
-            found = folded_cells(kept, full_name, table, (begins.get(full_name, 0),), OF_DOMAIN)
-        else:
-            found = cells_of(kept, full_name, table)
-        assert found == content_of(server, name.name), (full_name, kind)
