@@ -132,6 +132,9 @@ class Keeper:
     def bring(self, log: Path) -> Maintained:
         return maintain(str(log), self.kept.target, kind=self.kind, zero_dates=self._zero_dates)
 
+    def _rows(self, name: str) -> list[str]:
+        return sorted(map(repr, self.kept.read(name).to_pylist()))
+
     def expect_cells(self, log: Path, order: Sequence[str] | None = OF_DOMAIN) -> Maintained:
         """After a run every table that is exact has the server's cells; without an order changes are not judged."""
         path = self.kept.place / HISTORY
@@ -145,12 +148,12 @@ class Keeper:
                     assert state.is_gone or VERDICT.match(state.verdict), state.verdict
                     at, rows = self._exact.get(full_name, (None, []))
                     if self.kind == "current" and None not in (at, state.rows_at):
-                        assert at != state.rows_at or self.kept.rows(full_name) == rows, (full_name, state.verdict)
+                        assert at != state.rows_at or self._rows(full_name) == rows, (full_name, state.verdict)
                         self.counts["as before" if at == state.rows_at else "as a killed run left it"] += 1
                     continue
                 self.counts["exact"] += 1
                 if self.kind == "current":
-                    self._exact[full_name] = state.rows_at, self.kept.rows(full_name)
+                    self._exact[full_name] = state.rows_at, self._rows(full_name)
                 name = parse_table_name(full_name)
                 table, past = source.known_table(name), source.past(name)
                 if past.cuts:
@@ -258,7 +261,7 @@ def test_tables_of_a_log_that_is_purged_between_runs_that_are_killed_are_the_ser
     assert counts["exact"]
     if kind.is_whole:
         assert agreed["exact"] == agreed["asked"] > 4
-        assert counts["exact"] > 2 * counts["not exact"]
+        assert counts["exact"] > counts["not exact"]
         assert killed
         assert counts["patched"]
         assert counts["written"]
