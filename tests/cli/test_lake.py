@@ -289,7 +289,7 @@ def test_an_export_of_another_log_or_without_its_table_writes_nothing(lake, fixt
 
 REFUSED = {  # tables whose rows the log does not tell, and why
     "shop.parts": "DROP PARTITION changes or removes rows",
-    "types.lobs": "an image of a REPLACE does not have the defaults",  # nor does one of INSERT … ON DUPLICATE KEY UPDATE
+    "types.lobs": "an image of a REPLACE does not have the defaults",  # or of INSERT … ON DUPLICATE KEY UPDATE
 }
 HIDDEN = ("row_start", "row_end")  # of a table with system versioning, which SELECT * leaves out
 WITHOUT_KEY = ("types.no_pk", "gc.my")
