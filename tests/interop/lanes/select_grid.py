@@ -130,7 +130,8 @@ SCALARS: tuple[str, ...] = (
     "DAYOFYEAR($)", "HOUR($)", "MINUTE($)", "SECOND($)", "MICROSECOND($)", "MONTHNAME($)", "DAYNAME($)",
     "LAST_DAY($)", "TO_DAYS($)", "DATEDIFF($, '2024-01-01')", "TIMESTAMPDIFF(DAY, $, '2024-07-01')",
     "DATE_ADD($, INTERVAL 1 MONTH)", "DATE_FORMAT($, '%Y-%m %H')", "EXTRACT(YEAR FROM $)", "UNIX_TIMESTAMP($)",
-    "FROM_UNIXTIME($)", "TIMEDIFF($, '01:00:00')", "STR_TO_DATE($, '%Y-%m-%d')",
+    "FROM_UNIXTIME($)", "TIMEDIFF($, '01:00:00')", "TIMEDIFF($, '2024-01-01 00:00:01')",
+    "TIMEDIFF('2024-01-01 00:00:01', $)", "STR_TO_DATE($, '%Y-%m-%d')",
 )  # fmt: skip
 COMPOSED: tuple[str, ...] = (
     "UPPER(CONCAT($, 'x'))", "LENGTH(CONCAT($, 'x'))", "LEFT(UPPER($), 2)", "CONCAT(LEFT($, 2), 'x')",
