@@ -69,7 +69,6 @@ ALIKE = (
     "SELECT a, MAX(b) OVER (PARTITION BY c) FROM nodb.t JOIN nodb.u USING (id)",
     "SELECT * FROM t",
     "SELECT no_such_function(1)",
-    "SELECT nodb.func(1)",
     "CALL nodb.p()",
     "SELECT * FROM information_schema.nothing",
     "SELECT nothing FROM information_schema.schemata",
