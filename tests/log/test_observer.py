@@ -5,6 +5,7 @@ A walk is a list of steps that each draw their own chances, so that a walk that 
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import random
 import struct
@@ -21,6 +22,7 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
+from ibbmaster.player.repeated_log import RepeatedLog
 from ibbmaster.store import followed
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.streaming import shared
@@ -45,7 +47,7 @@ WRITES = {
     "make_anew": 1,
     "publish": 6,
 }
-ASKS = {"answer": 6, "dump": 6, "seek": 4, "wait": 4, "go_on": 10, "leave": 1, "look": 3}
+ASKS = {"answer": 6, "dump": 6, "seek": 4, "loop": 2, "wait": 4, "go_on": 10, "leave": 1, "look": 3}
 DUMPS_MAX = 4
 NONE_THERE = "nothing is there"
 
@@ -88,6 +90,21 @@ def group_places(data: bytes | bytearray) -> list[int]:
 
 def logged(server) -> list[tuple[tuple[int, int, int], bytes]]:
     return [((gtid.domain_id, gtid.server_id, gtid.seq_no), content) for gtid, content in server.groups]
+
+
+def looped(log: ServedLog) -> list[str]:
+    """The GTIDs of a log that is played twice, and why it ends before that."""
+    found = []
+    try:
+        log.engine.wait_for_growth(0.0)  # who is told that the log was reset begins again
+        repeated = RepeatedLog(log.engine, rounds=2)
+        with contextlib.closing(repeated.groups(repeated.start_of_file())) as groups:
+            while (group := groups.next_group()) is not None:
+                found.append(str(group.gtid))
+                collections.deque(group.body, maxlen=0)
+    except IbbMasterError as error:
+        found.append(str(error))
+    return found
 
 
 @dataclass
@@ -160,6 +177,11 @@ class Walk:
         except IbbMasterError as error:
             return str(error)
         return log.engine.file_name(plan.position.file_no), plan.position.offset, str(plan.state), plan.is_begun
+
+    def loop(self, rng) -> None:
+        found = looped(self.log)
+        with self.fresh() as fresh:
+            assert fresh is None or found == looped(fresh)
 
     def wait(self, rng) -> None:
         position = self.position(rng) if rng.randrange(3) else ""
