@@ -19,7 +19,6 @@ from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 CORPUS = Path(__file__).parent / "lanes" / "queries.sql"
-CONNECTORS = CORPUS.parent / "connectors.sql"
 DOCUMENT = Path(__file__).parents[2] / "protocol" / "contents.md"
 SESSION = "SET time_zone = '+00:00', NAMES utf8mb4 COLLATE utf8mb4_general_ci"
 NOT_SUPPORTED = 1235
@@ -35,12 +34,6 @@ TEXTS = (*BLOBS, 253, 254)
 Answer = tuple[list[tuple[object, ...]], list[tuple[object, ...]]] | int
 
 
-def copying() -> tuple[list[str], list[str]]:
-    """What makes the tables that connectors copy, and what they ask."""
-    lines = [line.rstrip(";") for line in CONNECTORS.read_text().splitlines() if not line.startswith("--")]
-    return [one for one in lines if not one.startswith("SELECT")], [one for one in lines if one.startswith("SELECT")]
-
-
 def corpus() -> list[str]:
     return [line for line in CORPUS.read_text().splitlines() if line and not line.startswith("--")]
 
@@ -54,8 +47,7 @@ def shop_pair(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Pair]:
     server = RealPrimary(template_of(request.param), servers_directory / f"q{next(server_numbers)}", [])
-    made = [*statements(), "SET sql_mode = ''", *copying()[0]]
-    with served_beside(server, made, tmp_path_factory.mktemp("binlogs")) as both:
+    with served_beside(server, statements(), tmp_path_factory.mktemp("binlogs")) as both:
         yield both
 
 
@@ -114,21 +106,6 @@ def test_the_queries_of_tools_and_analysts_are_answered_as_by_a_real_server(shop
     assert told in DOCUMENT.read_text().splitlines(), f"{told}\n" + "\n".join(refused)
     assert f"Of {len(corpus())} queries" in DOCUMENT.read_text()
     assert len(corpus()) >= 300
-
-
-def test_all_that_connectors_ask_is_answered_as_by_a_real_server(shop_pair: Pair) -> None:
-    wrong = []
-    with asking(shop_pair.real) as real, asking(shop_pair.ours) as ours:
-        real.query("USE mart")
-        ours.query("USE mart")
-        for sql in copying()[1]:
-            mine, theirs = ask(ours, sql), ask(real, sql)
-            if mine == NOT_SUPPORTED:
-                wrong.append(sql)
-            found = told_apart(mine, theirs, sql, is_ordered="order by" in sql.lower())
-            wrong += [] if found is None else [found]
-
-    assert not wrong, "\n".join(wrong)
 
 
 def test_their_rows_are_the_same_in_the_binary_protocol(shop_pair: Pair) -> None:

@@ -75,8 +75,8 @@ ANSWERS = {
         ["GROUP_CONCAT(name ORDER BY size DESC, name SEPARATOR ';')"],
         [("a;b;B",)],
     ),
-    "SELECT GROUP_CONCAT(DISTINCT size) x FROM t": (["x"], [("2,10",)]),
-    "SELECT IF(size > 2, 'large', 'small') x FROM t WHERE name = 'a'": (["x"], [("large",)]),
+    "SELECT GROUP_CONCAT(DISTINCT size) x, GROUP_CONCAT(NULL) y FROM t": (["x", "y"], [("2,10", None)]),
+    "SELECT IF(size > 2, 'large', CONCAT(name, DATABASE())) x FROM t WHERE name = 'a'": (["x"], [("large",)]),
     "SELECT name FROM t WHERE name IN (SELECT name FROM u) AND EXISTS (SELECT 1 FROM u)": (["name"], [("b",), ("B",)]),
     "SELECT CASE WHEN size IS NULL THEN 0 ELSE size END FROM t WHERE table_schema = 'D'": (
         ["CASE WHEN size IS NULL THEN 0 ELSE size END"],
@@ -96,9 +96,9 @@ ANSWERS = {
     "SELECT name, size FROM t WHERE name <> 'b' INTERSECT SELECT 'A', 10": (["name", "size"], [("a", 10)]),
     "SELECT name FROM t WHERE (name, size) IN (SELECT name, size FROM u)": (["name"], [("b",), ("B",)]),
     "SELECT name FROM t WHERE FIND_IN_SET(name, 'x,A,b') = 2": (["name"], [("a",)]),
-    "SELECT CHARSET(name), COLLATION(table_schema), size & 7 FROM t LIMIT 1": (
-        ["CHARSET(name)", "COLLATION(table_schema)", "size & 7"],
-        [("utf8mb3", "utf8mb3_general_ci", 2)],
+    "SELECT CHARSET(name), COLLATION(table_schema), ~size & 7 FROM t LIMIT 1": (
+        ["CHARSET(name)", "COLLATION(table_schema)", "~size & 7"],
+        [("utf8mb3", "utf8mb3_general_ci", 5)],
     ),
     "SELECT table_schema, MAX(size) FROM t WHERE table_schema COLLATE utf8_general_ci = 'd' GROUP BY table_schema": (
         ["table_schema", "MAX(size)"],

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.evaluating import Evaluator, Who, is_of_session
+from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX, immediate_statements
 from ibbmaster.dialogue.information_schema import Catalog
 from ibbmaster.dialogue.known_answers import KnownAnswers, key_of
@@ -379,9 +378,6 @@ class Dialog:
         try:
             if isinstance(statement, Unread) or (isinstance(statement, Select) and statement.has_tables):
                 return self._query_columns(statement)
-            if isinstance(statement, Select):  # with places for values that are still to come
-                with suppress(RefusedError):
-                    return self._told(self._querying.answer(statement).columns)
             answer = self._answer(statement)
             return answer.columns if isinstance(answer, ResultSet) else ()
         finally:
@@ -452,10 +448,15 @@ class Dialog:
         return self._tables.computed(query, is_binary=False)
 
     def _without_tables(self, select: Select) -> Relation:
-        is_plain = select.where is None and all(is_of_session(item.expression) for item in select.items)
-        if select.source is None or is_plain:
+        try:
             return self._querying.answer(select)
-        return self._tables.computed(select, is_binary=self._is_binary)
+        except RefusedError as refused:
+            if refused.err.code not in OF_THE_FORM or select.source is None:
+                raise
+            try:
+                return self._tables.computed(select, is_binary=self._is_binary)
+            except RefusedError as other:
+                raise (refused if other.err.code in OF_THE_FORM else other) from None
 
     @property
     def status(self) -> int:

@@ -312,7 +312,6 @@ class Evaluator:
         return self._facts.gtid_position_at(text_of(file_name), place)
 
 
-_COMPUTED = frozenset(("cast", "charset", "collation", "convert", "if"))
 #: Functions of the session: the least and the most arguments.
 _OF_THE_SESSION: Mapping[str, tuple[int, int]] = {
     "binlog_gtid_pos": (2, 2),
@@ -333,25 +332,6 @@ _OF_THE_SESSION: Mapping[str, tuple[int, int]] = {
     "unix_timestamp": (0, 1),
     "version": (0, 0),
 }
-
-
-def is_of_session(expression: Expression) -> bool:
-    """Whether a value is what the session, its primary or the clock says, with nothing computed of it."""
-    match expression:
-        case Literal(value=int() as value):
-            return value >= -(1 << 63)
-        case Literal() | SystemVariable() | UserVariable() | ColumnName(parts=(_, _, *_)) | Star():
-            return True
-        case Call(name=("charset" | "collation"), arguments=(Literal(value=str()),)):
-            return True
-        case Call(name="timediff", arguments=(Call() as one, Call() as other)):
-            return one.name in _CLOCKS and other.name in _CLOCKS
-        case Operation(operator=":=", operands=(_, value)):
-            return is_of_session(value)
-        case Call(name=name, arguments=arguments):
-            is_known = name in (_OF_THE_SESSION.keys() - _COMPUTED) | _CLOCKS.keys() | _DATES.keys() | {*_USERS}
-            return is_known and all(map(is_of_session, arguments)) and not (arguments and name == "unix_timestamp")
-    return False
 
 
 def operate(operator: str, values: list[Value]) -> Value:

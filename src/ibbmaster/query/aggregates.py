@@ -9,7 +9,6 @@ from ibbmaster.query import kinds, values
 from ibbmaster.query.collecting import CONCAT_MAX
 from ibbmaster.query.comparing import is_ordered_by_sqlite, sort_key
 from ibbmaster.query.emitting import emit_scalar
-from ibbmaster.query.judged import expect_function
 from ibbmaster.query.kinds import REALS, Kind, Type
 from ibbmaster.query.scalars import Scalar, Slot, as_exact, as_real, as_text
 from ibbmaster.query.tree import Aggregate, Window
@@ -40,7 +39,7 @@ def aggregate_slot(
     if len(node.arguments) != 1:
         raise RefusedError(1064, "42000", f"{name.upper()} takes one argument")
     scalar, slots = emitter.scalar(node.arguments[0])
-    expect_function(name, [scalar])
+
     registry = emitter.registry
     distinct = "DISTINCT " if node.is_distinct else ""
     kind = scalar.type

@@ -8,7 +8,7 @@ from decimal import Decimal
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.query import functions, kinds, values
 from ibbmaster.query.kinds import Kind, Type
-from ibbmaster.query.scalars import Scalar, apply, as_exact, as_integer, as_moment, as_real, as_text, converted
+from ibbmaster.query.scalars import Scalar, apply, as_exact, as_integer, as_moment, as_real, as_text
 from ibbmaster.query.session_functions import QuerySession
 from ibbmaster.query.tree import Cast
 from ibbmaster.versions import Difference
@@ -77,11 +77,12 @@ def cast_as(value: Scalar, cast: Cast, session: QuerySession) -> Scalar:
 
 def _to_integer(value: Scalar, *, is_unsigned: bool) -> Scalar:
     own = value.type
-    if own.kind in kinds.MOMENTS and own.decimals:
-        raise not_supported("CAST of a fraction of a second AS SIGNED")
-    length = 21 if own.kind in kinds.REALS else own.length
-    if is_unsigned and not own.is_unsigned and not value.is_constant:
-        length = 20
+    if own.kind in kinds.REALS:
+        length = 21
+    elif own.kind is Kind.DECIMAL:
+        length = own.length
+    else:
+        length = own.length
     kind = Type(
         kind=Kind.INT, length=length, digits=20 if is_unsigned else 19, is_unsigned=is_unsigned,
         field=FieldType.LONGLONG if length > 9 or own.kind in kinds.REALS else FieldType.LONG,
@@ -103,8 +104,7 @@ def _to_integer(value: Scalar, *, is_unsigned: bool) -> Scalar:
             return (1 << 63) - 1
         return max(number, -(1 << 63))
 
-    number = value if own.kind is not Kind.TEXT else converted(value, values.leading_integer)
-    return apply(kind, fit, number if own.kind is Kind.TEXT else as_integer(value))
+    return apply(kind, fit, as_integer(value))
 
 
 def _to_text(value: Scalar, cast: Cast, session: QuerySession) -> Scalar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +13,6 @@ from ibbmaster.query import arithmetic, functions, kinds, moments, operators, va
 from ibbmaster.query.casting import binary, cast_as, collated
 from ibbmaster.query.comparing import as_shown, comparable, sort_key
 from ibbmaster.query.emitting import PlannedQuery, SqlFunctions, emit_scalar, is_same
-from ibbmaster.query.judged import expect_function, expect_judged
 from ibbmaster.query.kinds import Kind, Type
 from ibbmaster.query.scalars import Scalar, Slot, apply, as_truth, cast_to, constant
 from ibbmaster.query.session_functions import (
@@ -32,7 +31,6 @@ from ibbmaster.sqltext.expression import Call, Literal, Operation, SystemVariabl
 from ibbmaster.sqltext.operators import JOINED
 from ibbmaster.wire.response import FieldType
 
-COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">=", "<=>", "IN", "BETWEEN", "LIKE"))
 SHIFTS = {"date_add": 1, "adddate": 1, "date_sub": -1, "subdate": -1}
 NESTING_MAX = 60
 
@@ -63,16 +61,14 @@ class Compiler:
         match node:
             case Slot():
                 return self._slot(node)
-            case Literal(value=value, charset=charset, written=written):
-                return replace(self._literal(value, charset), literal=_kind_of(value, written))
+            case Literal(value=value, charset=charset):
+                return self._literal(value, charset)
             case UserVariable() | SystemVariable():
                 return self._variable(node)
             case Operation(operator=operator, operands=operands):
                 return self._operation(operator, operands)
             case Cast():
-                inner = self.scalar(node.value)
-                expect_function(f"CAST {node.kind}", [inner])
-                return cast_as(inner, node, self.session)
+                return cast_as(self.scalar(node.value), node, self.session)
             case Call():
                 return self._call(node)
             case PlannedQuery():
@@ -94,8 +90,6 @@ class Compiler:
             case bool():
                 return constant(kinds.truth(is_nullable=False), int(value))
             case int():
-                if value < -(1 << 63):
-                    raise not_supported(f"the number {value}")
                 digits = len(str(abs(value)))
                 kind = kinds.integer(digits, length=len(str(value)), is_nullable=False, is_unsigned=value >= 1 << 63)
                 field_ = FieldType.LONG if digits <= 9 else FieldType.LONGLONG
@@ -105,8 +99,6 @@ class Compiler:
                 digits = max(len(value.as_tuple().digits), scale + 1)
                 kind = kinds.decimal(digits, scale, is_nullable=False)
                 return constant(kind, value)
-            case float() if value - value != 0:
-                raise not_supported("a number so large")
             case float():
                 text = values.number_text(value, kinds.FLOATING)
                 return constant(kinds.real(is_nullable=False, length=len(text)), value)
@@ -144,8 +136,6 @@ class Compiler:
             return self._moment_literal(operator.removeprefix("LITERAL "), str(operands[0].value))
         given = [self.scalar(operand) for operand in operands]
         first = given[0]
-        if operator not in COMPARISONS and operator != JOINED:
-            expect_function(operator, given)
         match operator:
             case "+" | "-" | "*" | "/" | "DIV" | "MOD":
                 found = first
@@ -188,28 +178,24 @@ class Compiler:
         raise not_supported(f"{operator} over columns of a table")
 
     def _shifted(self, operator: str, operands: Sequence[Any]) -> Scalar:
-        first, *intervals = sorted(operands, key=_is_interval)
-        found = self.scalar(first)
-        for interval in intervals:
-            if not _is_interval(interval):
-                raise not_supported("an INTERVAL beside several values")
-            amount, unit = interval.operands
-            expect_function(f"INTERVAL {unit.value}", [found])
-            found = moments.shifted(found, self.scalar(amount), str(unit.value), 1 if operator == "+" else -1)
-        return found
+        value, interval = operands[0], operands[1]
+        if _is_interval(value):
+            value, interval = interval, value
+        amount, unit = interval.operands
+        return moments.shifted(self.scalar(value), self.scalar(amount), str(unit.value), 1 if operator == "+" else -1)
 
     def _moment_literal(self, word: str, text: str) -> Scalar:
         if word == "TIME":
             duration = values.parsed_duration(text)
             if duration is None:
                 raise not_supported(f"TIME {text[:40]!r}")
-            return constant(kinds.duration(min(len(text.partition(".")[2]), 6), is_nullable=False), duration, word)
+            return constant(kinds.duration(min(len(text.partition(".")[2]), 6), is_nullable=False), duration)
         found = values.parsed_moment(text)
         if found is None or (word == "DATE") != (len(found) == 10):
             raise not_supported(f"{word} {text[:40]!r}")
         if word == "DATE":
-            return constant(kinds.date(is_nullable=False), found, word)
-        return constant(kinds.moment(min(len(text.partition(".")[2]), 6), is_nullable=False), found, word)
+            return constant(kinds.date(is_nullable=False), found)
+        return constant(kinds.moment(min(len(text.partition(".")[2]), 6), is_nullable=False), found)
 
     def _membership(self, left: Any, query: PlannedQuery) -> Slot:
         """x IN (SELECT …), and (x, y) IN (SELECT …)"""
@@ -220,7 +206,7 @@ class Compiler:
         for no, (node, kind) in enumerate(zip(wanted, query.types, strict=True)):
             outside = Compiler(self.session, self.registry)
             inside = Compiler(self.session, self.registry)
-            one, other = comparable("IN", outside.scalar(node), inside.scalar(Slot(f"q.o{no}", kind)))
+            one, other = comparable(outside.scalar(node), inside.scalar(Slot(f"q.o{no}", kind)))
             needles.append(emit_scalar(one, outside.slots, self.registry))
             stacks.append(emit_scalar(other, inside.slots, self.registry))
         needle = needles[0] if len(needles) == 1 else f"({', '.join(needles)})"
@@ -242,10 +228,10 @@ class Compiler:
             raise not_supported(f"{call.database}.{call.written}()")
         if name in SHIFTS and len(call.arguments) == 2 and _is_interval(call.arguments[1]):
             return self._shifted("+" if SHIFTS[name] > 0 else "-", call.arguments)
-        if name in ("unix_timestamp", "from_unixtime") and call.arguments:
-            given = [self.scalar(argument) for argument in call.arguments]
-            expect_function(name, given)
-            return unix_timestamp(given[0], self.session) if name[0] == "u" else from_unixtime(given, self.session)
+        if name == "unix_timestamp" and call.arguments:
+            return unix_timestamp(self.scalar(call.arguments[0]), self.session)
+        if name == "from_unixtime":
+            return from_unixtime([self.scalar(argument) for argument in call.arguments], self.session)
         if name in ("now", "current_timestamp", "localtime", "localtimestamp", "sysdate"):
             return now(call, self.session)
         if name in ("curdate", "current_date"):
@@ -253,9 +239,7 @@ class Compiler:
             assert text is not None
             return constant(kinds.date(is_nullable=False), text[:10])
         if name in ("charset", "collation") and len(call.arguments) == 1:
-            asked = self.scalar(call.arguments[0])
-            expect_function(name, [asked])
-            return charset_or_collation(name, asked.type)
+            return charset_or_collation(name, self.scalar(call.arguments[0]).type)
         if functions.is_function(name):
             given = [self.scalar(argument) for argument in call.arguments]
             return functions.call(name, call.written, given, self.session.collation)
@@ -267,24 +251,6 @@ class Compiler:
             raise not_supported(f"{call.written}() over columns of a table")
         value = self.session.evaluator.evaluate(call)
         return constant(type_of(name) or self._literal(value).type.computed(strength=3), value)
-
-
-def _kind_of(value: Any, written: str) -> str:
-    """What kind of literal it is."""
-    match value:
-        case None:
-            return "NULL"
-        case bytes():
-            return "hex" if written[:1] in "xX" else "hybrid"
-        case int() if not written:
-            return "truth"
-        case int():
-            return "int" if -(1 << 63) <= value < 1 << 63 else "wide int"
-        case Decimal():
-            return "decimal"
-        case float():
-            return "real"
-    return "text"
 
 
 def _is_interval(node: Any) -> bool:
@@ -348,7 +314,6 @@ class Emitter:
                 if native is not None:
                     return native
         scalar, slots = self.scalar(node)
-        expect_function("NOT", [scalar])
         truth = as_truth(scalar)
         found = Scalar(kinds.truth(), apply(kinds.truth(), int, truth).run, truth.is_constant)
         if scalar.slot is not None and scalar.type.kind is Kind.INT and not scalar.type.is_wide:
@@ -359,7 +324,6 @@ class Emitter:
         (one, first), (other, second) = self.scalar(left), self.scalar(right)
         if one.slot is None and other.slot is None:
             return None
-        expect_judged(operator, one, other)
         kind = one.type
         if kind.kind is Kind.TEXT and other.type.kind is Kind.TEXT:
             if one.slot is None or other.slot is None:

@@ -6,7 +6,7 @@ import itertools
 import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 from ibbmaster.dialogue.log_tables import AnyQuery
@@ -50,7 +50,7 @@ STEPS_MAX = 30_000_000  # of SQLite's machine, for a query of no table of the lo
 STEPS_OF_TABLES = 10_000_000_000  # likewise, of tables of the log: some minutes
 PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
 FUNCTIONS_MAX = 2_000
-OUT_OF_RANGE, NOT_SUPPORTED = 1690, 1235
+OUT_OF_RANGE = 1690
 TOO_COSTLY = RefusedError(
     1104,
     "42000",
@@ -171,8 +171,7 @@ class QueryRun:
 
     def columns(self) -> tuple[ColumnDefinition, ...]:
         """The columns of the answer; no row is read."""
-        with self._way_out():
-            plan = self._plan()
+        plan = self._plan()
         self._keep()
         return tuple(self._definition(column.name, column.type) for column in plan.columns)
 
@@ -181,22 +180,6 @@ class QueryRun:
         Raises:
             RefusedError: the query is not answered here as MariaDB does it, or its tables are not known.
         """
-        with self._way_out():
-            return self._answer()
-
-    @contextmanager
-    def _way_out(self) -> Iterator[None]:
-        """Say where the rows are whose query is not answered."""
-        try:
-            yield
-        except RefusedError as refused:
-            if refused.err.code != NOT_SUPPORTED or not self._tables:
-                raise
-            name = next(iter(self._tables.values())).table.full_name
-            text = f'{refused.err.text}; its rows: log.snapshot("{name}", at=…), and DuckDB (docs/arrow.md)'
-            raise RefusedError(NOT_SUPPORTED, refused.err.sqlstate, text) from None
-
-    def _answer(self) -> Relation:
         plan = self._plan()
         definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
         try:

@@ -1,12 +1,10 @@
 """Functions over columns, by name: what they give, and of which type."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query import kinds, moments, number_functions, text_functions
-from ibbmaster.query.judged import expect_function
 from ibbmaster.query.kinds import Kind
 from ibbmaster.query.operators import chosen, compared, first_known, is_null
 from ibbmaster.query.scalars import Row, Scalar, as_integer, constant
@@ -29,7 +27,6 @@ def call(name: str, written: str, arguments: list[Scalar], collation: str) -> Sc
         raise RefusedError(1582, "42000", f"Incorrect parameter count in the call to native function '{written}'")
     if any(argument.type.kind is Kind.OPAQUE for argument in arguments) and name not in _OF_ANYTHING:
         raise not_supported(f"{written}() of such values")
-    expect_function(name, arguments)
     return build([_named(argument, collation) for argument in arguments])
 
 
@@ -39,15 +36,13 @@ def is_function(name: str) -> bool:
 
 def _named(argument: Scalar, collation: str) -> Scalar:
     """Numbers that become texts have the collation of the session."""
-    if argument.type.collation is not None or argument.type.kind in kinds.TEXTS:
-        return argument
-    return replace(argument, type=kinds.changed(argument.type, collation=collation, strength=5))
+    return argument if argument.type.collation is not None or argument.type.kind in kinds.TEXTS else Scalar(
+        kinds.changed(argument.type, collation=collation, strength=5), argument.run, argument.is_constant, argument.slot
+    )  # fmt: skip
 
 
 def _if(arguments: list[Scalar]) -> Scalar:
     condition, first, second = arguments
-    if first.type.kind is second.type.kind is Kind.NULL:
-        raise not_supported("IF of NULL and NULL")
     return chosen([condition], [_null_as(first, second), _null_as(second, first)])
 
 

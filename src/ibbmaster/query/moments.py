@@ -173,7 +173,7 @@ def shifted(value: Scalar, amount: Scalar, unit: str, sign: int) -> Scalar:
 
 
 def _shifted_months(moment: str, months: int) -> str | None:
-    if not values.is_calendar(moment):
+    if moment[5:7] == "00":
         return None
     total = int(moment[:4]) * 12 + int(moment[5:7]) - 1 + months
     year, month = divmod(total, 12)

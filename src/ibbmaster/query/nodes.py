@@ -14,7 +14,6 @@ AGGREGATES = words(
     "count sum avg min max group_concat std stddev stddev_pop stddev_samp variance var_pop var_samp bit_and bit_or "
     "bit_xor any_value json_arrayagg json_objectagg"
 )
-UNITS = words("MICROSECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR")
 
 
 class NodeParser(ExpressionParser):
@@ -29,22 +28,10 @@ class NodeParser(ExpressionParser):
                 self._index += 1
                 found: Node = Operation(f"LITERAL {word}", (Literal(self._take_texts()),))
                 return found
-            if word in ("ALL", "ANY", "SOME") and following.is_sign("("):
-                raise not_supported(f"{word} (SELECT …)")
-            if word == "INTERVAL" and following.is_sign("(") and self._is_amount():
-                self._index += 1
-                return Operation("INTERVAL", (self._expression(), Literal(self._take_name().upper())))
         node: Node = super()._operand()
         while self._accept("COLLATE"):
             node = Operation("COLLATE", (node, Literal(self._take_name().lower())))  # type: ignore[arg-type]
         return node
-
-    def _is_amount(self) -> bool:
-        """Whether brackets after INTERVAL hold how much, and not what the function INTERVAL counts."""
-        start, self._index = self._index, self._index + 2
-        self._skip_brackets()
-        token, self._index = self._token(), start
-        return token is not None and token.word in UNITS
 
     def _column_or_call(self) -> Node:  # type: ignore[override]
         token = self._token()

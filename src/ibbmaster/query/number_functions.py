@@ -258,7 +258,7 @@ FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "exp": (1, 1, _analytic(_exponential)),
     "ln": (1, 1, _analytic(lambda value: math.log(value) if value > 0 else None)),
     "log10": (1, 1, _analytic(lambda value: math.log10(value) if value > 0 else None)),
-    "log2": (1, 1, _analytic(lambda value: math.log(value) / math.log(2) if value > 0 else None)),
+    "log2": (1, 1, _analytic(lambda value: math.log2(value) if value > 0 else None)),
     "greatest": (2, 1000, _extreme(True)),
     "least": (2, 1000, _extreme(False)),
     "interval": (2, 1000, _interval),

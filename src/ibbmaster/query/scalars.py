@@ -34,15 +34,14 @@ class Scalar:
     run: Run
     is_constant: bool = False
     slot: Slot | None = None  # where it is nothing else
-    literal: str = ""  # where it is one: of which kind
 
     @property
     def value(self) -> Any:
         return self.run(())
 
 
-def constant(kind: Type, value: Any, literal: str = "") -> Scalar:
-    return Scalar(kind, lambda row: value, is_constant=True, literal=literal)
+def constant(kind: Type, value: Any) -> Scalar:
+    return Scalar(kind, lambda row: value, is_constant=True)
 
 
 def apply(kind: Type, function: Callable[..., Any], *arguments: Scalar) -> Scalar:

@@ -97,7 +97,7 @@ def unix_timestamp(value: Scalar, session: QuerySession) -> Scalar:
 
     def seconds(one: str) -> Any:
         if not one.strip("0-: ."):
-            return None if digits and value.type.field is not FieldType.TIMESTAMP else 0
+            return 0
         if not values.is_calendar(one):
             raise not_supported("UNIX_TIMESTAMP of a day that is in no calendar")
         found = values.microseconds_of(one) - zone * values.SECOND

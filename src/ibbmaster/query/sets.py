@@ -91,8 +91,6 @@ class Sets:
 
     def distinct(self, sql: str, types: Sequence[Type], *, is_stable: bool = False) -> str:
         """Each row once, as the first one of those that compare alike where a server is known to take that one."""
-        if any(kind.kind is Kind.BIT for kind in types):
-            raise not_supported("DISTINCT of BIT")  # which a server shows as a number then
         if all(map(is_ordered_by_sqlite, types)):
             return f"SELECT DISTINCT * FROM ({sql})"
         alias = f"d{self._next()}"

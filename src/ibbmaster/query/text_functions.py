@@ -255,8 +255,6 @@ def _locate(arguments: list[Scalar]) -> Scalar:
         raise not_supported(f"LOCATE by {collation}")
 
     def find(piece: str, text: str, start: int = 1) -> int:
-        if not (piece + text).isascii():
-            raise not_supported("LOCATE of other letters than those of ASCII")
         if start < 1 or start > len(text) + 1:
             return 0
         small, large = weigh(piece), weigh(text)
