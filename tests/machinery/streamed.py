@@ -11,6 +11,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
 from ibbmaster.arrow.plan import find_fields
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.stream import IbbStreamReader
+from ibbmaster.spark.stream_reader import COLUMNS
 
 
 class StreamReading:
@@ -39,6 +40,12 @@ class StreamReading:
         self.close()
         options = {**self._options, **options}
         self._begin({name: value for name, value in options.items() if value})
+
+    def begin_another(self) -> None:
+        """Begin a stream with a checkpoint of its own where this one has come to, with the columns of now."""
+        if self.offset is not None:
+            self.offset.pop(COLUMNS, None)
+        self.begin_anew()
 
     def close(self) -> None:
         self.reader.stop()
