@@ -192,7 +192,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
 
     def _find(self) -> Sequence[ClassicFile]:
         files = find_series(self._paths)
-        while self.takes_more and len(files) > 1 and not _is_begun(files[-1]):
+        while self.takes_more and len(files) > 1 and not self._is_begun(files[-1]):
             files = files[:-1]
         return files
 
@@ -207,7 +207,10 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return None
 
     def _is_begun(self, file: ClassicFile) -> bool:
-        return _is_begun(file)
+        try:
+            return begun_head(file) is not None
+        except ClassicFormatError:
+            return True  # reading it shows what is wrong with it
 
     def _beside(self, known: ClassicFile, step: int) -> ClassicFile | None:
         """The file whose number is that of another one plus `step`, once it is begun."""
@@ -256,14 +259,6 @@ def _paths_of(path: Path, name: str, number: int) -> list[Path]:
     """What the file of a number may be called, beside one of that name; each look asks."""
     digits = name.rpartition(".")[2]
     return packed_or_not(path.with_name(f"{name.removesuffix(digits)}{number:0{len(digits)}d}"))
-
-
-def _is_begun(file: ClassicFile) -> bool:
-    """Whether the head of a file is whole; reading it shows what is wrong with it."""
-    try:
-        return begun_head(file) is not None
-    except ClassicFormatError:
-        return True
 
 
 def _head_of(file: ClassicFile, *, is_asked: bool) -> FileHead | None:

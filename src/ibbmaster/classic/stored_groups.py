@@ -192,7 +192,7 @@ class StoredGroups(ClassicGroups):
         return True
 
     def _moved_to(self) -> ClassicFile | None:
-        """The file that has the name of the one that is read, if it is another one. Objects are read by their names."""
+        """Another file that has taken the name of the current one, if one has. Objects have only their names."""
         source, now = self._file.window.source, self._series.picture.file(self._file.file.index)
         return None if now is None or source.descriptor is None or now.stamp.file == source.stamp.file else now
 

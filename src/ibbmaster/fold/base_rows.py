@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from ibbmaster.errors import ConfigurationError
@@ -11,6 +13,7 @@ from ibbmaster.fold.contents import StoredRow
 from ibbmaster.fold.literals import stored_value
 from ibbmaster.fold.stored import StoredLayout
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.log.base_file import base_position, base_rows
 from ibbmaster.schema.model import TableColumn, TableVersion
 
 ROWS_AT_ONCE = 1000
@@ -35,6 +38,16 @@ class BaseDump:
 
     position: GtidPosition
     read: Callable[[], Iterable[InsertedRows]]
+
+    @classmethod
+    def of_file(cls, path: Path) -> BaseDump:
+        """That of a file.
+
+        Raises:
+            ConfigurationError: it is no dump, or says no position.
+            StoreError: it cannot be read.
+        """
+        return cls(position=base_position(path), read=partial(base_rows, path))
 
 
 def stored_rows(table: TableVersion, layout: StoredLayout, inserted: InsertedRows) -> Iterator[list[StoredRow]]:

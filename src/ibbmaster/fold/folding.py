@@ -127,7 +127,7 @@ class RowFold:
         self._header = EventHeader(0, 0, 0, 0, 0, 0)  # of the statement that is read
         self._is_replace: bool | None = None  # what the last ANNOTATE_ROWS says of the row events after it
         self._moved: tuple[SchemaPlace, PartitionStep] | None = None
-        self._statement: LoggedStatement | None = None  # the one that is read
+        self._statement: LoggedStatement | None = None  # the current one
         self._gtid = ""
         self._place = SchemaPlace(start, 0)
         self._base = base

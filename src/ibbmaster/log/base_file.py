@@ -61,7 +61,7 @@ def expect_continued(log: LogEngine, position: GtidPosition) -> None:
         log.seek(position)
     except PositionPurgedError as error:
         raise PositionPurgedError(f"the base is of GTID position {position}: {error}") from None
-    except PositionError:  # it ends before that: who asks for rows hears from which position on they are known
+    except PositionError:  # it ends before that: a SELECT reports from which position on rows are known
         return
 
 

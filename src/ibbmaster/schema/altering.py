@@ -368,7 +368,7 @@ def _new_default(column: TableColumn, default: str | None) -> str | None:
 
 
 def made_of_null(old: TableColumn, new: TableColumn, session: SchemaSession) -> str | None:
-    """What NULL becomes in a column that may not be NULL any more, as SQL; None where that cannot be told.
+    """The value, as SQL, that replaces NULL when a column becomes NOT NULL; None where it is not certain.
 
     A server that need not write the table anew takes what the default was.
 

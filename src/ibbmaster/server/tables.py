@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue.log_tables import AnyQuery, LogSnapshot, TableQuery
@@ -198,11 +197,8 @@ class PrimaryTables:
 
                 if self._has_kernels:
                     load_in_background(KernelSet.SELECT)
-                base = None
-                if self._base_file is not None and self._base is not None and self._base.position is not None:
-                    from ibbmaster.log.base_file import base_rows
-
-                    base = BaseDump(position=self._base.position, read=partial(base_rows, self._base_file))
+                is_placed = self._base is not None and self._base.position is not None
+                base = BaseDump.of_file(self._base_file) if is_placed and self._base_file is not None else None
                 self._table_reader = TableReader(
                     self._engine,
                     timeline,

@@ -79,7 +79,8 @@ class GroupStreamReader(DataSourceStreamReader):
         return {} if self._options.table is None else {field.name: str(field.type) for field in self._fields}
 
     def _with_shape(self, offset: Mapping[str, Any]) -> dict[str, Any]:
-        return {**offset, COLUMNS: self._shape()} if self._shape() else dict(offset)
+        shape = self._shape()
+        return {**offset, COLUMNS: shape} if shape else dict(offset)
 
     def _expect_shape(self, start: Mapping[str, Any]) -> None:
         """See that the stream goes on with the columns that it had up to an offset.

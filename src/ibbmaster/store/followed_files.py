@@ -85,14 +85,14 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
 
     def _after(self, last: IbbFile) -> IbbFile | None:
         numbers = self.numbers()
-        number = last.number + 1
-        if not numbers or numbers[-1] < number or not self._has_head(number):
-            return None
-        return IbbFile(number, self._disk.stamp(format_file_name(number)), next(self._lives))
+        return self._begun(number) if numbers and (number := last.number + 1) <= numbers[-1] else None
 
     def _before(self, first: IbbFile) -> IbbFile | None:
-        numbers, number = self.numbers(), first.number - 1
-        if not numbers or numbers[0] > number or not self._has_head(number):
+        numbers = self.numbers()
+        return self._begun(number) if numbers and (number := first.number - 1) >= numbers[0] else None
+
+    def _begun(self, number: int) -> IbbFile | None:
+        if not self._has_head(number):
             return None
         return IbbFile(number, self._disk.stamp(format_file_name(number)), next(self._lives))
 

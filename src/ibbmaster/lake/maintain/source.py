@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -24,7 +24,6 @@ from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.marks import Marks, expect_same
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, completions, logged_statements
-from ibbmaster.log.base_file import base_position, base_rows
 from ibbmaster.log.locating import resume
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.rows.shape import version_shape
@@ -76,7 +75,7 @@ class LogSource:
         )
         self.end_position = end_of(self.end, options, self.log)
         self.end_place = SchemaPlace(self.end_position, 0)
-        self.base = None if options.base is None else _base_of(Path(options.base))
+        self.base = None if options.base is None else BaseDump.of_file(Path(options.base))
         self.base_place = None if self.base is None else self._place_of_base(self.base)
         self.history = self._history(known)
         self._pasts: dict[TableName, Past] = {}
@@ -308,10 +307,6 @@ class LogSource:
         files, offsets = (changes[name].to_numpy() for name in PLACE)
         kept = (files > start[0]) | ((files == start[0]) & (offsets > start[1]))
         return changes if kept.all() else changes.filter(kept)
-
-
-def _base_of(path: Path) -> BaseDump:
-    return BaseDump(position=base_position(path), read=partial(base_rows, path))
 
 
 def _as_before(found: SchemaCatalog) -> SchemaCatalog:
