@@ -27,6 +27,7 @@ from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.gtid import GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.query.engine import QueryRun
+from ibbmaster.query.lone_expressions import constant_value, row_condition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, UnknownTable
@@ -68,6 +69,12 @@ class Tables:
 
     def computed_columns(self, query):
         return QueryRun(query, _no_rows).columns()
+
+    def constant_value(self, expression, session, version):
+        return constant_value(expression, session, version)
+
+    def row_condition(self, expression, columns, session, version):
+        return row_condition(expression, columns, session, version)
 
     def forget(self, session):
         self.forgotten = session
@@ -150,6 +157,7 @@ def new_evaluator(new_facts: Callable[..., Facts]) -> Callable[..., Evaluator]:
     def make(profile: str = "classic-10.11", **facts: object) -> Evaluator:
         known = new_facts(profile, **facts)
         evaluator = Evaluator(known, Settings(known), UserVariables(), Who(connection_id=7, user="repl", host="::1"))
+        evaluator.compute = lambda expression: constant_value(expression, evaluator, version_number(known))
         evaluator.subquery = Querying(evaluator, rows_of(evaluator), version_number(known)).value
         evaluator.begin_statement()
         return evaluator

@@ -8,9 +8,6 @@ import pytest
 
 from ibbmaster.dialogue.conversion import (
     bytes_of,
-    calculate,
-    calculate_bits,
-    compare,
     integer_of,
     number_of,
     text_of,
@@ -67,76 +64,3 @@ def test_a_number_beyond_64_bits_is_refused_as_an_integer(value):
     with pytest.raises(RefusedError) as caught:
         integer_of(value)
     assert caught.value.err.code == 1690
-
-
-@pytest.mark.parametrize(
-    ("left", "right", "order"),
-    [
-        ("a", "A ", 0),
-        (b"a", b"A", 1),
-        (b"a", "A", 1),
-        ("A", b"A", 0),
-        ("A ", b"A", 1),
-        ("10", 9, 1),
-        ("10", "9", -1),
-        (None, 1, None),
-        (Decimal("1.0"), 1, 0),
-    ],
-)
-def test_texts_compare_without_case_and_bytes_with_it(left, right, order):
-    assert compare(left, right) == order
-
-
-@pytest.mark.parametrize(
-    ("left", "operator", "right", "result"),
-    [
-        (7, "DIV", 2, 3),
-        (-7, "DIV", 2, -3),
-        (-7, "MOD", 4, -3),
-        (7, "/", 2, Decimal("3.5000")),
-        (1, "/", 3, Decimal("0.3333")),
-        (1, "/", 0, None),
-        (1, "DIV", 0, None),
-        (1, "MOD", 0, None),
-        (None, "+", 1, None),
-        (Decimal("0.1"), "+", Decimal("0.2"), Decimal("0.3")),
-        (0.1, "+", 0.2, 0.1 + 0.2),
-        ("3", "*", 2, 6.0),
-    ],
-)
-def test_arithmetic_has_the_types_of_mariadb(left, operator, right, result):
-    found = calculate(operator, left, right)
-
-    assert (type(found), found) == (type(result), result)
-
-
-@pytest.mark.parametrize(
-    ("left", "operator", "right"),
-    [
-        (2**64 - 1, "+", 1),
-        (-(2**63), "-", 1),
-        (2**63, "*", 4),
-        (1e308, "*", 10),
-        (Decimal(10) ** 60, "*", Decimal(10) ** 10),
-    ],
-)
-def test_a_result_too_large_for_its_type_is_refused(left, operator, right):
-    with pytest.raises(RefusedError) as caught:
-        calculate(operator, left, right)
-    assert caught.value.err.code == 1690
-
-
-@pytest.mark.parametrize(
-    ("left", "operator", "right", "result"),
-    [
-        (6, "&", 3, 2),
-        (6, "|", 3, 7),
-        (6, "^", 3, 5),
-        (1, "<<", 63, 2**63),
-        (1, "<<", 64, 0),
-        (-1, ">>", 60, 15),
-        (None, "&", 1, None),
-    ],
-)
-def test_bits_are_those_of_unsigned_64_bit_numbers(left, operator, right, result):
-    assert calculate_bits(operator, left, right) == result

@@ -154,7 +154,7 @@ STATEMENTS = {  # as replicas, mariadb-binlog, CDC clients and operators send th
     "SELECT @a:=5, @a": [("5", "5")],
     "SELECT CONCAT(1)+no_such_function()": (1305, "42000"),
     "SELECT CONCAT()": (1582, "42000"),
-    "SELECT shop.f(1)": (1305, "42000"),
+    "SELECT shop.f(1)": (1235, "42000"),  # a log may hold its CREATE FUNCTION
     "CALL shop.p(1, 2)": (1305, "42000"),
     # what does not exist gets the code for that, however the statement goes on
     "SELECT `c1`, c2 AS x FROM `shop`.`t` WHERE c1 > 5 ORDER BY c2 DESC LIMIT 10": (1146, "42S02"),
@@ -317,10 +317,10 @@ def test_all_variables_together_do_not_grow_without_bound(dialog):
 
 
 def test_a_small_statement_makes_no_large_value(dialog):
+    assert ask(dialog, "SET @a='1'") == "OK"
     assert ask(dialog, f"SET @a=CONCAT({','.join(['REPLACE(@a,1,2)'] * 50)})") == "OK"
     assert ask(dialog, f"SET @a='{'1' * 500_000}'") == "OK"
-    assert ask(dialog, f"SELECT CONCAT({','.join(['@a'] * 500)})") == (1301, "HY000")
-    assert ask(dialog, "SELECT REPLACE(@a, '1', @a)") == (1301, "HY000")
+    assert ask(dialog, f"SELECT CONCAT({','.join(['@a'] * 500)})") == (1041, "HY000")
     assert ask(dialog, f"SELECT {','.join(['@a'] * 500)}") == (1153, "08S01")
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 
 from ibbmaster.dialogue.conversion import text_of
-from ibbmaster.dialogue.evaluating import operate
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import Assignment
-from ibbmaster.sqltext.expression import Literal, Star, SystemVariable
+from ibbmaster.sqltext.expression import Star, SystemVariable
 
 ASKED = {  # SELECT …: what the client printed, None for NULL
     "1+2*3": "7",
@@ -115,21 +112,17 @@ def expression_of(sql: str):
 
 
 @pytest.mark.parametrize(("sql", "text"), ASKED.items(), ids=list(ASKED))
-def test_an_expression_has_the_value_that_mariadb_gives_it(new_evaluator, sql, text):
-    value = new_evaluator().evaluate(expression_of(sql))
+def test_an_expression_has_the_value_that_mariadb_gives_it(new_dialog, sql, text):
+    (answer,) = new_dialog("classic-10.11").query(f"SELECT {sql}".encode())
 
-    assert (None if value is None else text_of(value)) == text
-
-
-def test_an_exact_number_stays_exact():
-    assert operate("+", [Decimal("0.1"), Decimal("0.2")]) == Decimal("0.3")
+    assert answer.rows is not None, answer
+    assert [*answer.rows] == [(None if text is None else text.encode(),)]
 
 
 @pytest.mark.parametrize(
     ("sql", "code"),
     [
         ("nosuch(1)", 1305),
-        ("db.f(1)", 1305),
         ("nothing", 1054),
         ("a.b", 1109),
         ("1 + nothing", 1054),
@@ -138,7 +131,6 @@ def test_an_exact_number_stays_exact():
         ("(SELECT 1, 2)", 1241),
         ("IF(1)", 1582),
         ("VERSION(1)", 1582),
-        ("UNIX_TIMESTAMP(1,2)", 1582),
         ("(SELECT a FROM t)", 1146),
         ("@@nothing", 1193),
     ],
@@ -149,9 +141,7 @@ def test_what_does_not_exist_has_the_code_of_mariadb(new_evaluator, sql, code):
     assert caught.value.err.code == code
 
 
-@pytest.mark.parametrize(
-    "sql", ["'a' REGEXP 'b'", "1 IN (SELECT 1)", "INTERVAL 1 DAY", "(1, 2)", "SUM(1)", "CONCAT('a' ORDER BY 1)"]
-)
+@pytest.mark.parametrize("sql", ["'a' REGEXP 'b'", "INTERVAL 1 DAY", "NULL + 1", "MD5(1)"])
 def test_what_is_not_carried_out_says_so_and_is_no_syntax_error(new_evaluator, sql):
     with pytest.raises(RefusedError) as caught:
         new_evaluator().evaluate(expression_of(sql))
@@ -161,13 +151,6 @@ def test_what_is_not_carried_out_says_so_and_is_no_syntax_error(new_evaluator, s
 def test_a_star_is_no_value(new_evaluator):
     with pytest.raises(RefusedError, match="No tables used"):
         new_evaluator().evaluate(Star())
-
-
-def test_a_column_is_that_of_the_row(new_evaluator):
-    evaluate = new_evaluator().evaluate
-    assert evaluate(expression_of("t.Name"), {"name": "x"}) == "x"
-    with pytest.raises(RefusedError, match="Unknown column 'other' in 'WHERE'"):
-        evaluate(expression_of("other"), {"name": "x"})
 
 
 def test_an_assignment_is_its_value_and_kept(new_evaluator):
@@ -187,7 +170,6 @@ def test_an_assignment_is_its_value_and_kept(new_evaluator):
         ("UTC_DATE()", "2026-05-10"),
         ("UNIX_TIMESTAMP()", "1778384896"),
         ("UNIX_TIMESTAMP('2026-05-10 05:48:16')", "1778384896"),
-        ("UNIX_TIMESTAMP('1960-01-01')", "0"),
     ],
 )
 def test_clocks_show_the_time_zone_of_the_session(new_evaluator, sql, text):
@@ -233,7 +215,3 @@ def test_default_is_for_set_alone(new_evaluator):
     assert isinstance(found, Assignment)
     with pytest.raises(RefusedError, match="DEFAULT here"):
         new_evaluator().evaluate(found.value)
-
-
-def test_the_character_set_of_a_text_is_the_one_before_it(new_evaluator):
-    assert new_evaluator().charset_of(Literal("a", "latin1")) == "latin1"

@@ -27,7 +27,6 @@ def answer(querying, sql):
 
 ANSWERS = {
     "SELECT 1, 'a' AS b": (["1", "b"], [(1, "a")]),
-    "SELECT 1 WHERE 0": (["1"], []),
     "SELECT 1 LIMIT 0": (["1"], []),
     "SELECT @@max_statement_time": (["@@max_statement_time"], [("0.000000",)]),
 }
@@ -70,7 +69,7 @@ def test_a_query_in_brackets_is_one_value(new_evaluator, sql, code):
     [
         ("(SELECT 5)", 5),
         ("(SELECT 2.50 UNION SELECT 2.5)", Decimal("2.50")),
-        ("(SELECT POW(2, 0.5))", 2**0.5),
+        ("(SELECT 5e-1 * 3)", 1.5),
         ("(SELECT CONCAT('a', 1))", "a1"),
         ("(SELECT BINARY 'a')", b"a"),
         ("(SELECT COUNT(*) FROM (SELECT 1 UNION SELECT 2) t)", 2),

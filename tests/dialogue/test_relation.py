@@ -36,12 +36,6 @@ def test_a_limit_reads_no_row_behind_it():
     assert list(rows.rows) == [("a", 1)] * 2  # of a table without end
 
 
-def test_a_condition_sees_columns_by_their_names_in_lower_case():
-    found = Relation(COLUMNS, ROWS).where(lambda row: row["size"])  # NULL is not true
-
-    assert list(found.rows) == [("a", 1), ("c", 3)]
-
-
 def test_an_answer_has_texts_and_keeps_null():
     answer = Relation(COLUMNS, ROWS).result(status=2)
 

@@ -41,11 +41,17 @@ def test_a_star_is_the_columns_that_are_visible(dialog):
     assert [item.name for item in query.select.items] == ["id", "name", "price"]
 
 
-def test_what_depends_on_no_column_is_computed_before(dialog):
-    _, query = ask(dialog, "SET @a = 4; SELECT id FROM shop.item WHERE id > @a + 1 AND name = CONCAT('a', 'b')")
+def test_nothing_is_computed_but_what_tools_write_for_true_and_false(dialog):
+    _, query = ask(dialog, "SELECT id FROM shop.item WHERE id > -5 AND (1 = 0)")
     left, right = query.select.where.operands
-    assert left == Operation(">", (ColumnName(("id",)), Literal(5)))
-    assert right == Operation("=", (ColumnName(("name",)), Literal("ab")))
+    assert left == Operation(">", (ColumnName(("id",)), Literal(-5)))
+    assert right == Literal(0)
+
+
+@pytest.mark.parametrize("condition", ["id > @a + 1", "name = _latin1'a'"])
+def test_what_is_computed_is_for_who_computes(dialog, condition):
+    dialog.query(f"SELECT id FROM shop.item WHERE {condition}".encode())
+    assert not dialog._facts.tables.queries
 
 
 def test_keys_of_an_order_are_columns(dialog):

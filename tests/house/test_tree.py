@@ -86,7 +86,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("query/kinds.py", "query/moments.py", "query/names.py", "query/nodes.py", "query/number_functions.py"),
         *("query/operators.py", "query/planning.py", "query/scalars.py", "query/session_functions.py"),
         *("query/sets.py", "query/showing.py", "query/sources.py", "query/tables.py", "query/text_functions.py"),
-        *("query/tree.py", "query/values.py", "query/walking.py"),
+        *("query/values.py", "query/walking.py"),
     ),
     "sql/test_fast_rows.py": (
         *("sql/answer_plan.py", "sql/row_writer.py"),

@@ -9,11 +9,10 @@ from ibbmaster.query import engine, loaded
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
 
 
-def test_rows_are_joined_grouped_and_ordered(rows_of):
-    sql = "SELECT x.b, COUNT(*) n, SUM(y.id) FROM nk x JOIN big y ON y.id % 2 = x.a % 2 GROUP BY x.b ORDER BY n DESC, 1"
-    found = rows_of(sql)
-    assert found
-    assert all(len(row) == 3 for row in found)
+def test_rows_are_grouped_and_ordered(rows_of):
+    assert rows_of("SELECT id % 3 AS k, COUNT(*), MAX(id) FROM big GROUP BY k ORDER BY k DESC") == [
+        ("2", "667", "2000"), ("1", "667", "1999"), ("0", "666", "1998"),
+    ]  # fmt: skip
 
 
 def test_aggregates_are_exact(rows_of):
@@ -29,10 +28,24 @@ def test_columns_are_told_without_rows(run_of):
     assert [column.column_type for column in columns] == [8, 246, 253]
 
 
-def test_a_query_in_brackets_with_two_rows_is_no_value(rows_of):
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x.id FROM big x JOIN nk y ON x.id = y.a",
+        "SELECT id FROM big WHERE id IN (SELECT a FROM nk)",
+        "SELECT (SELECT MAX(a) FROM nk) FROM big",
+        "SELECT id FROM big UNION SELECT a FROM nk",
+        "SELECT id FROM big EXCEPT SELECT a FROM nk",
+        "WITH q AS (SELECT id FROM big) SELECT * FROM q",
+        "SELECT SUM(id) OVER (ORDER BY id) FROM big",
+        "SELECT GROUP_CONCAT(id) FROM big",
+        "SELECT MD5(id) FROM big",
+    ],
+)
+def test_what_no_consumer_asks_of_a_table_is_refused(rows_of, sql):
     with pytest.raises(RefusedError) as refused:
-        rows_of("SELECT (SELECT id FROM big) FROM nk")
-    assert refused.value.err.code == 1242
+        rows_of(sql)
+    assert refused.value.err.code == 1235
 
 
 @pytest.mark.parametrize(
@@ -59,10 +72,11 @@ def test_what_cannot_be_answered_has_the_number_of_its_error(rows_of, sql, code)
     assert refused.value.err.code == code
 
 
-def test_a_query_ends_when_nobody_waits_for_it(run_of):
+def test_a_query_ends_when_nobody_waits_for_it(run_of, monkeypatch):
+    monkeypatch.setattr(engine, "STEPS_BETWEEN_LOOKS", 10)
     clock = iter(range(10**6))
     work = Work(lambda: next(clock))
-    run = run_of("SELECT COUNT(*) FROM big a, big b, big c WHERE a.id + b.id + c.id < 0")
+    run = run_of("SELECT COUNT(*) FROM big WHERE id + id < 0")
     work.limit(5)
     with doing(work), pytest.raises(BrokenOffError):
         run.answer()
@@ -72,12 +86,13 @@ def test_a_query_ends_when_nobody_waits_for_it(run_of):
 def test_a_query_takes_no_more_memory_than_it_may(run_of, monkeypatch):
     monkeypatch.setattr(engine, "PAGES_MAX", 2)
     with pytest.raises(RefusedError) as refused:
-        run_of("SELECT a.id, b.id FROM big a, big b ORDER BY a.v, b.v").answer()
+        run_of("SELECT id FROM big ORDER BY v").answer()
     assert refused.value.err.code == 1041
 
 
 def test_a_query_that_sorts_without_end_leaves_room_on_the_file_system(run_of, monkeypatch):
-    run = run_of("SELECT a.id, b.id, c.id FROM big a, big b, big c ORDER BY a.v, b.v")
+    run = run_of("SELECT id FROM big ORDER BY v")
+    monkeypatch.setattr(engine, "STEPS_BETWEEN_LOOKS", 100)
     monkeypatch.setattr(loaded, "FREE_SHARE", 1.1)
     monkeypatch.setattr(loaded, "FREE_BYTES", 1 << 62)
     with pytest.raises(RefusedError, match=r"Out of memory: \d+ MiB are left in /\S+ for what queries sort"):
@@ -85,7 +100,7 @@ def test_a_query_that_sorts_without_end_leaves_room_on_the_file_system(run_of, m
 
 
 def test_the_rows_of_an_answer_are_computed_while_they_are_read(run_of):
-    found = run_of("SELECT a.id, b.id FROM big a, big b").answer()
+    found = run_of("SELECT id, id + 1 FROM big").answer()
     rows = iter(found.rows)
     assert found.is_open
-    assert next(rows) == (b"1", b"1")
+    assert next(rows) == (b"1", b"2")

@@ -6,8 +6,7 @@ import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.query.reading import read_query
-from ibbmaster.query.tree import Aggregate, Compound, Join, NamedTable, SelectBlock, Window, WithQuery
-from ibbmaster.sqltext.expression import ColumnName
+from ibbmaster.query.tree import Compound, Join, NamedTable, SelectBlock
 from ibbmaster.sqltext.token import SqlError, tokenize
 
 
@@ -25,20 +24,6 @@ def test_the_end_of_the_last_select_is_that_of_the_whole_union():
     inside = read_query(tokenize("(SELECT a FROM t LIMIT 1) UNION (SELECT b FROM u LIMIT 2)"))
     assert isinstance(inside, Compound)
     assert (inside.limit, inside.members[1].limit) == (None, (0, 2))  # type: ignore[union-attr]
-
-
-def test_aggregates_windows_and_definitions_are_read_whole():
-    found = read_query(
-        tokenize("WITH q (n) AS (SELECT 1) SELECT GROUP_CONCAT(DISTINCT n ORDER BY n DESC SEPARATOR '-') FROM q")
-    )
-    assert isinstance(found, WithQuery)
-    assert found.definitions[0].columns == ("n",)
-    item = found.query.items[0].node  # type: ignore[union-attr]
-    assert isinstance(item, Aggregate)
-    assert (item.is_distinct, item.separator, item.order_by[0].is_descending) == (True, "-", True)
-    window = read_query(tokenize("SELECT SUM(a) OVER (PARTITION BY b ROWS 2 PRECEDING) FROM t")).items[0].node  # type: ignore[union-attr]
-    assert isinstance(window, Window)
-    assert (window.partition_by, window.frame) == ((ColumnName(("b",)),), "ROWS 2 PRECEDING")
 
 
 def test_limit_has_three_forms():

@@ -1,4 +1,4 @@
-"""The columns of results: type, length and flags of an expression, as MariaDB describes it."""
+"""The columns of results that a session gives itself: type, length and flags, as MariaDB describes them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.session_variables import FIXED, SESSION_DEFAULTS
-from ibbmaster.sqltext.expression import Call, Expression, Literal, Operation, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import Call, Expression, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.sqltext.token import words
 from ibbmaster.versions import Difference
 from ibbmaster.wire.response import (
     COLLATION_BINARY,
@@ -27,7 +26,6 @@ DECIMALS_OF_DOUBLE = 31
 LETTER_SIZE = 4  # bytes of the longest letter of utf8mb4, in which all texts are sent
 _LONG_DIGITS = 9  # more may not fit into 32 bits
 _CLOCK_LENGTHS = {FieldType.DATETIME: 19, FieldType.TIMESTAMP: 19, FieldType.DATE: 10, FieldType.TIME: 10}
-_COMPARED = words("= != < <= > >= <=> AND OR XOR NOT IN LIKE REGEXP BETWEEN EXISTS")
 
 #: Functions whose column does not depend on their value: type, length (of texts in letters), flags.
 CALLS: Mapping[str, tuple[FieldType, int, int]] = {
@@ -57,7 +55,6 @@ CALLS: Mapping[str, tuple[FieldType, int, int]] = {
     "utc_timestamp": (FieldType.DATETIME, 19, NUMBER),
 }
 _LOCAL_CLOCKS = frozenset(("now", "current_timestamp", "localtime", "localtimestamp", "sysdate"))
-_TEXT_FUNCTIONS = frozenset(("concat", "concat_ws", "lower", "upper", "left", "right", "substring", "replace", "trim"))
 
 
 def describe(name: str, expression: Expression, value: Value, *, version: int) -> ColumnDefinition:
@@ -73,43 +70,13 @@ def describe(name: str, expression: Expression, value: Value, *, version: int) -
         case Call(name=function) if function in _LOCAL_CLOCKS:
             kind = FieldType.TIMESTAMP if Difference.NOW_IS_TIMESTAMP.holds(version) else FieldType.DATETIME
             return _column(name, kind, 19, NUMBER, _digits(expression))
-        case Operation(operator=operator) if operator in _COMPARED or operator.startswith("IS "):
-            return _column(name, FieldType.LONG, 1, NUMBER)
-        case Operation(operator=("||" | "|| ORACLE"), operands=operands) if value is None:
-            return _column(name, FieldType.VAR_STRING, 1, 0, is_binary=all(map(_is_null, operands)))
-        case Operation(operator=("|" | "&" | "^" | "<<" | ">>" | "~")):
-            return _column(name, FieldType.LONGLONG, 21, BINARY | UNSIGNED)
-        case Call(name="nullif", arguments=(Literal(value=first), _)) if value is None:
-            return _of_value(name, first)
         case Literal(charset=None, value=bytes() as data):
             return _column(name, FieldType.VAR_STRING, len(data), NUMBER | UNSIGNED, is_binary=True)
-    if value is None and isinstance(expression, Call) and expression.name in _TEXT_FUNCTIONS:
-        return _column(name, FieldType.VAR_STRING, 1, 0)
     column = _of_value(name, value)
-    return replace(column, flags=column.flags | (NOT_NULL if is_never_null(expression) else 0))
-
-
-def _is_null(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and expression.value is None
-
-
-def is_never_null(expression: Expression) -> bool:
-    """Whether nothing can make an expression NULL, as far as MariaDB looks."""
-    match expression:
-        case Literal(value=value):
-            return value is not None
-        case Call(name="if", arguments=(_, first, second)):
-            return is_never_null(first) and is_never_null(second)
-        case Call(name=("ifnull" | "coalesce" | "nvl"), arguments=arguments):
-            return any(map(is_never_null, arguments))
-        case Call(name=function):
-            return function == "version"
-        case Operation(operator=("+" | "-" | "*" | "NEGATIVE"), operands=operands):
-            return all(map(is_never_null, operands))
-        case Operation(operator=("CASE" | "CASE OF"), operands=(_, *branches, otherwise)):
-            return is_never_null(otherwise) and all(map(is_never_null, branches[1::2]))
-        case _:
-            return False
+    is_known = (isinstance(expression, Literal) and value is not None) or (
+        isinstance(expression, Call) and expression.name == "version"
+    )
+    return replace(column, flags=column.flags | (NOT_NULL if is_known else 0))
 
 
 def _of_value(name: str, value: Value) -> ColumnDefinition:

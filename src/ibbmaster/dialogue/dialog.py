@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,9 @@ from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX, immediate_statement
 from ibbmaster.dialogue.information_schema import Catalog
 from ibbmaster.dialogue.known_answers import KnownAnswers, key_of
 from ibbmaster.dialogue.log_tables import LogFacts
-from ibbmaster.dialogue.querying import Querying
+from ibbmaster.dialogue.querying import Querying, is_plain
 from ibbmaster.dialogue.refusal import (
+    NOT_SUPPORTED,
     RefusedError,
     broken_off,
     missing_privilege,
@@ -22,7 +23,7 @@ from ibbmaster.dialogue.refusal import (
     not_supported,
     out_of_memory,
 )
-from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPosition
 from ibbmaster.dialogue.session_tables import OF_THE_FORM, SessionTables
 from ibbmaster.dialogue.settings import Settings
@@ -58,7 +59,7 @@ from ibbmaster.dialogue.variables import ProcessRow, SystemValue, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
-from ibbmaster.sqltext.expression import Default, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import Default, Expression, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import SqlError, SqlTokens, tokenize
 from ibbmaster.wire.capability import StatusFlag
@@ -154,6 +155,7 @@ class Dialog:
         self._tables.catalog = self._catalog
         self._querying = Querying(self._evaluator, self._computed, version_number(self._facts))
         self._evaluator.subquery = self._querying.value
+        self._evaluator.compute = self._constant
         self._prepared: PreparedStatements | None = None
         self._is_binary = False  # the rows of a prepared statement are wanted
 
@@ -378,6 +380,13 @@ class Dialog:
         try:
             if isinstance(statement, Unread) or (isinstance(statement, Select) and statement.has_tables):
                 return self._query_columns(statement)
+            if isinstance(statement, Select) and not is_plain(statement):
+                try:
+                    return self._told(self._tables.computed_columns(statement))
+                except RefusedError as refused:
+                    if refused.err.code != NOT_SUPPORTED:
+                        raise
+                return self._told(self._querying.unknown_columns(statement))  # of values that are still to come
             answer = self._answer(statement)
             return answer.columns if isinstance(answer, ResultSet) else ()
         finally:
@@ -447,16 +456,18 @@ class Dialog:
     def _computed(self, query: Unread) -> Relation:
         return self._tables.computed(query, is_binary=False)
 
+    def _condition(
+        self, expression: Expression, columns: Sequence[ColumnDefinition]
+    ) -> Callable[[RowValues], bool | None]:
+        return self._facts.tables.row_condition(expression, columns, self._evaluator, version_number(self._facts))
+
+    def _constant(self, expression: Expression) -> Value:
+        return self._facts.tables.constant_value(expression, self._evaluator, version_number(self._facts))
+
     def _without_tables(self, select: Select) -> Relation:
-        try:
+        if is_plain(select):
             return self._querying.answer(select)
-        except RefusedError as refused:
-            if refused.err.code not in OF_THE_FORM or select.source is None:
-                raise
-            try:
-                return self._tables.computed(select, is_binary=self._is_binary)
-            except RefusedError as other:
-                raise (refused if other.err.code in OF_THE_FORM else other) from None
+        return self._tables.computed(select, is_binary=self._is_binary)
 
     @property
     def status(self) -> int:
@@ -539,6 +550,7 @@ class Dialog:
             self._processes,
             self._status_values,
             self._position.end,
+            self._condition,
             self._last_error,
         )
 

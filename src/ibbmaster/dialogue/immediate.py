@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 
+from ibbmaster.dialogue.evaluating import SESSION_FUNCTIONS
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
@@ -31,9 +32,7 @@ IMMEDIATE_SIZE_MAX = 1024  # bytes of a text that may be answered at once
 READ_BY = ("sql_mode", "character_set_client")  # what says how a statement is read
 POSITION = UserVariable("ibb_position")  # to be set, it is looked for in the log
 STATEMENTS_KEPT = 256  # texts
-_CALLS = frozenset(
-    ("connection_id", "current_timestamp", "current_user", "database", "now", "unix_timestamp", "user", "version")
-)
+_CALLS = SESSION_FUNCTIONS - {"binlog_gtid_pos"}
 
 
 @functools.lru_cache(STATEMENTS_KEPT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # a replica's session needs none of these
     from ibbmaster.dialogue.statement import GivenTable, Select
     from ibbmaster.schema.catalog import SchemaCatalog
     from ibbmaster.schema.model import TableVersion
+    from ibbmaster.sqltext.expression import Expression
+    from ibbmaster.sqltext.literals import Value
     from ibbmaster.sqltext.token import SqlTokens
     from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 
@@ -109,6 +111,14 @@ class LogTables(NamedTables, Protocol):
 
     def computed_columns(self, query: AnyQuery) -> tuple[ColumnDefinition, ...]:
         """The columns that `compute` would give; no row is read."""
+
+    def constant_value(self, expression: Expression, session: Evaluator, version: int) -> Value:
+        """The value of an expression that names no column."""
+
+    def row_condition(
+        self, expression: Expression, columns: Sequence[ColumnDefinition], session: Evaluator, version: int
+    ) -> Callable[[Sequence[Value]], bool | None]:
+        """Whether a row of these columns meets a condition."""
 
     def forget(self, session: Evaluator) -> None:
         """A session has ended: nothing is kept for its queries any more. Returns at once."""

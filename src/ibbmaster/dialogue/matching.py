@@ -8,11 +8,6 @@ from collections.abc import Callable, Iterator
 from ibbmaster.work import check_wanted
 
 
-def like(pattern: str, text: str, *, escape: str = "\\") -> bool:
-    """LIKE without regard to case: % any letters, _ one letter, `escape` takes the next as it is."""
-    return matcher(pattern, escape=escape)(text)
-
-
 def matcher(pattern: str, *, escape: str = "\\") -> Callable[[str], bool]:
     """As `like`, to match many texts with one pattern."""
     parts = list(_parts(pattern.lower(), escape.lower()))

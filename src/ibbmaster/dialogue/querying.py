@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from ibbmaster.dialogue.conversion import bytes_of, truth_of
+from ibbmaster.dialogue.conversion import bytes_of
 from ibbmaster.dialogue.describing import BINARY, describe
-from ibbmaster.dialogue.evaluating import Evaluator
+from ibbmaster.dialogue.evaluating import Evaluator, is_of_session
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.statement import Select, SelectItem, Unread
@@ -30,12 +30,21 @@ class Querying:
     version: int  # of the server, as conditional comments count it
 
     def answer(self, select: Select) -> Relation:
-        """The rows a query without a table gives.
+        """The row of a query that `is_plain`.
 
         Raises:
-            RefusedError: it names what does not exist, or is of a kind that is not answered here.
+            RefusedError: it names what does not exist.
         """
-        return self._without_table(select).limited(select.limit)
+        values = [self.evaluator.evaluate(item.expression) for item in select.items]
+        columns = self._columns(select.items, values)
+        row = tuple(_as_shown(item, value) for item, value in zip(select.items, values, strict=True))
+        if sum(len(bytes_of(value) or b"") for value in row) > ROW_SIZE_MAX:
+            raise RefusedError(1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
+        return Relation(columns, [row]).limited(select.limit)
+
+    def unknown_columns(self, select: Select) -> tuple[ColumnDefinition, ...]:
+        """The columns of values that are not there yet."""
+        return self._columns(select.items, [None] * len(select.items))
 
     def value(self, query: Unread) -> Value:
         """The value of a query in brackets: of its first column in its only row.
@@ -51,23 +60,18 @@ class Querying:
             raise RefusedError(1242, "21000", "Subquery returns more than 1 row")
         return _read(relation.columns[0], rows[0][0]) if rows else None
 
-    def _without_table(self, select: Select) -> Relation:
-        if select.where is not None:
-            is_wanted = truth_of(self.evaluator.evaluate(select.where))
-        else:
-            is_wanted = True
-        values = [self.evaluator.evaluate(item.expression) for item in select.items]
-        columns = self._columns(select.items, values)
-        row = tuple(_as_shown(item, value) for item, value in zip(select.items, values, strict=True))
-        if sum(len(bytes_of(value) or b"") for value in row) > ROW_SIZE_MAX:
-            raise RefusedError(1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
-        return Relation(columns, [row] if is_wanted else [])
-
     def _columns(self, items: Sequence[SelectItem], values: Sequence[Value]) -> tuple[ColumnDefinition, ...]:
         return tuple(
             describe(item.name, item.expression, value, version=self.version)
             for item, value in zip(items, values, strict=True)
         )
+
+
+def is_plain(select: Select) -> bool:
+    """Whether a query asks only what the session, its primary or the clock says."""
+    if select.where or select.group_by or select.having or select.order_by or select.has_tables:
+        return False
+    return all(is_of_session(item.expression) for item in select.items)
 
 
 def _read(column: ColumnDefinition, value: Value) -> Value:

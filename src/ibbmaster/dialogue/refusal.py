@@ -5,6 +5,8 @@ from __future__ import annotations
 from ibbmaster.wire.response import EndedRowsError, Err
 from ibbmaster.work import BreakReason
 
+NOT_SUPPORTED = 1235
+
 
 class RefusedError(EndedRowsError):
     """The statement gets this error; the session continues."""
@@ -34,7 +36,7 @@ def unknown_table(database: str, name: str) -> RefusedError:
 
 
 def not_supported(what: str) -> RefusedError:
-    return RefusedError(1235, "42000", f"This version of ibbmaster doesn't yet support '{what}'")
+    return RefusedError(NOT_SUPPORTED, "42000", f"This version of ibbmaster doesn't yet support '{what}'")
 
 
 def missing_privilege(privilege: str) -> RefusedError:

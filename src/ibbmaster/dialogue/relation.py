@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ibbmaster.dialogue.conversion import bytes_of, truth_of
+from ibbmaster.dialogue.conversion import bytes_of
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.response import ColumnDefinition, ResultSet
 
@@ -26,12 +26,6 @@ class Relation:
     def names(self) -> tuple[str, ...]:
         """The columns' names in lower case, as conditions find them."""
         return tuple(column.name.lower() for column in self.columns)
-
-    def where(self, condition: Callable[[Mapping[str, Value]], Value]) -> Relation:
-        """The rows for which a condition is true."""
-        names = self.names
-        chosen = [row for row in self.rows if truth_of(condition(dict(zip(names, row, strict=True))))]
-        return replace(self, rows=chosen)
 
     def limited(self, limit: tuple[int, int | None] | None) -> Relation:
         """Some of the rows: how many to leave out, and how many to give."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.evaluating import Evaluator, Row
+from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.information_schema import ENGINES, LICENSE, PLUGINS, Catalog, collation_rows
 from ibbmaster.dialogue.matching import matcher
 from ibbmaster.dialogue.refusal import RefusedError, missing_privilege
@@ -16,6 +16,7 @@ from ibbmaster.dialogue.statement import Show
 from ibbmaster.dialogue.table_columns import SHOWN, read_columns
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
 from ibbmaster.schema.collations import character_sets
+from ibbmaster.sqltext.expression import Expression
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference
 from ibbmaster.wire.response import ColumnDefinition, Err
@@ -78,6 +79,7 @@ class Shower:
     processes: Callable[[], Iterable[ProcessRow]]
     status: Callable[[], Mapping[str, object]]
     end: Callable[[], tuple[str, int]]  # file and offset where the session is
+    choose: Callable[[Expression, Sequence[ColumnDefinition]], Callable[[RowValues], bool | None]]
     last_error: Err | None
 
     def answer(self, show: Show) -> Relation:
@@ -181,13 +183,8 @@ class Shower:
         if condition is None:
             return relation
 
-        def holds(row: Row) -> Value:
-            self.evaluator.begin_row()
-            return self.evaluator.evaluate(condition, row)
-
-        if not relation.rows:
-            self.evaluator.evaluate(condition, dict.fromkeys(relation.names))  # a column that is not there is an error
-        return relation.where(holds)
+        holds = self.choose(condition, relation.columns)
+        return replace(relation, rows=[row for row in relation.rows if holds(row)])
 
     def _log_status(self) -> Relation:
         """Where the log ends, for some versions by GTID, too."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ibbmaster.dialogue.evaluating import AGGREGATES, Evaluator
+from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import not_supported, unknown_column
 from ibbmaster.dialogue.relation import Relation
@@ -14,7 +14,7 @@ from ibbmaster.dialogue.statement import GivenTable, Order, Select, SelectItem, 
 from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, Star, Subquery
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, Star
 
 #: A table of every server as its rows, or one of a user.
 FoundTable = Relation | TableVersion
@@ -102,8 +102,6 @@ class Resolver:
                 raise unknown_column(".".join(item.expression.table) + ".*", "SELECT")
             shown = (column for column in self._columns.values() if not column.is_invisible)
             return [SelectItem(ColumnName((column.name,)), column.name) for column in shown]
-        if not _names_column(item.expression) and not isinstance(item.expression, Literal):
-            raise not_supported("an expression beside columns")  # whose type a value alone does not tell
         return [SelectItem(self._expression(item.expression, "SELECT"), item.name)]
 
     def _key(self, key: Expression, items: Sequence[SelectItem], where: str) -> Expression:
@@ -120,9 +118,11 @@ class Resolver:
         return self._expression(key, where)
 
     def _expression(self, expression: Expression, where: str) -> Expression:
-        if not _names_column(expression):
-            return Literal(self._evaluator.evaluate(expression))
         match expression:
+            case Literal(charset=None):
+                return expression
+            case Operation("=", (Literal(value=int() as one), Literal(value=int() as other))):
+                return Literal(int(one == other))  # as tools write TRUE and FALSE
             case ColumnName(parts=parts):
                 return ColumnName((self._column(parts, where).name,))
             case Operation(operator=operator, operands=operands):
@@ -146,16 +146,3 @@ class Resolver:
             return True
         key = NameCase(int(self._evaluator.settings.value(LOWER_CASE_TABLE_NAMES) or 0)).key
         return tuple(map(key, name)) in {tuple(map(key, one)) for one in self._qualifiers}
-
-
-def _names_column(expression: Expression) -> bool:
-    """Whether the value depends on rows."""
-    match expression:
-        case ColumnName() | Star() | Subquery():
-            return True
-        case Call(name=name, arguments=arguments):
-            return name in AGGREGATES or any(map(_names_column, arguments))
-        case Operation(operands=operands):
-            return any(map(_names_column, operands))
-        case _:
-            return False

@@ -1,11 +1,12 @@
-"""Comparing values of a column with constants, as a primary does it, or not at all."""
+"""Comparing values of a column with constants of its own family, by what is stored; any other pair is for `query`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from functools import partial
 from typing import Any
 
 from ibbmaster.dialogue.refusal import not_supported
@@ -16,53 +17,55 @@ from ibbmaster.fold.literals import stored_value
 from ibbmaster.fold.stored import StoredColumn, is_padded
 from ibbmaster.fold.value_texts import TextSettings, text_of
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.sqltext.moment import loose_moment, parse_duration
+from ibbmaster.sqltext.moment import moment_of
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 _CASE_ALONE = re.compile(  # collations that compare ASCII by its letters, of whatever case
     r"(?:latin1_(?:swedish|general)|ascii_general|(?:utf8mb[34]_)?(?:general|unicode|unicode_520|uca1400))"
     r"_(?:nopad_)?(?:a[is]_)?ci"
 )
-_NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DECIMAL, ValueKind.BIT, ValueKind.FLOAT)
 _DATES = (ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIMESTAMP)
+_ADDRESSES = (ValueKind.INET4, ValueKind.INET6)
+_BYTE_ORDER = ("utf8mb4", "utf8mb3", "ascii", "latin1")  # character sets whose bytes are in the order of their letters
 
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
     """How stored values of a column, and constants, become what compares as they do.
 
-    `of_constant` raises ValueError for what the column is not compared with here. `has_order`:
-    also for less and greater.
+    `of_constant` raises ValueError for what is of another family.
     """
 
     of_stored: Callable[[bytes], Any]
     of_constant: Callable[[Value], Any]
-    has_order: bool = True
 
 
-def comparable(column: StoredColumn, *, is_key: bool, time_zone_s: int) -> Comparable:
-    """How values of a column compare; texts of a key by their bytes.
+def comparable(column: StoredColumn, *, time_zone_s: int = 0) -> Comparable:
+    """How values of a column compare.
 
     Raises:
-        RefusedError: they follow a collation.
+        RefusedError: not by what is stored.
     """
     kind = column.column.kind
-    if kind in _NUMBERS:
-        return _numbers(column)
+    if kind in (ValueKind.INTEGER, ValueKind.DECIMAL) and not column.type.is_zerofill:
+        return Comparable(kind_of(column.column).convert(column.column), partial(_number, column))
     if kind in _DATES:
         text = text_of(column.column, column.type, TextSettings(None, time_zone_s))
-        return Comparable(lambda data: _moment(text(data).decode()), _constant_moment)
-    if kind is ValueKind.TIME:
+        return Comparable(lambda data: _whole(text(data).decode()), partial(_moment, column))
+    if kind is ValueKind.UUID:  # in the order in which a server stores them, which is not that of a row event
         text = text_of(column.column, column.type, TextSettings())
-        return Comparable(lambda data: _duration(text(data).decode()), _constant_duration)
-    if kind is ValueKind.TEXT:
-        return _texts(column, is_key=is_key)
-    if kind in (ValueKind.ENUM, ValueKind.SET):
-        return Comparable(bytes, lambda value: stored_value(column.column, column.type, value), has_order=False)
-    if kind in (ValueKind.UUID, ValueKind.INET4, ValueKind.INET6):
-        return Comparable(bytes, lambda value: stored_value(column.column, column.type, value))
-    text = text_of(column.column, column.type, TextSettings())
-    return Comparable(text, _constant_bytes)
+        return Comparable(lambda data: _stored_text(column, text(data).decode()), partial(_stored_text, column))
+    if kind in _ADDRESSES:
+        return Comparable(bytes, partial(_stored_text, column))
+    if kind is ValueKind.BINARY and not column.column.is_fixed_length and not column.column.is_compressed:
+        return Comparable(text_of(column.column, column.type, TextSettings()), _bytes)
+    if kind is ValueKind.TEXT and (column.type.collation or "").endswith("_bin"):
+        if column.type.charset not in _BYTE_ORDER:
+            raise not_supported(f"comparing column {column.column.name} of {column.type.charset}")
+        text, make = text_of(column.column, column.type, TextSettings()), bytes
+        if is_padded(column.type):
+            make = _Padded  # type: ignore[assignment]
+        return Comparable(lambda data: make(text(data)), lambda value: make(_stored_text(column, value)))
+    raise not_supported(f"comparing column {column.column.name} by its bytes")
 
 
 AlikePart = Callable[[bytes], bytes | None]
@@ -89,31 +92,6 @@ def alike_part(column: StoredColumn) -> AlikePart:
     if _CASE_ALONE.fullmatch(collation) is None:
         raise InexactRowsError(f"texts of {collation} are compared")
     return lambda data: trimmed(data).upper() if data.isascii() and data.decode().isprintable() else None
-
-
-def _numbers(column: StoredColumn) -> Comparable:
-    read = kind_of(column.column).convert(column.column)
-    return Comparable(read, _constant_real if column.column.kind is ValueKind.FLOAT else _constant_number)
-
-
-def _texts(column: StoredColumn, *, is_key: bool) -> Comparable:
-    charset, collation = column.column.charset or "utf8mb4", column.type.collation or ""
-    text = text_of(column.column, column.type, TextSettings())
-
-    def of_constant(value: Value) -> bytes:
-        found = stored_value(column.column, column.type, value if isinstance(value, bytes) else str(value))
-        assert found is not None
-        return found
-
-    if is_key and is_padded(column.type):
-        return Comparable(lambda data: text(data).rstrip(b" "), lambda value: of_constant(value).rstrip(b" "))
-    if is_key:
-        return Comparable(text, of_constant)
-    if not collation.endswith("_bin"):
-        raise not_supported(f"comparing column {column.column.name}, whose collation is {collation}")
-    if collation.endswith("nopad_bin") or charset not in ("utf8mb4", "utf8mb3", "ascii", "latin1"):
-        return Comparable(text, of_constant, has_order=charset in ("utf8mb4", "utf8mb3", "ascii", "latin1"))
-    return Comparable(lambda data: _Padded(text(data)), lambda value: _Padded(of_constant(value)))
 
 
 class _Padded:
@@ -144,26 +122,27 @@ class _Padded:
         return not self < other
 
 
-def _constant_number(value: Value) -> int | float | Decimal:
-    if isinstance(value, bytes):
-        return int.from_bytes(value, "big")
-    if isinstance(value, str):
-        if not _NUMBER.fullmatch(value):
-            raise ValueError(f"{value!r} is no number")
-        try:
-            return Decimal(value.strip())
-        except InvalidOperation:
-            raise ValueError(f"{value!r} is no number") from None
-    assert value is not None
+def _number(column: StoredColumn, value: Value) -> int | Decimal:
+    scale = column.type.scale or 0
+    if isinstance(value, Decimal) and column.column.kind is ValueKind.DECIMAL:
+        _, digits, exponent = value.as_tuple()
+        if isinstance(exponent, int) and not any(digits[max(len(digits) + exponent + scale, 0) :]):
+            return value
+    if not isinstance(value, int):
+        raise ValueError(f"{value!r} beside a number of {scale} digits after the point")  # noqa: TRY004
     return value
 
 
-def _constant_real(value: Value) -> float:
-    """As a floating number is compared: 0.1 is the one that is nearest to it."""
-    return float(_constant_number(value))
+def _moment(column: StoredColumn, value: Value) -> str:
+    if not isinstance(value, str) or (found := moment_of(value)).hour > 23:
+        raise ValueError(f"{value!r} is no date and time")
+    digits = column.type.scale or column.type.length or 0
+    if column.column.kind is not ValueKind.DATE and f"{found.microsecond:06}"[digits:].strip("0"):
+        raise ValueError(f"{value!r} has more than {digits} digits of a second")
+    return found.text
 
 
-def _moment(text: str) -> str:
+def _whole(text: str) -> str:
     """A date and time with all of its digits, so that texts compare as times do."""
     if len(text) == 10:
         return f"{text} 00:00:00.000000"
@@ -171,21 +150,15 @@ def _moment(text: str) -> str:
     return f"{head}.{fraction.ljust(6, '0')}"
 
 
-def _constant_moment(value: Value) -> str:
-    return loose_moment(str(value)).text
-
-
-def _duration(text: str) -> int:
-    """A TIME in microseconds."""
-    found = parse_duration(text)
-    if found is None:
-        raise ValueError(f"{text!r} is no time")
+def _stored_text(column: StoredColumn, value: Value) -> bytes:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is no text")  # noqa: TRY004
+    found = stored_value(column.column, column.type, value)
+    assert found is not None
     return found
 
 
-def _constant_duration(value: Value) -> int:
-    return _duration(str(value).strip())
-
-
-def _constant_bytes(value: Value) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogateescape")
+def _bytes(value: Value) -> bytes:
+    if not isinstance(value, bytes):
+        raise ValueError(f"{value!r} are no bytes")  # noqa: TRY004
+    return value

@@ -1,4 +1,4 @@
-"""Aggregates and windows: their types, and what computes them for SQLite."""
+"""Aggregates: their types, and what computes them for SQLite."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query import kinds, values
-from ibbmaster.query.collecting import CONCAT_MAX
 from ibbmaster.query.comparing import is_ordered_by_sqlite, sort_key
 from ibbmaster.query.emitting import emit_scalar
+from ibbmaster.query.judged import expect_function
 from ibbmaster.query.kinds import REALS, Kind, Type
 from ibbmaster.query.scalars import Scalar, Slot, as_exact, as_real, as_text
-from ibbmaster.query.tree import Aggregate, Window
-from ibbmaster.sqltext.expression import Call, Literal
+from ibbmaster.query.tree import Aggregate
 from ibbmaster.wire.response import FieldType
 
 if TYPE_CHECKING:
@@ -21,9 +20,7 @@ if TYPE_CHECKING:
 COUNT = Type(kind=Kind.INT, length=21, digits=19, field=FieldType.LONGLONG, is_nullable=False)
 
 
-def aggregate_slot(
-    node: Aggregate, emitter: Emitter, tables: int, *, is_stable: bool = False, is_grouped: bool = False
-) -> Slot:
+def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False, is_grouped: bool = False) -> Slot:
     """An aggregate as SQL; `is_stable`: a server meets the rows of a group in the order in which they are here.
 
     `is_grouped`: there is GROUP BY, so that a server may keep sums in a table.
@@ -34,12 +31,10 @@ def aggregate_slot(
     name = node.name
     if name == "count":
         return _count(node, emitter)
-    if name == "group_concat":
-        return _group_concat(node, emitter, tables)
     if len(node.arguments) != 1:
         raise RefusedError(1064, "42000", f"{name.upper()} takes one argument")
     scalar, slots = emitter.scalar(node.arguments[0])
-
+    expect_function(name, [scalar])
     registry = emitter.registry
     distinct = "DISTINCT " if node.is_distinct else ""
     kind = scalar.type
@@ -115,6 +110,8 @@ def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, 
         field = FieldType(kind.column.column_type)
     elif kind.kind is Kind.INT and not kind.is_truth:
         field = FieldType.LONGLONG
+    elif kind.kind is Kind.TEXT and kind.column is None and field is FieldType.STRING:
+        field = None
     found = kind.computed(is_nullable=True, field=field)
     if kind.kind is Kind.DOUBLE and kind.decimals >= kinds.FLOATING:
         found = kinds.changed(found, length=23)
@@ -122,77 +119,3 @@ def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, 
         return Slot(f"{name}({sql})", found)
     sort_key(Scalar(kind, lambda row: row[0]))
     return Slot(f"{name}_text({sql}, {emitter.registry.parameter(kind.collation)}, {int(is_stable)})", found)
-
-
-def _group_concat(node: Aggregate, emitter: Emitter, tables: int) -> Slot:
-    from ibbmaster.query.functions import call
-
-    registry = emitter.registry
-    if not node.order_by and tables > 1:
-        raise not_supported("GROUP_CONCAT without ORDER BY over several tables")
-    scalar, slots = emitter.scalar(
-        node.arguments[0] if len(node.arguments) == 1 else Call("concat", "concat", tuple(node.arguments))  # type: ignore[arg-type]
-    )
-    if scalar.type.kind in (Kind.BYTES, Kind.BIT, Kind.OPAQUE):
-        raise not_supported("GROUP_CONCAT of bytes")
-    text = call("concat", "concat", [scalar], emitter.session.collation)
-    sql = emit_scalar(text, slots, registry)
-    key = "NULL"
-    if node.is_distinct:
-        key = (
-            emitter.key(node.arguments[0]) if len(node.arguments) == 1 else emit_scalar(sort_key(text), slots, registry)
-        )
-    orders = "".join("-" if order.is_descending else "+" for order in node.order_by)
-    keys = "".join(f", {emitter.key(order.node)}" for order in node.order_by if not isinstance(order.node, Literal))
-    if any(isinstance(order.node, Literal) for order in node.order_by):
-        raise not_supported("GROUP_CONCAT … ORDER BY a number")
-    form = registry.parameter(orders)
-    limit = emitter.session.evaluator.settings.value("group_concat_max_len")
-    length = int(str(limit)) if isinstance(limit, int) else CONCAT_MAX
-    found = Type(
-        kind=Kind.TEXT, length=length * 4, collation=text.type.collation, strength=2, is_blob=True, field=FieldType.BLOB
-    )  # fmt: skip
-    separator = registry.parameter(node.separator)
-    return Slot(f"concat_of({sql}, {key}, {separator}, {form}, {length}{keys})", found)
-
-
-def window_slot(window: Window, emitter: Emitter) -> Slot:
-    """A function over a window as SQL.
-
-    Raises:
-        RefusedError: it is not computed here as MariaDB does it.
-    """
-    function = window.function
-    parts = []
-    if window.partition_by:
-        parts.append("PARTITION BY " + ", ".join(emitter.key(node) for node in window.partition_by))
-    if window.order_by:
-        keys = [emitter.key(key.node) + (" DESC" if key.is_descending else "") for key in window.order_by]
-        parts.append("ORDER BY " + ", ".join(keys))
-    over = f" OVER ({' '.join([*parts, window.frame]).strip()})"
-    if isinstance(function, Aggregate):
-        if function.name not in ("count", "sum", "avg", "min", "max") or function.is_distinct:
-            raise not_supported(f"{function.name.upper()} over a window")
-        slot = aggregate_slot(function, emitter, 1)
-        if "_text(" in slot.sql:
-            raise not_supported("MIN and MAX of texts over a window")
-        return Slot(slot.sql + over, slot.type)
-    name = function.name
-    if name in ("row_number", "rank", "dense_rank"):
-        return Slot(f"{name}(){over}", kinds.changed(COUNT, length=21, is_nullable=False))
-    if name in ("lag", "lead", "first_value", "last_value"):
-        value, kind = emitter.value(function.arguments[0])
-        more = ""
-        if len(function.arguments) > 1:
-            offset = function.arguments[1]
-            if not isinstance(offset, Literal) or not isinstance(offset.value, int) or len(function.arguments) > 2:
-                raise not_supported(f"{name.upper()} with such arguments")
-            more = f", {offset.value}"
-        return Slot(f"{name}({value}{more}){over}", kind.computed(is_nullable=True, field=_own_field(kind)))
-    raise not_supported(f"{function.written}() over a window")
-
-
-def _own_field(kind: Type) -> FieldType | None:
-    if kind.column is not None and kind.kind not in kinds.TEXTS:
-        return FieldType(kind.column.column_type)
-    return kind.field

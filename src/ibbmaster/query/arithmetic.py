@@ -200,8 +200,16 @@ def bits(operator: str, left: Scalar, right: Scalar) -> Scalar:
         is_nullable=left.type.is_nullable or right.type.is_nullable,
     )  # fmt: skip
     mask = (1 << 64) - 1
+    right_mask = (1 << 32) - 1 if operator in ("<<", ">>") else mask
     function = _BITS[operator]
-    return apply(kind, lambda a, b: function(a & mask, b & mask) & mask, as_integer(left), as_integer(right))
+    return apply(kind, lambda a, b: function(a & mask, b & right_mask) & mask, _of_bits(left), _of_bits(right))
+
+
+def _of_bits(operand: Scalar) -> Scalar:
+    """A whole number; floating ones are rounded as exact ones are."""
+    if operand.type.kind not in REALS:
+        return as_integer(operand)
+    return apply(operand.type, lambda value: int(values.rounded(value, 0)), as_exact(operand))
 
 
 def inverted_bits(operand: Scalar) -> Scalar:

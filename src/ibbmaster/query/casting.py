@@ -8,7 +8,7 @@ from decimal import Decimal
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.query import functions, kinds, values
 from ibbmaster.query.kinds import Kind, Type
-from ibbmaster.query.scalars import Scalar, apply, as_exact, as_integer, as_moment, as_real, as_text
+from ibbmaster.query.scalars import Scalar, apply, as_exact, as_integer, as_moment, as_real, as_text, converted
 from ibbmaster.query.session_functions import QuerySession
 from ibbmaster.query.tree import Cast
 from ibbmaster.versions import Difference
@@ -62,27 +62,19 @@ def cast_as(value: Scalar, cast: Cast, session: QuerySession) -> Scalar:
             if digits < (value.type.decimals if value.type.kind is Kind.DATETIME else 0):
                 raise not_supported("CAST to fewer digits of a second")
             return apply(kinds.moment(digits), lambda one: values.fitted_moment(one, digits), as_moment(value))
-        case "time":
-            if cast.length is not None:
-                raise not_supported("CAST AS TIME(n)")
-            if value.type.decimals and value.type.kind is not Kind.TIME:
-                raise not_supported("CAST to fewer digits of a second")
-            if value.type.kind is Kind.TIME:
-                if value.type.decimals:
-                    raise not_supported("CAST to fewer digits of a second")
-                return value
-            return functions.call("time", "time", [value], session.collation)
     raise not_supported(f"CAST AS {cast.kind.upper()}")
 
 
 def _to_integer(value: Scalar, *, is_unsigned: bool) -> Scalar:
     own = value.type
-    if own.kind in kinds.REALS:
-        length = 21
-    elif own.kind is Kind.DECIMAL:
-        length = own.length
-    else:
-        length = own.length
+    if own.kind in kinds.MOMENTS and own.decimals:
+        raise not_supported("CAST of a fraction of a second AS SIGNED")
+    length = 21 if own.kind in kinds.REALS else own.length
+    is_literal = value.is_constant and own.kind is Kind.INT and value.value is not None
+    if is_unsigned and not own.is_unsigned and length > 1 and (not is_literal or value.value < 0):
+        length = 20
+    elif not is_unsigned and own.kind is Kind.TEXT:
+        length = max(length, 2)
     kind = Type(
         kind=Kind.INT, length=length, digits=20 if is_unsigned else 19, is_unsigned=is_unsigned,
         field=FieldType.LONGLONG if length > 9 or own.kind in kinds.REALS else FieldType.LONG,
@@ -99,12 +91,13 @@ def _to_integer(value: Scalar, *, is_unsigned: bool) -> Scalar:
                 return (1 << 64) - 1
             return number % (1 << 64)
         if number >= 1 << 63:
-            if own.kind is Kind.INT:
-                return number - (1 << 64)
+            if own.kind in (Kind.INT, Kind.TEXT):
+                return min(number, (1 << 64) - 1) - (1 << 64)
             return (1 << 63) - 1
         return max(number, -(1 << 63))
 
-    return apply(kind, fit, as_integer(value))
+    number = value if own.kind is not Kind.TEXT else converted(value, values.leading_integer)
+    return apply(kind, fit, number if own.kind is Kind.TEXT else as_integer(value))
 
 
 def _to_text(value: Scalar, cast: Cast, session: QuerySession) -> Scalar:

@@ -10,12 +10,9 @@ from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query import values
 from ibbmaster.query.weights import key_of
 
-CONCAT_MAX = 1 << 20  # group_concat_max_len
-KEPT_MAX = 16 << 20  # bytes of all that is collected at a time
-
 
 class SumExact:
-    """SUM of numbers as they are stored; also over windows."""
+    """SUM of numbers as they are stored."""
 
     def __init__(self) -> None:
         self._sum = 0
@@ -28,11 +25,6 @@ class SumExact:
         if data is not None:
             self._sum += int.from_bytes(data, "big") - values._BIAS
             self._count += 1
-
-    def inverse(self, data: bytes | None, scale: int, wanted: int) -> None:
-        if data is not None:
-            self._sum -= int.from_bytes(data, "big") - values._BIAS
-            self._count -= 1
 
     def value(self) -> bytes | None:
         if not self._count:
@@ -157,47 +149,6 @@ class OnlyRow(_OneValue):
         self._value, self._is_there = value, True
 
 
-class ConcatOf:
-    """GROUP_CONCAT."""
-
-    def __init__(self) -> None:
-        self._rows: list[tuple[tuple[Any, ...], str, Any]] = []
-        self._separator = ","
-        self._orders = ""
-        self._limit = CONCAT_MAX
-        self._size = 0
-
-    def step(self, text: str | None, key: Any, separator: str, orders: str, limit: int, *keys: Any) -> None:
-        self._separator, self._orders, self._limit = separator, orders, limit
-        if text is None:
-            return
-        self._size += len(text) + 100
-        if self._size > KEPT_MAX:
-            raise RefusedError(1041, "HY000", "Out of memory: GROUP_CONCAT collects too much")
-        self._rows.append((keys, text, key))
-
-    def finalize(self) -> str | None:
-        if not self._rows:
-            return None
-        rows = self._rows
-        for no in reversed(range(len(self._orders))):
-            rows.sort(
-                key=lambda row: (row[0][no] is not None, row[0][no] if row[0][no] is not None else 0),
-                reverse=self._orders[no] == "-",
-            )
-        if rows[0][2] is not None:
-            seen: dict[Any, str] = {}
-            for _, text, key in rows:
-                seen.setdefault(key, text)
-            texts = list(seen.values())
-        else:
-            texts = [text for _, text, _ in rows]
-        found = self._separator.join(texts)
-        if len(found.encode("utf-8", "surrogateescape")) > self._limit:
-            raise not_supported("GROUP_CONCAT of more than group_concat_max_len")
-        return found
-
-
 #: What SQLite calls them: how many arguments they have, and what makes one.
 AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
     "sum_real": (1, SumReal),
@@ -208,7 +159,6 @@ AGGREGATES: dict[str, tuple[int, Callable[[], Any]]] = {
     "same_row": (1, SameRow),
     "sum_once": (1, SumOnce),
     "only_row": (1, OnlyRow),
-    "concat_of": (-1, ConcatOf),
+    "sum_exact": (3, SumExact),
+    "avg_exact": (3, AvgExact),
 }
-#: Of three arguments, over windows, too.
-EXACT: dict[str, Callable[[], Any]] = {"sum_exact": SumExact, "avg_exact": AvgExact}

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.charset import encode_text
 from ibbmaster.query import values
+from ibbmaster.query.judged import expect_judged
 from ibbmaster.query.kinds import INTEGERS, MOMENTS, REALS, Kind, Type, joint_collation
 from ibbmaster.query.scalars import Scalar, as_moment, as_number, as_real, as_text, cast_to, constant, converted
 from ibbmaster.query.weights import key_of
 
 
-def comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar]:
+def comparable(operator: str, one: Scalar, other: Scalar) -> tuple[Scalar, Scalar]:
     """Two values so that Python compares them as MariaDB does.
 
     Raises:
         RefusedError: how is not told here.
     """
+    expect_judged(operator, one, other)
     if Kind.NULL in (one.type.kind, other.type.kind):
         return one, other
     one, other = as_shown(one), as_shown(other)
@@ -60,6 +63,8 @@ def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
         if not 1901 <= number.value <= 2155 and number.value != 0:
             raise not_supported("a YEAR beside another number")
         return one, number
+    if left in (*INTEGERS, Kind.DECIMAL) and right in (Kind.DECIMAL, *REALS) and other.is_constant:
+        check_digits(one.type.decimals, other.value)
     if left in INTEGERS and right is Kind.TEXT and other.is_constant and other.value is not None:
         return one, constant(other.type, _whole_or_real(other.value))
     if left in INTEGERS and right is Kind.BYTES and other.is_constant and other.value is not None:
@@ -83,6 +88,7 @@ def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | N
             found = None if text is None else values.parsed_duration(text)
             if text is not None and found is None:
                 raise not_supported(f"{text[:40]!r} beside a TIME")
+            check_digits(one.type.decimals, None if found is None else Decimal(found) / values.SECOND)
             return one, constant(other.type, found)
         return None
     if right is Kind.TIME:
@@ -91,12 +97,24 @@ def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | N
         return one, other
     if right in (Kind.DATE, Kind.DATETIME) or other.is_constant:
         moment = as_moment(other)
+        if moment.is_constant and moment.value is not None and left is Kind.DATETIME:
+            check_digits(one.type.decimals, values.exact_moment(moment.value))
         if moment.is_constant and left is Kind.DATE and moment.value is not None and len(moment.value) == 10:
             return one, moment
         if left == right and one.type.decimals == other.type.decimals:
             return one, other
         return converted(one, values.whole_moment), converted(moment, values.whole_moment)
     return None
+
+
+def check_digits(decimals: int, value: Decimal | float | None) -> None:
+    """
+    Raises:
+        RefusedError: a constant has digits that its column does not: an index takes it for another one.
+    """
+    exact = None if value is None else Decimal(repr(value) if isinstance(value, float) else value)
+    if exact is not None and exact != values.rounded(exact, decimals):
+        raise not_supported(f"{value} beside a column of {decimals} digits after the point")
 
 
 def check_letters(one: Scalar, other: Scalar) -> None:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from ibbmaster.dialogue.evaluating import Evaluator
+from ibbmaster.dialogue.evaluating import SESSION_FUNCTIONS
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query import arithmetic, functions, kinds, moments, operators, values
 from ibbmaster.query.casting import binary, cast_as, collated
 from ibbmaster.query.comparing import as_shown, comparable, sort_key
 from ibbmaster.query.emitting import PlannedQuery, SqlFunctions, emit_scalar, is_same
+from ibbmaster.query.judged import expect_function, expect_judged
 from ibbmaster.query.kinds import Kind, Type
 from ibbmaster.query.scalars import Scalar, Slot, apply, as_truth, cast_to, constant
 from ibbmaster.query.session_functions import (
+    CLOCKS,
     KNOWN,
     OF_SESSION,
     QuerySession,
     charset_or_collation,
+    clock,
     from_unixtime,
     now,
-    now_us,
     type_of,
     unix_timestamp,
 )
@@ -31,8 +33,10 @@ from ibbmaster.sqltext.expression import Call, Literal, Operation, SystemVariabl
 from ibbmaster.sqltext.operators import JOINED
 from ibbmaster.wire.response import FieldType
 
+COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">=", "<=>", "IN", "BETWEEN", "LIKE"))
 SHIFTS = {"date_add": 1, "adddate": 1, "date_sub": -1, "subdate": -1}
 NESTING_MAX = 60
+USER_TEXT_MAX = 16_777_215  # bytes of a variable of a user
 
 
 @dataclass(slots=True)
@@ -61,16 +65,22 @@ class Compiler:
         match node:
             case Slot():
                 return self._slot(node)
-            case Literal(value=value, charset=charset):
-                return self._literal(value, charset)
+            case Literal(value=value, charset=charset, written=written):
+                return replace(self._literal(value, charset), literal=_kind_of(value, written))
             case UserVariable() | SystemVariable():
                 return self._variable(node)
             case Operation(operator=operator, operands=operands):
                 return self._operation(operator, operands)
             case Cast():
-                return cast_as(self.scalar(node.value), node, self.session)
+                inner = self.scalar(node.value)
+                kind = "unsigned" if node.kind == "integer" and node.is_unsigned else node.kind
+                expect_function(f"CAST {kind}", [inner])
+                return cast_as(inner, node, self.session)
             case Call():
-                return self._call(node)
+                found = self._call(node)
+                if found.is_constant:
+                    self.session.evaluator.counted(found.value)
+                return found
             case PlannedQuery():
                 return self._slot(self.value_of(node))
         raise not_supported(f"{type(node).__name__.lower()} in an expression")
@@ -90,6 +100,8 @@ class Compiler:
             case bool():
                 return constant(kinds.truth(is_nullable=False), int(value))
             case int():
+                if value < -(1 << 63):
+                    raise not_supported(f"the number {value}")
                 digits = len(str(abs(value)))
                 kind = kinds.integer(digits, length=len(str(value)), is_nullable=False, is_unsigned=value >= 1 << 63)
                 field_ = FieldType.LONG if digits <= 9 else FieldType.LONGLONG
@@ -99,6 +111,8 @@ class Compiler:
                 digits = max(len(value.as_tuple().digits), scale + 1)
                 kind = kinds.decimal(digits, scale, is_nullable=False)
                 return constant(kind, value)
+            case float() if value - value != 0:
+                raise not_supported("a number so large")
             case float():
                 text = values.number_text(value, kinds.FLOATING)
                 return constant(kinds.real(is_nullable=False, length=len(text)), value)
@@ -110,10 +124,24 @@ class Compiler:
 
     def _variable(self, node: UserVariable | SystemVariable) -> Scalar:
         value = self.session.evaluator.evaluate(node)
-        found = self._literal(value)
-        if isinstance(node, UserVariable) or isinstance(value, str):
-            return constant(found.type.computed(strength=3, is_nullable=True), found.value)
-        return found
+        kind = self._literal(value).type.computed(strength=3, is_nullable=True)
+        is_of_user = isinstance(node, UserVariable)
+        literal = f"@{kind.kind.value.lower()}" if is_of_user else ""
+        match value:
+            case int() if is_of_user:
+                kind = kinds.changed(kinds.integer(19, length=20), field=FieldType.LONGLONG)
+            case int() if isinstance(node, SystemVariable) and self.session.evaluator.is_switch(node):
+                kind = kinds.changed(kinds.integer(1, length=1), field=FieldType.LONGLONG)
+                literal = "switch"
+            case int():
+                kind = kinds.integer(20, length=21, is_unsigned=True)
+            case float() if not is_of_user:
+                kind = kinds.real(decimals=6, length=21)
+            case str() if not is_of_user:
+                kind = kinds.changed(kind, collation="utf8mb3_general_ci")
+            case str() | bytes() if is_of_user:
+                kind = kinds.changed(kind, length=USER_TEXT_MAX, is_blob=True)
+        return constant(kind, value, literal)
 
     # Operators --------------------------------------------------------------------------------
 
@@ -136,6 +164,8 @@ class Compiler:
             return self._moment_literal(operator.removeprefix("LITERAL "), str(operands[0].value))
         given = [self.scalar(operand) for operand in operands]
         first = given[0]
+        if operator not in COMPARISONS and operator != JOINED:
+            expect_function(operator, given)
         match operator:
             case "+" | "-" | "*" | "/" | "DIV" | "MOD":
                 found = first
@@ -178,24 +208,28 @@ class Compiler:
         raise not_supported(f"{operator} over columns of a table")
 
     def _shifted(self, operator: str, operands: Sequence[Any]) -> Scalar:
-        value, interval = operands[0], operands[1]
-        if _is_interval(value):
-            value, interval = interval, value
-        amount, unit = interval.operands
-        return moments.shifted(self.scalar(value), self.scalar(amount), str(unit.value), 1 if operator == "+" else -1)
+        first, *intervals = sorted(operands, key=_is_interval)
+        found = self.scalar(first)
+        for interval in intervals:
+            if not _is_interval(interval):
+                raise not_supported("an INTERVAL beside several values")
+            amount, unit = interval.operands
+            expect_function(f"INTERVAL {unit.value}", [found])
+            found = moments.shifted(found, self.scalar(amount), str(unit.value), 1 if operator == "+" else -1)
+        return found
 
     def _moment_literal(self, word: str, text: str) -> Scalar:
         if word == "TIME":
             duration = values.parsed_duration(text)
             if duration is None:
                 raise not_supported(f"TIME {text[:40]!r}")
-            return constant(kinds.duration(min(len(text.partition(".")[2]), 6), is_nullable=False), duration)
+            return constant(kinds.duration(min(len(text.partition(".")[2]), 6), is_nullable=False), duration, word)
         found = values.parsed_moment(text)
         if found is None or (word == "DATE") != (len(found) == 10):
             raise not_supported(f"{word} {text[:40]!r}")
         if word == "DATE":
-            return constant(kinds.date(is_nullable=False), found)
-        return constant(kinds.moment(min(len(text.partition(".")[2]), 6), is_nullable=False), found)
+            return constant(kinds.date(is_nullable=False), found, word)
+        return constant(kinds.moment(min(len(text.partition(".")[2]), 6), is_nullable=False), found, word)
 
     def _membership(self, left: Any, query: PlannedQuery) -> Slot:
         """x IN (SELECT …), and (x, y) IN (SELECT …)"""
@@ -206,7 +240,7 @@ class Compiler:
         for no, (node, kind) in enumerate(zip(wanted, query.types, strict=True)):
             outside = Compiler(self.session, self.registry)
             inside = Compiler(self.session, self.registry)
-            one, other = comparable(outside.scalar(node), inside.scalar(Slot(f"q.o{no}", kind)))
+            one, other = comparable("=", outside.scalar(node), inside.scalar(Slot(f"q.o{no}", kind)))
             needles.append(emit_scalar(one, outside.slots, self.registry))
             stacks.append(emit_scalar(other, inside.slots, self.registry))
         needle = needles[0] if len(needles) == 1 else f"({', '.join(needles)})"
@@ -225,32 +259,57 @@ class Compiler:
     def _call(self, call: Call) -> Scalar:
         name = call.name
         if call.database is not None:
-            raise not_supported(f"{call.database}.{call.written}()")
+            raise not_supported(f"{call.database}.{call.written}(), a function of a database")
         if name in SHIFTS and len(call.arguments) == 2 and _is_interval(call.arguments[1]):
             return self._shifted("+" if SHIFTS[name] > 0 else "-", call.arguments)
-        if name == "unix_timestamp" and call.arguments:
-            return unix_timestamp(self.scalar(call.arguments[0]), self.session)
-        if name == "from_unixtime":
-            return from_unixtime([self.scalar(argument) for argument in call.arguments], self.session)
+        if name in ("unix_timestamp", "from_unixtime") and call.arguments:
+            given = [self.scalar(argument) for argument in call.arguments]
+            expect_function(name, given)
+            return unix_timestamp(given[0], self.session) if name[0] == "u" else from_unixtime(given, self.session)
         if name in ("now", "current_timestamp", "localtime", "localtimestamp", "sysdate"):
             return now(call, self.session)
-        if name in ("curdate", "current_date"):
-            text = values.moment_text(now_us(self.session), 0)
-            assert text is not None
-            return constant(kinds.date(is_nullable=False), text[:10])
+        if name in CLOCKS:
+            return clock(call, self.session)
         if name in ("charset", "collation") and len(call.arguments) == 1:
-            return charset_or_collation(name, self.scalar(call.arguments[0]).type)
+            (named,) = call.arguments
+            if isinstance(named, Literal) and named.charset is not None:
+                return charset_or_collation(name, kinds.text(0, self.session.evaluator.collation_of(named.charset)))
+            asked = self.scalar(named)
+            expect_function(name, [asked])
+            return charset_or_collation(name, asked.type)
         if functions.is_function(name):
             given = [self.scalar(argument) for argument in call.arguments]
             return functions.call(name, call.written, given, self.session.collation)
-        if not Evaluator.is_function(name) and name not in KNOWN:
+        if name not in SESSION_FUNCTIONS and name not in KNOWN:
             database = self.session.evaluator.who.database
             path = f"{database}.{call.written}" if database else call.written
             raise RefusedError(1305, "42000", f"FUNCTION {path} does not exist")
         if any(not isinstance(argument, Literal) for argument in call.arguments) or name not in OF_SESSION:
             raise not_supported(f"{call.written}() over columns of a table")
         value = self.session.evaluator.evaluate(call)
-        return constant(type_of(name) or self._literal(value).type.computed(strength=3), value)
+        kind = type_of(name)
+        if kind is None:
+            kind = self._literal(value).type.computed(strength=3)
+            kind = kinds.changed(kind, collation="utf8mb3_general_ci") if kind.kind is Kind.TEXT else kind
+        return constant(kind, value)
+
+
+def _kind_of(value: Any, written: str) -> str:
+    """What kind of literal it is."""
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return "hex" if written[:1] in "xX" else "hybrid"
+        case int() if not written:
+            return "truth"
+        case int():
+            return "int" if -(1 << 63) <= value < 1 << 63 else "wide int"
+        case Decimal():
+            return "decimal"
+        case float():
+            return "real"
+    return "text"
 
 
 def _is_interval(node: Any) -> bool:
@@ -279,21 +338,6 @@ class Emitter:
             scalar = cast_to(scalar, kind)
         return emit_scalar(scalar, slots, self.registry), scalar.type
 
-    def fitted(self, node: Any, kind: Type) -> tuple[str, Type]:
-        """SQL of a value that goes into a column of a type, which may be too narrow for it."""
-        scalar, slots = self.scalar(node)
-        if scalar.type.kind not in (kind.kind, Kind.NULL):
-            raise not_supported(f"{scalar.type.kind.value} in a column of {kind.kind.value}")
-
-        def check(value: Any) -> Any:
-            if kind.kind is Kind.TEXT and len(value) > kind.length:
-                raise not_supported(f"a text longer than its column, which has {kind.length} letters")
-            if kind.field is FieldType.LONG and not -(1 << 31) <= value < 1 << 31:
-                raise not_supported("a number out of the range of its column")
-            return value
-
-        return emit_scalar(apply(kind, check, cast_to(scalar, kind)), slots, self.registry), kind
-
     def key(self, node: Any) -> str:
         """SQL of what orders and groups values."""
         scalar, slots = self.scalar(node)
@@ -314,6 +358,7 @@ class Emitter:
                 if native is not None:
                     return native
         scalar, slots = self.scalar(node)
+        expect_function("NOT", [scalar])
         truth = as_truth(scalar)
         found = Scalar(kinds.truth(), apply(kinds.truth(), int, truth).run, truth.is_constant)
         if scalar.slot is not None and scalar.type.kind is Kind.INT and not scalar.type.is_wide:
@@ -324,6 +369,7 @@ class Emitter:
         (one, first), (other, second) = self.scalar(left), self.scalar(right)
         if one.slot is None and other.slot is None:
             return None
+        expect_judged(operator, one, other)
         kind = one.type
         if kind.kind is Kind.TEXT and other.type.kind is Kind.TEXT:
             if one.slot is None or other.slot is None:

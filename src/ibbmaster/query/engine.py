@@ -6,11 +6,11 @@ import itertools
 import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ibbmaster.dialogue.log_tables import AnyQuery
-from ibbmaster.dialogue.refusal import RefusedError, not_supported, out_of_memory
+from ibbmaster.dialogue.refusal import NOT_SUPPORTED, RefusedError, not_supported, out_of_memory
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.statement import GivenTable
 from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
@@ -22,7 +22,7 @@ from ibbmaster.query.loaded import KEPT_BYTES_MAX, KeptDatabases, QueryDatabase,
 from ibbmaster.query.planning import Planner
 from ibbmaster.query.reading import read_query
 from ibbmaster.query.scalars import Slot
-from ibbmaster.query.session_functions import QuerySession
+from ibbmaster.query.session_functions import session_of
 from ibbmaster.query.showing import shower
 from ibbmaster.query.sources import Plan, SourceColumn, SourceTable
 from ibbmaster.query.tables import LoadedTable
@@ -72,7 +72,9 @@ class QueryRun:
         self._snapshot = query.snapshot
         self._kept = kept or KeptDatabases(0)
         self._tokens = query.tokens
-        self._session = _session_of(query)
+        self._session = session_of(
+            query.evaluator, query.version, query.text_charset, query.text_collation_id, is_binary=query.is_binary
+        )
         self._find = query.find
         self._rows_of = rows_of
         self._tables: dict[str, LoadedTable] = {}
@@ -171,7 +173,8 @@ class QueryRun:
 
     def columns(self) -> tuple[ColumnDefinition, ...]:
         """The columns of the answer; no row is read."""
-        plan = self._plan()
+        with self._way_out():
+            plan = self._plan()
         self._keep()
         return tuple(self._definition(column.name, column.type) for column in plan.columns)
 
@@ -180,6 +183,22 @@ class QueryRun:
         Raises:
             RefusedError: the query is not answered here as MariaDB does it, or its tables are not known.
         """
+        with self._way_out():
+            return self._answer()
+
+    @contextmanager
+    def _way_out(self) -> Iterator[None]:
+        """Say where the rows are whose query is not answered."""
+        try:
+            yield
+        except RefusedError as refused:
+            if refused.err.code != NOT_SUPPORTED or not self._tables:
+                raise
+            name = next(iter(self._tables.values())).table.full_name
+            text = f'{refused.err.text}; its rows: log.snapshot("{name}", at=…), and DuckDB (docs/arrow.md)'
+            raise RefusedError(NOT_SUPPORTED, refused.err.sqlstate, text) from None
+
+    def _answer(self) -> Relation:
         plan = self._plan()
         definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
         try:
@@ -221,8 +240,6 @@ class QueryRun:
             database.create_function(name, count, self._guarded(compute))
         for name, (count, made) in collecting.AGGREGATES.items():
             database.create_aggregate(name, count, self._guarded_class(made))
-        for name, made in collecting.EXACT.items():
-            database.create_window_function(name, 3, self._guarded_class(made))
         database.set_progress_handler(self._look, STEPS_BETWEEN_LOOKS)
 
     def _close(self) -> None:
@@ -250,7 +267,7 @@ class QueryRun:
         database.connection.set_progress_handler(None, 0)
         names = [(name, count) for name, count, _ in self._functions]
         names += [(name, count) for name, (count, _) in collecting.AGGREGATES.items()]
-        for name, count in (*names, *((name, 3) for name in collecting.EXACT)):
+        for name, count in names:
             database.connection.create_function(name, count, None)
         for name in self._listed:
             database.drop(name)
@@ -376,19 +393,3 @@ class QueryRun:
         if "full" in problem or "too big" in problem or "memory" in problem:
             return out_of_memory(f"{what} of so many rows")
         return not_supported(f"{what} of this form: {problem}")
-
-
-def _session_of(query: AnyQuery) -> QuerySession:
-    """What the values of a query depend on."""
-    settings = query.evaluator.settings
-    digits = settings.value("div_precision_increment")
-    return QuerySession(
-        evaluator=query.evaluator,
-        collation=settings.collation,
-        charset=query.text_charset,
-        collation_id=query.text_collation_id,
-        time_zone_s=settings.time_zone_s,
-        division_digits=digits if isinstance(digits, int) else 4,
-        version=query.version,
-        is_binary=query.is_binary,
-    )

@@ -12,7 +12,7 @@ from ibbmaster.query.compiling import Emitter
 from ibbmaster.query.emitting import PlannedQuery
 from ibbmaster.query.scalars import Slot
 from ibbmaster.query.sources import KnownNames
-from ibbmaster.query.tree import Aggregate, NamedTable, Source, Window
+from ibbmaster.query.tree import Aggregate, NamedTable, Source
 from ibbmaster.query.walking import children, mapped, slots
 from ibbmaster.sqltext.expression import Literal
 
@@ -67,11 +67,7 @@ class GroupPlan:
                 return self._key_slot(key)
         match node:
             case Aggregate():
-                return aggregate_slot(
-                    node, self._emitter, len(self._scope.tables), is_stable=self._is_stable, is_grouped=bool(self._keys)
-                )
-            case Window():
-                return None
+                return aggregate_slot(node, self._emitter, is_stable=self._is_stable, is_grouped=bool(self._keys))
             case Slot(block=block) if block == self._scope.block:
                 if node in self._known:
                     return node
@@ -116,5 +112,5 @@ def has_known_order(scope: KnownNames, where: Any, source: Source | None) -> boo
 def sorts_groups(node: Any) -> bool:
     """Whether a server sorts the rows for an aggregate before it sees them."""
     if isinstance(node, Aggregate):
-        return node.is_distinct or node.name == "group_concat"
-    return isinstance(node, PlannedQuery | Window) or any(map(sorts_groups, children(node)))
+        return node.is_distinct
+    return isinstance(node, PlannedQuery) or any(map(sorts_groups, children(node)))

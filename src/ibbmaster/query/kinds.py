@@ -267,6 +267,8 @@ def of_all(kinds: Sequence[Type]) -> Type:
     found = {kind.kind for kind in known}
     if found & {Kind.OPAQUE, Kind.BIT}:
         raise not_supported("values of such types in one column")
+    if found == {Kind.YEAR}:
+        raise not_supported("a YEAR beside another one")
     if found <= NUMBERS:
         return _number_of_all(known, is_nullable)
     if found <= {Kind.DATE}:
@@ -287,6 +289,7 @@ def of_all(kinds: Sequence[Type]) -> Type:
         raise not_supported("texts and such values in one column")
     texts = [kind for kind in known if kind.kind in TEXTS]
     collation, strength = joint_collation(texts or known)
+    is_char = bool(texts) and all(kind.kind is Kind.TEXT and kind.field is FieldType.STRING for kind in texts)
     length = max(kind.length for kind in known)
     return Type(
         kind=Kind.TEXT,
@@ -295,6 +298,7 @@ def of_all(kinds: Sequence[Type]) -> Type:
         strength=strength,
         is_nullable=is_nullable,
         is_blob=any(kind.is_blob for kind in known),
+        field=FieldType.STRING if is_char else None,
     )
 
 

@@ -100,7 +100,7 @@ class ServerTable:
         return made, f"INSERT INTO {self.name} VALUES ({marks})", self._rows(places)
 
     def _rows(self, places: list[int]) -> Iterator[tuple[Any, ...]]:
-        stores = [(place, _storing(self._types[place])) for place in places]
+        stores = [(place, storing(self._types[place])) for place in places]
         keys = [(places.index(place), cached(key_of(collation))) for place, collation in self._keys.items()]
         given_rows = self._relation.rows
         for place, (text, collation) in self._wanted.items():
@@ -123,7 +123,7 @@ def _sent(column: ColumnDefinition, charset: str | None, collation_id: int) -> C
     return replace(column, collation_id=number, length=column.length if charset == "utf8mb4" else length)
 
 
-def _storing(kind: Type) -> Callable[[Any], Any]:
+def storing(kind: Type) -> Callable[[Any], Any]:
     """What makes of a value what SQLite has of it."""
     match kind.kind:
         case Kind.INT:

@@ -10,7 +10,7 @@ from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_colu
 from ibbmaster.query.emitting import PlannedQuery
 from ibbmaster.query.scalars import Slot
 from ibbmaster.query.sources import KnownNames, Plan, is_called
-from ibbmaster.query.tree import Aggregate, Item, Nested, Query, Window
+from ibbmaster.query.tree import Aggregate, Item, Nested, Query
 from ibbmaster.query.walking import contains, mapped_children, rows_compared
 from ibbmaster.sqltext.expression import ColumnName, Literal, Operation, Star
 
@@ -58,7 +58,7 @@ class Names:
                     raise not_supported(f"GROUP BY {name}, which is a column and another expression")
             case _:
                 found = self.resolved(node, scope, "GROUP BY")
-        if contains(found, Aggregate | Window):
+        if contains(found, Aggregate):
             raise RefusedError(1056, "42000", "Can't group on this expression")
         return found
 

@@ -1,9 +1,9 @@
-"""Reads the expressions of a query: calls with words in them, aggregates, windows and CAST have a meaning here."""
+"""Reads the expressions of a query: calls with words in them, aggregates and CAST have a meaning here."""
 
 from __future__ import annotations
 
 from ibbmaster.dialogue.refusal import not_supported
-from ibbmaster.query.tree import Aggregate, Cast, Node, OrderKey, Window
+from ibbmaster.query.tree import Aggregate, Cast, Node, OrderKey
 from ibbmaster.sqltext.expression import Call, ColumnName, Literal, Operation, Star
 from ibbmaster.sqltext.expression_parser import BARE_FUNCTIONS, SPACELESS, ExpressionParser
 from ibbmaster.sqltext.operators import PREDICATE
@@ -14,6 +14,8 @@ AGGREGATES = words(
     "count sum avg min max group_concat std stddev stddev_pop stddev_samp variance var_pop var_samp bit_and bit_or "
     "bit_xor any_value json_arrayagg json_objectagg"
 )
+COMPUTED = words("count sum avg min max")
+UNITS = words("MICROSECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR")
 
 
 class NodeParser(ExpressionParser):
@@ -28,10 +30,22 @@ class NodeParser(ExpressionParser):
                 self._index += 1
                 found: Node = Operation(f"LITERAL {word}", (Literal(self._take_texts()),))
                 return found
+            if word in ("ALL", "ANY", "SOME") and following.is_sign("("):
+                raise not_supported(f"{word} (SELECT …)")
+            if word == "INTERVAL" and following.is_sign("(") and self._is_amount():
+                self._index += 1
+                return Operation("INTERVAL", (self._expression(), Literal(self._take_name().upper())))
         node: Node = super()._operand()
         while self._accept("COLLATE"):
             node = Operation("COLLATE", (node, Literal(self._take_name().lower())))  # type: ignore[arg-type]
         return node
+
+    def _is_amount(self) -> bool:
+        """Whether brackets after INTERVAL hold how much, and not what the function INTERVAL counts."""
+        start, self._index = self._index, self._index + 2
+        self._skip_brackets()
+        token, self._index = self._token(), start
+        return token is not None and token.word in UNITS
 
     def _column_or_call(self) -> Node:  # type: ignore[override]
         token = self._token()
@@ -46,7 +60,7 @@ class NodeParser(ExpressionParser):
                 return Star(tuple(parts))
             parts.append(self._take_name())
         if self._peek("("):
-            raise not_supported(f"{'.'.join(parts)}() over tables of the log")
+            raise not_supported(f"{'.'.join(parts)}(), a function of a database")
         return ColumnName(tuple(parts))
 
     def _call(self, database: str | None = None) -> Node:  # type: ignore[override]
@@ -57,14 +71,10 @@ class NodeParser(ExpressionParser):
         if is_spaced and name in SPACELESS and not self._sql_mode & IGNORE_SPACE:
             self._skip_brackets()
             return Call(f"{name} ", written)  # which nobody has
-        if name in AGGREGATES:
-            function: Aggregate | Call = self._aggregate(name)
-        else:
-            node = self._plain_call(name, written)
-            if not isinstance(node, Call):
-                return node
-            function = node
-        return self._window(function) if self._accept("OVER") else function
+        found = self._aggregate(name) if name in AGGREGATES else self._plain_call(name, written)
+        if self._peek("OVER"):
+            raise not_supported(f"{written}() OVER a window")
+        return found
 
     def _plain_call(self, name: str, written: str) -> Node:
         match name:
@@ -80,12 +90,10 @@ class NodeParser(ExpressionParser):
                     return Cast(value, "using", charset=charset)
                 self.expect(",")
                 return self._cast(value)
-            case "extract":
-                unit = self._take_word()
-                self.expect("FROM")
-                arguments: tuple[Node, ...] = (Literal(unit), self._expression())
+            case "extract" | "timestampdiff" | "timestampadd" | "weight_string":
+                raise not_supported(f"{written}()")  # which have words of their own
             case "trim":
-                arguments = self._trimmed()
+                arguments: tuple[Node, ...] = self._trimmed()
             case "position":
                 wanted = self._expression(PREDICATE + 1)
                 self.expect("IN")
@@ -93,15 +101,7 @@ class NodeParser(ExpressionParser):
                 name = "locate"
             case "substring" | "substr" | "mid":
                 arguments = self._substring()
-            case "timestampdiff" | "timestampadd":
-                unit = self._take_word().removeprefix("SQL_TSI_")
-                self.expect(",")
-                arguments = (Literal(unit), *self._list(self._expression))
-            case "char":
-                arguments = self._list(self._expression)
-                if self._accept("USING"):
-                    raise not_supported("CHAR(… USING …)")
-            case "mod" | "left" | "right" | _:
+            case _:
                 arguments = () if self._peek(")") else self._list(self._expression)
         self.expect(")")
         return Call(name, written, arguments)  # type: ignore[arg-type]
@@ -131,49 +131,10 @@ class NodeParser(ExpressionParser):
         if not is_distinct:
             self._accept("ALL")
         arguments = self._list(self._expression)
-        order_by: tuple[OrderKey, ...] = ()
-        separator = ","
-        if name == "group_concat":
-            order_by = self._order_keys()
-            if self._accept("SEPARATOR"):
-                separator = self._take_text()
-            if self._peek("LIMIT"):
-                raise not_supported("LIMIT in GROUP_CONCAT")
+        if name not in COMPUTED:
+            raise not_supported(f"{name.upper()}()")
         self.expect(")")
-        return Aggregate(name, arguments, is_distinct, order_by, separator)
-
-    def _window(self, function: Aggregate | Call) -> Window:
-        if not self._accept("("):
-            raise not_supported("windows by name")
-        partition_by: tuple[Node, ...] = ()
-        if self._accept("PARTITION", "BY"):
-            partition_by = self._list(self._expression)
-        order_by = self._order_keys()
-        frame = ""
-        if self._peek("ROWS") or self._peek("RANGE"):
-            frame = self._frame()
-        self.expect(")")
-        return Window(function, partition_by, order_by, frame)
-
-    def _frame(self) -> str:
-        unit = self._take_word()
-        if unit == "RANGE":
-            raise not_supported("RANGE of a window")
-        if self._accept("BETWEEN"):
-            first = self._bound()
-            self.expect("AND")
-            return f"ROWS BETWEEN {first} AND {self._bound()}"
-        return f"ROWS {self._bound()}"
-
-    def _bound(self) -> str:
-        if self._accept("CURRENT", "ROW"):
-            return "CURRENT ROW"
-        amount = "UNBOUNDED" if self._accept("UNBOUNDED") else str(self._take_int())
-        return f"{amount} {'PRECEDING' if self._accept('PRECEDING') else self._following()}"
-
-    def _following(self) -> str:
-        self.expect("FOLLOWING")
-        return "FOLLOWING"
+        return Aggregate(name, arguments, is_distinct)
 
     def _cast(self, value: Node) -> Cast:
         """A type, and the bracket that ends the call."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from ibbmaster.dialogue.refusal import not_supported
@@ -14,11 +14,8 @@ from ibbmaster.query.kinds import REALS, Kind, joint_collation, of_all
 from ibbmaster.query.scalars import (
     Scalar,
     apply,
-    apply_any,
-    as_exact,
     as_integer,
     as_number,
-    as_real,
     cast_to,
     constant,
 )
@@ -129,79 +126,8 @@ def _rounded_real(value: float, places: int) -> float:
     return checked_real(found / power if places >= 0 else found * power)
 
 
-def _truncate(arguments: list[Scalar]) -> Scalar:
-    value, places = arguments
-    if not places.is_constant or places.value is None:
-        raise not_supported("TRUNCATE to digits that are no constant")
-    wanted = int(as_integer(places).value)
-    number = _number(value)
-    if _is_real(value):
-        kind = kinds.real(is_nullable=value.type.is_nullable, decimals=min(max(wanted, 0), kinds.FLOATING))
-        if kind.decimals < kinds.FLOATING:
-            kind = kinds.changed(kind, length=17 + kind.decimals)
-
-        def cut(one: float) -> float:
-            power = 10.0 ** abs(wanted)
-            product = one * power if wanted >= 0 else one / power
-            if product - product != 0:
-                return one
-            found = math.copysign(float(math.trunc(product)), one)
-            return found / power if wanted >= 0 else found * power
-
-        return apply(kind, cut, number)
-    if value.type.kind is Kind.DECIMAL:
-        if wanted < 0:
-            raise not_supported("TRUNCATE to tens")
-        scale = wanted
-        kind = kinds.decimal(
-            value.type.digits - value.type.decimals + scale, scale,
-            is_nullable=value.type.is_nullable, is_unsigned=value.type.is_unsigned,
-        )  # fmt: skip
-        return apply(kind, lambda one: values.rounded(one, scale, ROUND_DOWN), number)
-    if wanted < 0:
-        raise not_supported("TRUNCATE to tens")
-    return _same_whole(value)
-
-
-def _sign(arguments: list[Scalar]) -> Scalar:
-    kind = kinds.integer(1, length=2, is_nullable=arguments[0].type.is_nullable)
-    return apply(kind, lambda one: (one > 0) - (one < 0), _number(arguments[0]))
-
-
 def _mod(arguments: list[Scalar]) -> Scalar:
     return arithmetic("MOD", arguments[0], arguments[1])
-
-
-def _analytic(function: Callable[..., float | None]) -> Build:
-    def build(arguments: list[Scalar]) -> Scalar:
-        def compute(*numbers: float) -> float | None:
-            found = function(*numbers)
-            return None if found is None else checked_real(found)
-
-        return apply(kinds.real(), compute, *(as_real(_numbered(argument)) for argument in arguments))
-
-    return build
-
-
-def _numbered(argument: Scalar) -> Scalar:
-    _number(argument)
-    return argument
-
-
-def _power(base: float, exponent: float) -> float:
-    try:
-        return math.pow(base, exponent)
-    except OverflowError:
-        raise values.out_of_range("DOUBLE") from None
-    except ValueError:
-        raise values.out_of_range("DOUBLE") from None
-
-
-def _exponential(value: float) -> float:
-    try:
-        return math.exp(value)
-    except OverflowError:
-        raise values.out_of_range("DOUBLE") from None
 
 
 def _extreme(is_greatest: bool) -> Build:
@@ -232,34 +158,12 @@ def _last_max(given: tuple[Any, ...], key: Callable[[Any], Any]) -> Any:
     return max(given, key=key)
 
 
-def _interval(arguments: list[Scalar]) -> Scalar:
-    kind = kinds.integer(2, length=2, is_nullable=False)
-
-    def count(one: Any, *limits: Any) -> int:
-        if one is None:
-            return -1
-        return sum(1 for limit in limits if limit is None or one >= limit)
-
-    return apply_any(kind, count, *(as_exact(_numbered(argument)) for argument in arguments))
-
-
 FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "abs": (1, 1, _abs),
     "floor": (1, 1, _whole(ROUND_FLOOR)),
     "ceil": (1, 1, _whole(ROUND_CEILING)),
-    "ceiling": (1, 1, _whole(ROUND_CEILING)),
     "round": (1, 2, _round),
-    "truncate": (2, 2, _truncate),
-    "sign": (1, 1, _sign),
     "mod": (2, 2, _mod),
-    "pow": (2, 2, _analytic(_power)),
-    "power": (2, 2, _analytic(_power)),
-    "sqrt": (1, 1, _analytic(lambda value: math.sqrt(value) if value >= 0 else None)),
-    "exp": (1, 1, _analytic(_exponential)),
-    "ln": (1, 1, _analytic(lambda value: math.log(value) if value > 0 else None)),
-    "log10": (1, 1, _analytic(lambda value: math.log10(value) if value > 0 else None)),
-    "log2": (1, 1, _analytic(lambda value: math.log2(value) if value > 0 else None)),
     "greatest": (2, 1000, _extreme(True)),
     "least": (2, 1000, _extreme(False)),
-    "interval": (2, 1000, _interval),
 }

@@ -8,6 +8,7 @@ from typing import Any
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query import kinds
 from ibbmaster.query.comparing import check_letters, comparable
+from ibbmaster.query.judged import expect_judged
 from ibbmaster.query.kinds import Kind, Type, of_all
 from ibbmaster.query.scalars import Row, Scalar, apply, apply_any, as_text, as_truth, cast_to
 from ibbmaster.query.weights import letters_of
@@ -25,7 +26,7 @@ ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
 def compared(operator: str, left: Scalar, right: Scalar) -> Scalar:
     """A comparison: 1, 0 or NULL."""
     kind = kinds.truth(is_nullable=left.type.is_nullable or right.type.is_nullable)
-    one, other = comparable(left, right)
+    one, other = comparable(operator, left, right)
     if operator == "<=>":
         return apply_any(
             kinds.truth(is_nullable=False),
@@ -79,6 +80,7 @@ def between(value: Scalar, low: Scalar, high: Scalar) -> Scalar:
         raise not_supported("BETWEEN of a text and something else")
     if (value.type.kind in kinds.NUMBERS) and ((low.type.kind in kinds.TEXTS) != (high.type.kind in kinds.TEXTS)):
         raise not_supported("BETWEEN a number and a text")
+    expect_judged("BETWEEN", value, low, high)
     return junction("AND", [compared(">=", value, low), compared("<=", value, high)])
 
 
@@ -89,7 +91,7 @@ def member(value: Scalar, candidates: list[Scalar]) -> Scalar:
         raise not_supported("IN of values of several types")
     kind = kinds.truth(is_nullable=value.type.is_nullable or any(one.type.is_nullable for one in candidates))
     if all(candidate.is_constant for candidate in candidates) and not value.is_constant:
-        pairs = [comparable(value, candidate) for candidate in candidates]
+        pairs = [comparable("IN", value, candidate) for candidate in candidates]
         keys = [other.value for _, other in pairs]
         known = frozenset(key for key in keys if key is not None)
         missing = None if None in keys else 0
@@ -125,6 +127,7 @@ def like(value: Scalar, pattern: Scalar, escape: Scalar | None) -> Scalar:
     kind = kinds.truth(is_nullable=value.type.is_nullable or pattern.type.is_nullable)
     if Kind.NULL in (value.type.kind, pattern.type.kind):
         return apply(kind, lambda a, b: None, value, pattern)
+    expect_judged("LIKE", value, pattern)
     subject, wanted = as_text(value), as_text(pattern)
     if Kind.OPAQUE in (value.type.kind, pattern.type.kind) or Kind.BIT in (value.type.kind, pattern.type.kind):
         raise not_supported("LIKE of such values")
@@ -132,7 +135,7 @@ def like(value: Scalar, pattern: Scalar, escape: Scalar | None) -> Scalar:
         collation = "binary"
     else:
         texts = [one.type for one in (value, pattern) if one.type.kind in kinds.TEXTS]
-        collation, _ = kinds.joint_collation(texts)
+        collation, _ = kinds.joint_collation(texts or [value.type])
         check_letters(value, pattern)
     weigh = letters_of(collation)
     if pattern.is_constant:
@@ -208,6 +211,8 @@ def chosen(conditions: list[Scalar], results: list[Scalar]) -> Scalar:
 
 def first_known(arguments: list[Scalar]) -> Scalar:
     """COALESCE."""
+    if arguments[0].type.kind is Kind.NULL and not all(argument.is_constant for argument in arguments):
+        raise not_supported("NULL as what COALESCE begins with")
     kind = of_all([argument.type for argument in arguments])
     if any(not argument.type.is_nullable for argument in arguments):
         kind = kinds.changed(kind, is_nullable=False)

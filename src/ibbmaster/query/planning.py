@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_column
-from ibbmaster.query.aggregates import window_slot
 from ibbmaster.query.compiling import Emitter
 from ibbmaster.query.emitting import SqlFunctions
 from ibbmaster.query.grouping import GroupPlan, has_known_order, sorts_groups
@@ -15,11 +13,10 @@ from ibbmaster.query.kinds import Kind, Type, changed, data
 from ibbmaster.query.names import Names
 from ibbmaster.query.scalars import Slot
 from ibbmaster.query.session_functions import QuerySession
-from ibbmaster.query.sets import OTHER_WIDTH, Sets, limited, ordered
+from ibbmaster.query.sets import Sets, limited, ordered
 from ibbmaster.query.sources import (
     TABLES_MAX,
     KnownNames,
-    KnownRows,
     Plan,
     PlannedColumn,
     SourceColumn,
@@ -34,7 +31,6 @@ from ibbmaster.query.sources import (
 from ibbmaster.query.tree import (
     Aggregate,
     Compound,
-    Definition,
     DerivedTable,
     Item,
     Join,
@@ -43,12 +39,9 @@ from ibbmaster.query.tree import (
     Query,
     SelectBlock,
     Source,
-    Window,
-    WithQuery,
-    names_table,
 )
-from ibbmaster.query.walking import contains, equalities, mapped
-from ibbmaster.sqltext.expression import Literal, Operation, Star, UserVariable
+from ibbmaster.query.walking import contains, equalities
+from ibbmaster.sqltext.expression import Literal, Operation, UserVariable
 
 ITERATIONS_MAX = 1000
 BLOB_MAX = 16_777_215  # bytes, of a variable of a user that has no value
@@ -69,35 +62,31 @@ class Planner:
         self._count = 0
         self._names = Names(self._inner)
         self._sets = Sets(self._emitter, self._next)
+        self._has_table = self._has_log_table = False
+        self._found: set[str] = set()  # what only tables of every server are asked with
 
     def plan(self, query: Query) -> Plan:
         """
         Raises:
             RefusedError: the query names what does not exist, or is not answered here as MariaDB does.
         """
-        return self._query(query, None, {})
+        plan = self._query(query, None)
+        if self._has_log_table and self._found:
+            raise not_supported(f"{min(self._found)} over tables of the log")
+        return plan
 
-    def _query(
-        self, query: Query, parent: KnownNames | None, definitions: dict[str, Any], *, is_value: bool = False
-    ) -> Plan:
+    def _query(self, query: Query, parent: KnownNames | None, *, is_value: bool = False) -> Plan:
         """`is_value`: its only row is the value of an expression, which no table has kept in between."""
         match query:
-            case WithQuery():
-                known = dict(definitions)
-                for definition in query.definitions:
-                    if query.is_recursive and names_table(definition.query, definition.name):
-                        known[definition.name.lower()] = self._recursion(definition, known)
-                        continue
-                    plan = self._query(definition.query, parent, known)
-                    known[definition.name.lower()] = renamed(plan, definition.columns)
-                return self._query(query.query, parent, known)
             case Compound():
-                members = [self._query(member, parent, definitions) for member in query.members]
-                return self._sets.compound(query, members)
-        return self._block(query, parent, definitions, is_value=is_value)
+                if len(query.members) > 1:
+                    self._found.add("UNION")
+                return self._sets.compound(query, [self._query(member, parent) for member in query.members])
+        return self._block(query, parent, is_value=is_value)
 
     def _inner(self, query: Query, scope: KnownNames, *, is_value: bool) -> Plan:
-        return self._query(query, scope, scope.definitions, is_value=is_value)
+        self._found.add("a query in an expression")
+        return self._query(query, scope, is_value=is_value)
 
     def _next(self) -> int:
         self._count += 1
@@ -105,59 +94,21 @@ class Planner:
             raise not_supported("a query of so many parts")
         return self._count
 
-    def _recursion(self, definition: Definition, definitions: dict[str, Any]) -> Plan:
-        """What a query gives, and then of its own rows, until it gives none."""
-        query = definition.query
-        if not isinstance(query, Compound) or query.operators != ("UNION ALL",) or query.order_by or query.limit:
-            raise not_supported("WITH RECURSIVE but of two queries and UNION ALL")
-        first, second = query.members
-        if names_table(first, definition.name) or not isinstance(second, SelectBlock) or not is_plain(second):
-            raise not_supported("WITH RECURSIVE of this form")
-        start = renamed(self._query(first, None, definitions), definition.columns)
-        columns = tuple(PlannedColumn(one.name, one.type.computed(is_nullable=True)) for one in start.columns)
-        table = f"r{self._next()}"
-        known = {**definitions, definition.name.lower(): KnownRows(table, columns)}
-        types = [column.type for column in columns]
-        following = self._block(second, None, known, types=types)
-        names = ", ".join(f"o{no}" for no in range(len(columns)))
-        begun = f"SELECT {names}, 0 FROM ({self._sets.cast_member(start, types)})"
-        sql = (
-            f"WITH RECURSIVE {table} ({names}, depth) AS ({begun} "
-            f"UNION ALL {following.sql}) SELECT {names} FROM {table}"
-        )
-        return Plan(sql, columns)
-
-    def _next_depth(self, scope: KnownNames) -> tuple[str, str]:
-        """What counts how often a query was asked of its own rows, and what ends it behind the last time."""
-        (alias,) = scope.recursive
-        most = self._session.evaluator.settings.value("max_recursive_iterations")
-        limit = most if isinstance(most, int) else ITERATIONS_MAX
-
-        def check(depth: int) -> int:
-            if depth >= limit:
-                raise not_supported(f"WITH RECURSIVE of more than {limit} steps")
-            return 1
-
-        return f"{alias}.depth + 1", f"{self._registry.function(check, 1)}({alias}.depth)"
-
     def _block(
         self,
         block: SelectBlock,
         parent: KnownNames | None,
-        definitions: dict[str, Any],
         *,
         is_value: bool = False,
-        types: Sequence[Type] | None = None,
     ) -> Plan:
-        """`types` are those of the columns of a query that is asked of its own rows."""
-        scope = KnownNames([], parent, self._next(), definitions)
+        scope = KnownNames([], parent, self._next())
         equal: list[tuple[Any, Any]] = []
         from_sql = "" if block.source is None else f" FROM {self._source(block.source, scope, equal)}"
         items = [resolved for item in block.items for resolved in self._names.item(item, scope)]
         for item in items:
             scope.aliases.setdefault(item.name.lower(), item.node)
         where = None if block.where is None else self._names.resolved(block.where, scope, "WHERE")
-        if where is not None and contains(where, Aggregate | Window):
+        if where is not None and contains(where, Aggregate):
             raise RefusedError(1111, "HY000", "Invalid use of group function")
         group_by = [self._names.group_key(node, items, scope) for node in block.group_by]
         order_by = [
@@ -181,25 +132,10 @@ class Planner:
             order_by = [OrderKey(grouping.of(key.node), key.is_descending) for key in order_by]
             having = None if having is None else grouping.of(having)
         elif having is not None:
-            if contains(having, Window):
-                raise not_supported("HAVING over windows")
             where_sql.append(self._emitter.condition(having))
             having = None
-        items = [dataclasses.replace(item, node=self._windows(item.node)) for item in items]
-        order_by = [OrderKey(self._windows(key.node), key.is_descending) for key in order_by]
         show = self._emitter.value if is_value and not group_by and not block.is_distinct else self._shown_value
-        if types is not None:
-            if len(items) != len(types):
-                raise OTHER_WIDTH
-            if is_grouped or len(scope.recursive) != 1:
-                raise not_supported("WITH RECURSIVE of this form")
-            emitted = [self._emitter.fitted(item.node, kind) for item, kind in zip(items, types, strict=True)]
-            depth, ends = self._next_depth(scope)
-            emitted.append((depth, types[0]))
-            items.append(Item(Star(), "depth"))
-            where_sql.append(ends)
-        else:
-            emitted = [show(item.node) for item in items]
+        emitted = [show(item.node) for item in items]
         return self._written(
             block, scope, items, emitted, from_sql, where, where_sql, group_by, having, order_by, is_grouped
         )
@@ -280,30 +216,22 @@ class Planner:
             sql = f"SELECT * FROM ({sql})"
         return Plan(sql + limited(block.limit), columns, block.limit == (0, 1), outer)
 
-    def _windows(self, node: Any) -> Any:
-        """The same with windows as slots."""
-        return mapped(node, lambda one: window_slot(one, self._emitter) if isinstance(one, Window) else None)
-
     def _source(self, source: Source, scope: KnownNames, equal: list[tuple[Any, Any]]) -> str:
         match source:
             case NamedTable():
                 return self._named(source, scope)
             case DerivedTable():
-                plan = self._query(source.query, None, scope.definitions)
+                plan = self._query(source.query, None)
                 return self._derived(renamed(plan, source.columns), source.alias, scope)
         return self._join(source, scope, equal)
 
     def _named(self, table: NamedTable, scope: KnownNames) -> str:
-        defined = scope.definitions.get(table.name.lower()) if table.database is None else None
-        alias = table.alias or table.name
-        if isinstance(defined, Plan):
-            return self._derived(defined, alias, scope)
         number = self._next()
-        if isinstance(defined, KnownRows):
-            scope.recursive.append(f"a{number}")
-            self._add_columns(defined.columns, alias, number, scope)
-            return f"{defined.table} AS a{number}"
         name, found = self._tables.source(table, f"a{number}")
+        if self._has_table and not (found.is_listed and not self._has_log_table):
+            self._found.add("a query of several tables")
+        self._has_table = True
+        self._has_log_table |= not found.is_listed
         found.columns = [
             dataclasses.replace(one, slot=dataclasses.replace(one.slot, block=scope.block)) for one in found.columns
         ]
@@ -316,19 +244,16 @@ class Planner:
         if plan.outer:
             raise not_supported("a query in FROM that depends on others")
         number = self._next()
-        self._add_columns(plan.columns, alias, number, scope)
-        return f"({plan.sql}) AS a{number}"
-
-    def _add_columns(self, planned: Sequence[PlannedColumn], alias: str, number: int, scope: KnownNames) -> None:
         columns = [
             SourceColumn(column.name, Slot(f"a{number}.o{no}", of_derived(column.type), scope.block))
-            for no, column in enumerate(planned)
+            for no, column in enumerate(plan.columns)
         ]
         names = [column.name.lower() for column in columns]
         for name in names:
             if names.count(name) > 1:
                 raise RefusedError(1060, "42S21", f"Duplicate column name '{name}'")
         self._add(scope, SourceTable(alias, None, columns))
+        return f"({plan.sql}) AS a{number}"
 
     def _add(self, scope: KnownNames, table: SourceTable) -> None:
         if any(one.alias == table.alias and one.database == table.database for one in scope.tables):
@@ -390,7 +315,3 @@ class Planner:
             raise not_supported("RIGHT JOIN by USING")
         equal.append((one.slot, other.slot))
         return self._emitter.condition(Operation("=", (one.slot, other.slot)))  # type: ignore[arg-type]
-
-
-def is_plain(block: SelectBlock) -> bool:
-    return not (block.group_by or block.having or block.order_by or block.limit or block.is_distinct)

@@ -6,7 +6,6 @@ from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.query.nodes import NodeParser
 from ibbmaster.query.tree import (
     Compound,
-    Definition,
     DerivedTable,
     Item,
     Join,
@@ -16,7 +15,6 @@ from ibbmaster.query.tree import (
     Query,
     SelectBlock,
     Source,
-    WithQuery,
 )
 from ibbmaster.sqltext.expression import ColumnName, Literal, Star
 from ibbmaster.sqltext.expression_parser import RESERVED
@@ -50,13 +48,9 @@ class _QueryReader(NodeParser):
         return self.query()
 
     def query(self) -> Query:
-        """WITH, SELECT, UNION."""
-        if self._accept("WITH"):
-            is_recursive = self._accept("RECURSIVE")
-            definitions = [self._definition()]
-            while self._accept(","):
-                definitions.append(self._definition())
-            return WithQuery(tuple(definitions), self.query(), is_recursive)
+        """SELECT, UNION."""
+        if self._peek("WITH"):
+            raise not_supported("WITH")
         members = [self._member()]
         operators = []
         while (operator := self._set_operator()) is not None:
@@ -65,8 +59,6 @@ class _QueryReader(NodeParser):
         if not operators:
             query = members[0]
             return self._ordered(query)
-        if "INTERSECT" in operators and len(set(operators)) > 1:
-            raise not_supported("INTERSECT beside UNION and EXCEPT")
         last = members[-1]
         order_by, limit = self._order_keys(), self._limited()
         if isinstance(last, SelectBlock) and not self._last_was_in_brackets:
@@ -90,21 +82,9 @@ class _QueryReader(NodeParser):
             self._accept("DISTINCT")
             return "UNION"
         for word in ("EXCEPT", "INTERSECT"):
-            if self._accept(word):
-                if self._accept("ALL"):
-                    raise not_supported(f"{word} ALL")
-                self._accept("DISTINCT")
-                return word
+            if self._peek(word):
+                raise not_supported(word)
         return None
-
-    def _definition(self) -> Definition:
-        name = self._take_name()
-        columns = self._names_in_brackets() if self._peek("(") else ()
-        self.expect("AS")
-        self.expect("(")
-        query = self.query()
-        self.expect(")")
-        return Definition(name, columns, query)
 
     def _names_in_brackets(self) -> tuple[str, ...]:
         self.expect("(")

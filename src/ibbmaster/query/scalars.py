@@ -34,14 +34,15 @@ class Scalar:
     run: Run
     is_constant: bool = False
     slot: Slot | None = None  # where it is nothing else
+    literal: str = ""  # where it is one: of which kind
 
     @property
     def value(self) -> Any:
         return self.run(())
 
 
-def constant(kind: Type, value: Any) -> Scalar:
-    return Scalar(kind, lambda row: value, is_constant=True)
+def constant(kind: Type, value: Any, literal: str = "") -> Scalar:
+    return Scalar(kind, lambda row: value, is_constant=True, literal=literal)
 
 
 def apply(kind: Type, function: Callable[..., Any], *arguments: Scalar) -> Scalar:
@@ -192,6 +193,8 @@ def _moment_or_refusal(text: str) -> str:
 
 def _moment_of_number(value: int) -> str:
     text = str(value)
+    if not value:
+        return "0000-00-00"
     if len(text) == 8:
         return _moment_or_refusal(f"{text[:4]}-{text[4:6]}-{text[6:]}")
     if len(text) == 14:

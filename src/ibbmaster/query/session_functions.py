@@ -11,11 +11,12 @@ from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.query import functions, kinds, values
 from ibbmaster.query.kinds import EXACT_NAMES, Kind, Type
+from ibbmaster.query.moments import fraction_of
 from ibbmaster.query.scalars import Scalar, apply, as_moment, constant
 from ibbmaster.sqltext.expression import Call, Literal
 from ibbmaster.sqltext.token import words
 from ibbmaster.versions import Difference
-from ibbmaster.wire.response import FieldType
+from ibbmaster.wire.response import COLLATION_DEFAULT, FieldType
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,29 @@ class QuerySession:
     is_binary: bool
 
 
+def session_of(
+    evaluator: Evaluator,
+    version: int,
+    charset: str | None = "utf8mb4",
+    collation_id: int = COLLATION_DEFAULT,
+    *,
+    is_binary: bool = False,
+) -> QuerySession:
+    """What a session has set now; `charset` and `collation_id` are those that texts of results get."""
+    settings = evaluator.settings
+    digits = settings.value("div_precision_increment")
+    return QuerySession(
+        evaluator=evaluator,
+        collation=settings.collation,
+        charset=charset,
+        collation_id=collation_id,
+        time_zone_s=settings.time_zone_s,
+        division_digits=digits if isinstance(digits, int) else 4,
+        version=version,
+        is_binary=is_binary,
+    )
+
+
 OF_SESSION = words(
     "version database schema user session_user system_user current_user connection_id unix_timestamp found_rows "
     "last_insert_id row_count"
@@ -45,7 +69,10 @@ KNOWN = words(
     "timestamp timestampadd convert_tz rand uuid sleep get_lock release_lock insert soundex space strcmp format conv "
     "bin oct unhex to_base64 from_base64 sha2 aes_encrypt compress bit_count bit_length ord char quote export_set "
     "make_set find_in_set nextval lastval inet_aton inet_ntoa json_valid json_length json_keys json_array json_object "
-    "degrees radians sin cos tan asin acos atan atan2 cot pi log row_number rank dense_rank first_value last_value"
+    "md5 sha1 sha reverse lpad rpad repeat ascii truncate sign pow power sqrt exp ln log10 log2 interval field elt "
+    "quarter week weekofyear dayofweek weekday dayofyear microsecond monthname dayname time last_day datediff to_days "
+    "timestampdiff date_format extract degrees radians "
+    "sin cos tan asin acos atan atan2 cot pi log row_number rank dense_rank first_value last_value"
 )
 
 
@@ -62,10 +89,10 @@ def type_of(name: str) -> Type | None:
 
 
 def charset_or_collation(name: str, kind: Type) -> Scalar:
-    """CHARSET() and COLLATION() of a text."""
-    if kind.kind not in kinds.TEXTS or kind.collation is None:
-        raise not_supported(f"{name.upper()}() of such values")
+    """CHARSET() and COLLATION() of a value."""
     collation = "utf8mb3_general_ci" if kind.collation == EXACT_NAMES else kind.collation
+    if kind.kind not in kinds.TEXTS or collation is None:
+        collation = "binary"
     found = collation.split("_")[0] if name == "charset" else collation
     return constant(kinds.text(64, "utf8mb3_general_ci", strength=3), found)
 
@@ -89,15 +116,30 @@ def now(call: Call, session: QuerySession) -> Scalar:
     return constant(kind, values.moment_text(now_us(session), digits))
 
 
+CLOCKS = words("curdate current_date curtime current_time utc_date utc_time utc_timestamp")
+
+
+def clock(call: Call, session: QuerySession) -> Scalar:
+    """The date, the time of day, and both in UTC."""
+    text = str(session.evaluator.evaluate(call))
+    digits = len(text.partition(".")[2])
+    match CALLS[call.name][0]:
+        case FieldType.DATE:
+            return constant(kinds.date(is_nullable=False), text)
+        case FieldType.TIME:
+            return constant(kinds.duration(digits, is_nullable=False), values.parsed_duration(text))
+    return constant(kinds.moment(digits, is_nullable=False), text)
+
+
 def unix_timestamp(value: Scalar, session: QuerySession) -> Scalar:
     """UNIX_TIMESTAMP(x)"""
     moment = as_moment(value)
-    digits = value.type.decimals if value.type.kind is Kind.DATETIME else 0
+    digits = fraction_of(value) if value.type.kind is Kind.DATETIME or value.is_constant else 0
     zone = session.time_zone_s
 
     def seconds(one: str) -> Any:
         if not one.strip("0-: ."):
-            return 0
+            return None if digits and value.type.field is not FieldType.TIMESTAMP else 0
         if not values.is_calendar(one):
             raise not_supported("UNIX_TIMESTAMP of a day that is in no calendar")
         found = values.microseconds_of(one) - zone * values.SECOND

@@ -45,9 +45,6 @@ class Sets:
             )
             sql = self.cast_member(plans[0], types)
             for operator, plan in zip(query.operators, plans[1:], strict=True):
-                if operator in ("EXCEPT", "INTERSECT"):
-                    sql = self._matched(operator, sql, self.cast_member(plan, types), types)
-                    continue
                 sql = f"{sql} UNION ALL {self.cast_member(plan, types)}"
                 if operator == "UNION":
                     sql = f"SELECT * FROM ({self.distinct(sql, types)})"
@@ -57,16 +54,6 @@ class Sets:
             keys = [self.order_sql(self._output_key(key, columns, slots), key.is_descending) for key in query.order_by]
             sql = f"SELECT * FROM ({sql}) AS {inner}" + ordered(keys) + limited(query.limit)
         return Plan(sql, columns, query.limit == (0, 1), outer)
-
-    def _matched(self, operator: str, left: str, right: str, types: Sequence[Type]) -> str:
-        """The rows of one query that are also, or not, those of another: each once, as the first one has it."""
-        alias = f"d{self._next()}"
-        slots = [Slot(f"{alias}.o{no}", kind) for no, kind in enumerate(types)]
-        shown = ", ".join(f"same_row({slot.sql}) FILTER (WHERE side = 1) AS o{no}" for no, slot in enumerate(slots))
-        keys = ", ".join(map(self._emitter.key, slots))
-        both = f"SELECT *, 1 AS side FROM ({left}) UNION ALL SELECT *, 2 FROM ({right})"
-        sides = "MIN(side) = 1 AND MAX(side) = " + ("1" if operator == "EXCEPT" else "2")
-        return f"SELECT {shown} FROM ({both}) AS {alias} GROUP BY {keys} HAVING {sides}"
 
     def cast_member(self, plan: Plan, types: Sequence[Type]) -> str:
         alias = f"m{self._next()}"
@@ -91,6 +78,8 @@ class Sets:
 
     def distinct(self, sql: str, types: Sequence[Type], *, is_stable: bool = False) -> str:
         """Each row once, as the first one of those that compare alike where a server is known to take that one."""
+        if any(kind.kind is Kind.BIT for kind in types):
+            raise not_supported("DISTINCT of BIT")  # which a server shows as a number then
         if all(map(is_ordered_by_sqlite, types)):
             return f"SELECT DISTINCT * FROM ({sql})"
         alias = f"d{self._next()}"

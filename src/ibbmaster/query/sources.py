@@ -65,14 +65,6 @@ class Plan:
     outer: frozenset[Slot] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class KnownRows:
-    """The rows that a query of WITH RECURSIVE has given before, in the query itself."""
-
-    table: str
-    columns: tuple[PlannedColumn, ...]
-
-
 class Tables(Protocol):
     """Gives tables of the log to a plan."""
 
@@ -90,11 +82,9 @@ class KnownNames:
     tables: list[SourceTable]
     parent: KnownNames | None
     block: int
-    definitions: dict[str, tuple[str, ...] | Plan]
     joined: dict[str, Any] = field(default_factory=dict)  # columns of USING
     aliases: dict[str, Any] = field(default_factory=dict)  # resolved items by name
     outer: set[Slot] = field(default_factory=set)  # of queries around it, that were named
-    recursive: list[str] = field(default_factory=list)  # what SQL calls the table that WITH RECURSIVE makes of this
 
 
 def make_outer(table: SourceTable) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Callable
 from typing import Any
@@ -46,6 +45,8 @@ def _joint(arguments: list[Scalar]) -> tuple[str, int]:
 
 
 def text_type(arguments: list[Scalar], length: int, *, is_nullable: bool | None = None, **changes: Any) -> Type:
+    if all(argument.type.kind is Kind.NULL for argument in arguments):
+        return kinds.data(0)
     collation, strength = _joint(arguments)
     nullable = any(argument.type.is_nullable for argument in arguments) if is_nullable is None else is_nullable
     charset = next((one.type.charset for one in arguments if one.type.charset is not None), None)
@@ -191,41 +192,6 @@ def _replace(arguments: list[Scalar]) -> Scalar:
     return apply(kind, replace, *map(plain_text, arguments))
 
 
-def _pad(is_left: bool) -> Build:
-    def build(arguments: list[Scalar]) -> Scalar:
-        value, size = arguments[:2]
-        fill = arguments[2] if len(arguments) > 2 else constant(value.type, " ")
-        if not size.is_constant:
-            raise not_supported("LPAD and RPAD to a length that is no constant")
-        kind = text_type([arguments[0], *arguments[2:]], max(_constant_int(size, 0), 0), is_nullable=True)
-
-        def pad(text: str, size: int, fill: str) -> str | None:
-            if size < 0:
-                return None
-            if size <= len(text):
-                return text[:size]
-            if not fill:
-                return None
-            missing = size - len(text)
-            more = (fill * (missing // len(fill) + 1))[:missing]
-            return _bounded(more + text if is_left else text + more)
-
-        return apply(kind, pad, plain_text(value), as_integer(size), as_text(fill))
-
-    return build
-
-
-def _repeat(arguments: list[Scalar]) -> Scalar:
-    value, count = arguments
-    times = _constant_int(count, 0)
-    if not count.is_constant:
-        raise not_supported("REPEAT so often as a column says")
-    kind = text_type(arguments[:1], _length(value) * max(times, 0), is_nullable=True)
-    if kind.length > VALUE_MAX:
-        raise not_supported("values so long")
-    return apply(kind, lambda text, times: text * max(times, 0), plain_text(value), as_integer(count))
-
-
 def _counted(digits: int, function: Callable[[Any], int]) -> Build:
     def build(arguments: list[Scalar]) -> Scalar:
         kind = kinds.integer(digits, length=digits, is_nullable=arguments[0].type.is_nullable)
@@ -255,6 +221,8 @@ def _locate(arguments: list[Scalar]) -> Scalar:
         raise not_supported(f"LOCATE by {collation}")
 
     def find(piece: str, text: str, start: int = 1) -> int:
+        if not (piece + text).isascii():
+            raise not_supported("LOCATE of other letters than those of ASCII")
         if start < 1 or start > len(text) + 1:
             return 0
         small, large = weigh(piece), weigh(text)
@@ -316,20 +284,6 @@ def _hex(arguments: list[Scalar]) -> Scalar:
     return apply(kinds.text(_length(value) * 2 * size, "utf8mb4_general_ci"), show, as_text(value))
 
 
-def _digest(size: int, function: Callable[[bytes], str]) -> Build:
-    def build(arguments: list[Scalar]) -> Scalar:
-        (value,) = arguments
-        if value.type.charset not in (None, "utf8mb4", "utf8mb3", "ascii"):
-            raise not_supported("digests of such texts")
-
-        def digest(text: str | bytes) -> str:
-            return function(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
-
-        return apply(kinds.text(size, "utf8mb4_general_ci"), digest, as_text(value))
-
-    return build
-
-
 def _crc32(arguments: list[Scalar]) -> Scalar:
     if arguments[0].type.charset not in (None, "utf8mb4", "utf8mb3", "ascii"):
         raise not_supported("CRC32 of such texts")
@@ -341,50 +295,25 @@ def _crc32(arguments: list[Scalar]) -> Scalar:
     return apply(kinds.changed(kind, field=FieldType.LONG), digest, as_text(arguments[0]))
 
 
-def _ascii(arguments: list[Scalar]) -> Scalar:
-    kind = kinds.integer(3, length=3, is_nullable=arguments[0].type.is_nullable)
-
-    def first(text: str | bytes) -> int:
-        found = text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
-        return found[0] if found else 0
-
-    if arguments[0].type.charset not in (None, "utf8mb4", "utf8mb3", "ascii"):
-        raise not_supported("ASCII of such texts")
-    return apply(kind, first, as_text(arguments[0]))
-
-
 FUNCTIONS: dict[str, tuple[int, int, Build]] = {
     "concat": (1, 1000, _concat),
     "concat_ws": (2, 1000, _concat_ws),
     "upper": (1, 1, _same_length(_cased(True))),
-    "ucase": (1, 1, _same_length(_cased(True))),
     "lower": (1, 1, _same_length(_cased(False))),
-    "lcase": (1, 1, _same_length(_cased(False))),
     "trim": (1, 3, _trim),
     "ltrim": (1, 1, _same_length(lambda text: text.lstrip(" "))),
     "rtrim": (1, 1, _same_length(lambda text: text.rstrip(" "))),
-    "reverse": (1, 1, _same_length(lambda text: text[::-1])),
     "left": (2, 2, _left),
     "right": (2, 2, _right),
     "substring": (2, 3, _substring),
-    "substr": (2, 3, _substring),
     "mid": (3, 3, _substring),
     "replace": (3, 3, _replace),
-    "lpad": (2, 3, _pad(True)),
-    "rpad": (2, 3, _pad(False)),
-    "repeat": (2, 2, _repeat),
     "length": (1, 1, _octets),
-    "octet_length": (1, 1, _octets),
     "char_length": (1, 1, _counted(10, len)),
-    "character_length": (1, 1, _counted(10, len)),
     "locate": (2, 3, _locate),
     "instr": (2, 2, lambda arguments: _locate([arguments[1], arguments[0]])),
     "find_in_set": (2, 2, _find_in_set),
     "substring_index": (3, 3, _substring_index),
     "hex": (1, 1, _hex),
-    "md5": (1, 1, _digest(32, lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())),
-    "sha1": (1, 1, _digest(40, lambda data: hashlib.sha1(data, usedforsecurity=False).hexdigest())),
-    "sha": (1, 1, _digest(40, lambda data: hashlib.sha1(data, usedforsecurity=False).hexdigest())),
     "crc32": (1, 1, _crc32),
-    "ascii": (1, 1, _ascii),
 }

@@ -1,8 +1,8 @@
-"""Queries as they are written: joins, subqueries, aggregates and windows around the dialogue's expressions."""
+"""Queries as they are written: joins, subqueries and aggregates around the dialogue's expressions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from ibbmaster.sqltext.expression import (
@@ -39,23 +39,11 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """COUNT(*) has no arguments; `order_by` and `separator` are of GROUP_CONCAT."""
+    """COUNT(*) has no arguments."""
 
     name: str
     arguments: tuple[Node, ...]
     is_distinct: bool = False
-    order_by: tuple[OrderKey, ...] = ()
-    separator: str = ","
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A function OVER a window; `frame` is in SQL, from fixed words and numbers."""
-
-    function: Aggregate | Call
-    partition_by: tuple[Node, ...] = ()
-    order_by: tuple[OrderKey, ...] = ()
-    frame: str = ""
 
 
 Node: TypeAlias = (
@@ -69,7 +57,6 @@ Node: TypeAlias = (
     | Nested
     | Cast
     | Aggregate
-    | Window
     | Default
     | Subquery
 )
@@ -94,7 +81,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class NamedTable:
-    """A table by its name, or what WITH has defined under it."""
+    """A table by its name."""
 
     name: str
     database: str | None
@@ -148,31 +135,4 @@ class Compound:
     limit: tuple[int, int | None] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """What WITH defines."""
-
-    name: str
-    columns: tuple[str, ...]
-    query: Query
-
-
-@dataclass(frozen=True, slots=True)
-class WithQuery:
-    """A query, and the tables that it defines for itself, each of which sees those before it."""
-
-    definitions: tuple[Definition, ...]
-    query: Query
-    is_recursive: bool = False
-
-
-Query: TypeAlias = SelectBlock | Compound | WithQuery
-
-
-def names_table(node: object, name: str) -> bool:
-    """Whether a part of a query is a table of that name, which may be one that WITH defines."""
-    if isinstance(node, NamedTable):
-        return node.database is None and node.name.lower() == name.lower()
-    if isinstance(node, tuple):
-        return any(names_table(one, name) for one in node)
-    return is_dataclass(node) and any(names_table(getattr(node, one.name), name) for one in fields(node))
+Query: TypeAlias = SelectBlock | Compound

@@ -19,6 +19,7 @@ Convert = Callable[[Value], Value]
 
 EXACT = decimal.Context(prec=250, rounding=decimal.ROUND_HALF_UP, traps=[], Emin=-999, Emax=999)
 WIDE = 1 << 63
+EXACT_DIGITS = 15  # that a floating number has for certain
 DECIMAL_BYTES = 28
 _BIAS = 1 << (8 * DECIMAL_BYTES - 1)
 _WORD = 9  # decimal digits that a server keeps together
@@ -181,6 +182,12 @@ def integer_of_text(text: str | bytes) -> int:
     if match is None:
         return 0
     return int(EXACT.to_integral_value(Decimal(match[1])))
+
+
+def leading_integer(text: str) -> int:
+    """The digits that a text begins with: CAST sees no point and no exponent."""
+    match = _INTEGER.match(text)
+    return 0 if match is None else int(match[1])
 
 
 def integer_of_real(value: float) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query.emitting import PlannedQuery
 from ibbmaster.query.scalars import Slot
-from ibbmaster.query.tree import Aggregate, Cast, Nested, OrderKey, Window
+from ibbmaster.query.tree import Aggregate, Cast, Nested
 from ibbmaster.sqltext.expression import Call, Operation
 
 
@@ -17,19 +17,10 @@ def mapped_children(node: Any, change: Callable[[Any], Any]) -> Any:
     match node:
         case Operation(operator=operator, operands=operands):
             return Operation(operator, tuple(map(change, operands)))
-        case Call(arguments=arguments):
+        case Call(arguments=arguments) | Aggregate(arguments=arguments):
             return dataclasses.replace(node, arguments=tuple(map(change, arguments)))
         case Cast(value=value):
             return dataclasses.replace(node, value=change(value))
-        case Aggregate(arguments=arguments, order_by=order_by):
-            keys = tuple(OrderKey(change(key.node), key.is_descending) for key in order_by)
-            return dataclasses.replace(node, arguments=tuple(map(change, arguments)), order_by=keys)
-        case Window(function=function, partition_by=partition_by, order_by=order_by):
-            keys = tuple(OrderKey(change(key.node), key.is_descending) for key in order_by)
-            return dataclasses.replace(
-                node, function=change(function) if isinstance(function, Call | Aggregate) else function,
-                partition_by=tuple(map(change, partition_by)), order_by=keys,
-            )  # fmt: skip
     return node
 
 
@@ -38,26 +29,12 @@ def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     found = change(node)
     if found is not None:
         return found
-    if isinstance(node, Window) and isinstance(node.function, Aggregate):
-        inside = dataclasses.replace(
-            node.function, arguments=tuple(mapped(one, change) for one in node.function.arguments)
-        )
-        keys = tuple(OrderKey(mapped(key.node, change), key.is_descending) for key in node.order_by)
-        return Window(inside, tuple(mapped(one, change) for one in node.partition_by), keys, node.frame)
     return mapped_children(node, lambda child: mapped(child, change))
 
 
 def contains(node: Any, kind: Any) -> bool:
-    """Whether a part is of a kind; the aggregate of a window is none of a group."""
-    if isinstance(node, kind):
-        return True
-    if isinstance(node, Window):
-        return any(contains(one, kind) for one in _window_parts(node))
-    return any(contains(child, kind) for child in children(node))
-
-
-def _window_parts(node: Window) -> list[Any]:
-    return [*node.function.arguments, *node.partition_by, *(key.node for key in node.order_by)]
+    """Whether a part is of a kind."""
+    return isinstance(node, kind) or any(contains(child, kind) for child in children(node))
 
 
 def children(node: Any) -> Sequence[Any]:

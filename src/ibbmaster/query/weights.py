@@ -24,8 +24,8 @@ _BYTE_TABLES = {
     "latin1_swedish_ci": (
         "cp1252",
         bytes(range(0x61)) + bytes(range(0x41, 0x5B)) + bytes(range(0x7B, 0xC0))
-        + b"AAAA\x5b\x5c\x5bCEEEEIIII\x44NOOOO\x5d\xd7\xd8UUUYY\xde\xdf"
-        + b"AAAA\x5b\x5c\x5bCEEEEIIII\x44NOOOO\x5d\xf7\xd8UUUYY\xde\xff",
+        + b"AAAA\x5c\x5b\x5cCEEEEIIII\x44NOOOO\x5d\xd7\xd8UUUYY\xde\xdf"
+        + b"AAAA\x5c\x5b\x5cCEEEEIIII\x44NOOOO\x5d\xf7\xd8UUUYY\xde\xff",
     ),
     "ascii_general_ci": ("ascii", bytes(range(0x61)) + bytes(range(0x41, 0x5B)) + bytes(range(0x7B, 0x80))),
 }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue.log_tables import AnyQuery, LogSnapshot, TableQuery
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ibbmaster.schema.model import SchemaPlace, TableVersion
     from ibbmaster.schema.name_case import NameCase
     from ibbmaster.sql.select import FoundRows, TableReader
+    from ibbmaster.sqltext.expression import Expression
+    from ibbmaster.sqltext.literals import Value
 
 LOOKS_MAX = 100  # for a moment in which the log does not grow
 NOT_IN_LOG = 1945  # ER_GTID_POSITION_NOT_FOUND_IN_BINLOG
@@ -149,6 +151,18 @@ class PrimaryTables:
             return self._reader().rows_of(query.snapshot, table, column_ids)
 
         return QueryRun(query, rows_of, self._kept)
+
+    def constant_value(self, expression: Expression, session: Evaluator, version: int) -> Value:
+        from ibbmaster.query.lone_expressions import constant_value
+
+        return constant_value(expression, session, version)
+
+    def row_condition(
+        self, expression: Expression, columns: Sequence[ColumnDefinition], session: Evaluator, version: int
+    ) -> Callable[[Sequence[Value]], bool | None]:
+        from ibbmaster.query.lone_expressions import row_condition
+
+        return row_condition(expression, columns, session, version)
 
     def forget(self, session: Evaluator) -> None:
         if self._kept is not None:

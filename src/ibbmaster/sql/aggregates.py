@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.fold.comparing import Comparable, comparable
 from ibbmaster.fold.contents import TableContents, first_value
 from ibbmaster.fold.stored import Span, StoredColumn, StoredLayout
@@ -63,14 +62,12 @@ class Aggregates:
         columns: Sequence[TableColumn | None],
         contents: TableContents,
         own: Mapping[int, StoredColumn],
-        key: frozenset[int],
         shown: TextSettings,
     ) -> None:
         self._calls = calls
         self._columns = columns
         self._contents = contents
         self._own = own
-        self._key = key
         self._shown = shown
         self._plans: dict[int, list[_Taking | None]] = {}
         self._plan(contents.layouts.add(list(own.values())))
@@ -112,16 +109,8 @@ class Aggregates:
         constant = first_value(column, stored) if place is None else None
         found = None
         if call.name != "count":
-            found = comparable(stored, is_key=column.id in self._key, time_zone_s=self._shown.time_zone_s)
-            if not found.has_order:
-                raise not_supported(f"{call.written}() of column {column.name}")
-        text = _bits_as_number if column.type.word == "bit" else text_of(stored.column, column.type, self._shown)
-        return _Taking(place, constant, found, text)
-
-
-def _bits_as_number(data: bytes) -> bytes:
-    """A BIT, as MIN and MAX give it."""
-    return b"%d" % int.from_bytes(data, "big")
+            found = comparable(stored, time_zone_s=self._shown.time_zone_s)
+        return _Taking(place, constant, found, text_of(stored.column, column.type, self._shown))
 
 
 def _value(taking: _Taking, image: bytes, spans: Sequence[Span]) -> bytes | None:

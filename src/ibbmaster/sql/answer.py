@@ -12,6 +12,7 @@ from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.dialogue.statement import SelectItem
 from ibbmaster.event.rows.column import ValueKind
+from ibbmaster.fold.comparing import Comparable, comparable, is_text
 from ibbmaster.fold.contents import TableContents
 from ibbmaster.fold.kept_rows import EVERYTHING, Interval
 from ibbmaster.fold.key_ranges import KeyPart, KeyRanges, ranges_of
@@ -213,11 +214,16 @@ class Answer:
 
     def _key_encoder(self, stored: StoredColumn, is_descending: bool) -> Callable[[Value], bytes]:
         make = sort_key(stored, is_descending=is_descending)
+        try:
+            known = comparable(stored)
+        except RefusedError:
+            known = Comparable(bytes, _no_key)
         is_shifted = stored.type.word == "timestamp" and self._query.time_zone_s != 0
 
         def encode(value: Value) -> bytes:
-            if is_shifted or stored.type.word in ("enum", "set", "float", "double"):
+            if is_shifted or stored.column.kind is ValueKind.UUID:
                 raise ValueError("compared value by value")
+            known.of_constant(value)
             data = stored_value(stored.column, stored.type, value)
             assert data is not None
             return make(data)
@@ -232,7 +238,7 @@ class Answer:
         """
         where = self._select.where
         assert where is not None
-        conditions = RowConditions(self._table, self._own, self._key, self._query.time_zone_s)
+        conditions = RowConditions(self._table, self._own, self._query.time_zone_s)
         conditions.of(where, contents.layouts.add(list(self._own.values())))  # so that it is said before the first row
         return lambda layout: conditions.of(where, layout)
 
@@ -256,7 +262,11 @@ class Answer:
                 continue
             if not parts or names[parts[0].column_id] != name:
                 raise not_supported(f"ORDER BY other columns than those of the key of {self._table.full_name}")
-            is_opposite = order.is_descending != parts.pop(0).is_descending
+            part = parts.pop(0)
+            own = self._own[part.column_id]
+            if own.column.kind is ValueKind.UUID or (is_text(own) and not (own.type.collation or "").endswith("_bin")):
+                raise not_supported(f"ORDER BY {name}, whose order is not that of its bytes")
+            is_opposite = order.is_descending != part.is_descending
             if found not in (None, is_opposite):
                 raise not_supported("ORDER BY in both directions")
             found = is_opposite
@@ -277,7 +287,7 @@ class Answer:
             row: tuple[bytes | None, ...] = (b"%d" % count,) * len(calls)
         else:
             columns = [None if counts_rows(call) else self.aggregated(call) for call in calls]
-            sums = Aggregates(calls, columns, contents, self._own, self._key, self._shown_as)
+            sums = Aggregates(calls, columns, contents, self._own, self._shown_as)
             if condition is None and all(map(self._is_at_an_end, calls)):
                 ends = _places(contents, ranges, limit=1) + _places(contents, ranges, is_descending=True, limit=1)
                 row = sums.of(ends, None)
@@ -319,6 +329,10 @@ def _places(
             break
         found.extend(contents.kept.places(contents.number, interval, is_descending=is_descending, limit=left))
     return found
+
+
+def _no_key(value: Value) -> bytes:
+    raise ValueError("a column that is compared by other than its bytes")
 
 
 def _is_aggregate(expression: Expression) -> bool:

@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ibbmaster.dialogue.conversion import truth_of
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.fold.comparing import Comparable, comparable
 from ibbmaster.fold.contents import InexactRowsError, first_value
@@ -29,14 +28,11 @@ _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!=", "<
 
 
 class RowConditions:
-    """Makes functions of conditions over a version of a table. `key` names the columns that tell its rows apart."""
+    """Makes functions of conditions over a version of a table."""
 
-    def __init__(
-        self, table: TableVersion, own: Mapping[int, StoredColumn], key: frozenset[int], time_zone_s: int
-    ) -> None:
+    def __init__(self, table: TableVersion, own: Mapping[int, StoredColumn], time_zone_s: int) -> None:
         self._columns = {column.name: column for column in table.columns}
         self._own = own
-        self._key = key
         self._time_zone_s = time_zone_s
 
     def of(self, condition: Expression, layout: StoredLayout) -> Condition:
@@ -46,8 +42,8 @@ class RowConditions:
             RefusedError: it is of a kind that is not answered.
         """
         match condition:
-            case Literal(value=value):
-                truth = truth_of(value)
+            case Literal(value=int() as value):
+                truth = value != 0
                 return lambda image, spans: truth
             case Operation("AND", operands):
                 return _all_of([self.of(operand, layout) for operand in operands])
@@ -98,8 +94,6 @@ class RowConditions:
                 return lambda image, spans: read(image, spans) is None
             return lambda image, spans: None
         column, found = self._comparable(name, layout)
-        if not found.has_order and sign not in ("=", "!=", "<=>"):
-            raise not_supported(f"{sign} over column {column.column.name}")
         wanted, of_stored = _constant(column, found, literal.value), found.of_stored
         compare = _COMPARED["=" if sign == "<=>" else sign]
         otherwise = False if sign == "<=>" else None
@@ -114,7 +108,7 @@ class RowConditions:
         known = self._columns[name.parts[-1]]
         place = layout.places.get(known.id)
         stored = self._own[known.id] if place is None else layout.columns[place]
-        return stored, comparable(stored, is_key=known.id in self._key, time_zone_s=self._time_zone_s)
+        return stored, comparable(stored, time_zone_s=self._time_zone_s)
 
     def _value(self, name: ColumnName, layout: StoredLayout) -> Callable[[bytes, Sequence[Span]], bytes | None]:
         """How the stored value of a column is taken out of an image."""

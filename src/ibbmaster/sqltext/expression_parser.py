@@ -336,15 +336,14 @@ class ExpressionParser(ABC):
         if name == "convert":
             value = self._expression()
             if self._accept("USING"):
-                self._take_name()
-                return value, Literal("CHAR")
+                return value, Literal(f"USING {self._take_name()}")
             self.expect(",")
             return value, Literal(self._type())
         return self._list(self._expression)
 
     def _type(self) -> str:
-        """The first word of a type; what stands after it up to the bracket that ends the call is skipped."""
-        kind = self._take_word()
+        """The first word of a type, with a mark where more of it is skipped up to the bracket that ends the call."""
+        kind = self._take_word() + " …" * (self.is_at_end or not self._tokens[self._index].is_sign(")"))
         while not (self.is_at_end or self._peek(")")):
             self._index += 1
             if self._tokens[self._index - 1].is_sign("("):

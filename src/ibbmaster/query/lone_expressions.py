@@ -1,0 +1,94 @@
+"""Expressions that are asked for outside of queries: the values that SET gives, the rows that SHOW … WHERE chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ibbmaster.dialogue.evaluating import Evaluator
+from ibbmaster.dialogue.refusal import not_supported, unknown_column
+from ibbmaster.query import values
+from ibbmaster.query.compiling import Compiler
+from ibbmaster.query.kinds import MOMENTS, Kind
+from ibbmaster.query.listed import listed_type, storing
+from ibbmaster.query.scalars import Scalar, Slot, as_text, as_truth
+from ibbmaster.query.session_functions import QuerySession, session_of
+from ibbmaster.query.tree import Cast
+from ibbmaster.query.walking import mapped
+from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Subquery
+from ibbmaster.sqltext.literals import Value
+from ibbmaster.wire.response import ColumnDefinition
+
+_CASTS = {"SIGNED": "integer", "UNSIGNED": "integer", "INT": "integer", "INTEGER": "integer", "CHAR": "char"}
+
+
+class _NoFunctions:
+    """What stands here for SQLite, which is not asked."""
+
+    def function(self, compute: Callable[..., Any], count: int) -> str:
+        raise not_supported("a query in this expression")
+
+    def parameter(self, value: Any) -> str:
+        raise not_supported("a query in this expression")
+
+    def key_column(self, slot: Slot) -> str | None:
+        return None
+
+
+def constant_value(expression: Expression, evaluator: Evaluator, version: int) -> Value:
+    """The value of an expression that names no column.
+
+    Raises:
+        RefusedError: it is not computed here as MariaDB does it.
+    """
+    scalar, _ = _compiled(expression, session_of(evaluator, version), {})
+    if scalar.type.kind in MOMENTS or scalar.type.kind is Kind.TEXT:
+        scalar = as_text(scalar)
+    value: Value = scalar.value
+    return value
+
+
+def row_condition(
+    expression: Expression, columns: Sequence[ColumnDefinition], evaluator: Evaluator, version: int
+) -> Callable[[Sequence[Value]], bool | None]:
+    """Whether a row meets a condition that names its columns; None is NULL.
+
+    Raises:
+        RefusedError: it names what does not exist, or is not computed here as MariaDB does it.
+    """
+    types = [listed_type(column, folds=True) for column in columns]
+    known = {column.name.lower(): Slot(str(no), types[no]) for no, column in enumerate(columns)}
+    scalar, slots = _compiled(expression, session_of(evaluator, version), known)
+    truth = as_truth(scalar).run
+    wanted = [(int(slot.sql), storing(slot.type), values.loading(slot.type)) for slot in slots]
+
+    def holds(row: Sequence[Value]) -> bool | None:
+        given = []
+        for place, store, load in wanted:
+            value = None if row[place] is None else store(row[place])
+            given.append(value if value is None or load is None else load(value))
+        found: bool | None = truth(given)
+        return found
+
+    return holds
+
+
+def _compiled(expression: Expression, session: QuerySession, known: dict[str, Slot]) -> tuple[Scalar, list[Slot]]:
+    def known_part(node: Any) -> Any:
+        match node:
+            case ColumnName(parts=parts):
+                found = known.get(parts[-1].lower())
+                if found is None:
+                    raise unknown_column(".".join(parts), "WHERE" if known else "SELECT")
+                return found
+            case Subquery(query=query):
+                value = session.evaluator.subquery(query)
+                return Literal(value, written=str(value))
+            case Call(name=("cast" | "convert"), arguments=(value, Literal(value=str() as word))):
+                if word not in _CASTS:
+                    raise not_supported(f"CAST AS {word} outside of a query")
+                return Cast(mapped(value, known_part), _CASTS[word], is_unsigned=word == "UNSIGNED")
+        return None
+
+    compiler = Compiler(session, _NoFunctions())
+    return compiler.scalar(mapped(expression, known_part)), compiler.slots
