@@ -5,14 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue.information_tables import AboutTables, information_table
-from ibbmaster.dialogue.program_rows import ProgramReader
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
 from ibbmaster.schema.column_text import type_text
 
 
 @pytest.fixture
 def about(new_schema, new_facts, shop):
-    return AboutTables(new_schema(new_facts(tables=shop)), 110806, ProgramReader(0, True))
+    return AboutTables(new_schema(new_facts(tables=shop)), 110806, 0)
 
 
 def of_shop(about, table):

@@ -1,37 +1,51 @@
-"""The rows of information_schema about triggers, routines and events."""
+"""Triggers, routines and events of a log, as information_schema and SHOW have them."""
 
 from __future__ import annotations
 
 import pytest
 
-from ibbmaster.dialogue.program_rows import ROWS, SHOWN_COLUMNS, ProgramReader, shown_rows
-from ibbmaster.dialogue.table_columns import SHOWN, information_columns
+from ibbmaster.dialogue import privileges
+from ibbmaster.dialogue.program_rows import ROWS, created_relation, listed_programs
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.sql import parse
+from ibbmaster.dialogue.table_columns import information_columns
 
 STATEMENTS = (
-    "CREATE DATABASE shop CHARACTER SET latin1",
+    "CREATE DATABASE shop",
     "CREATE TABLE t (a INT)",
     "CREATE TRIGGER late AFTER INSERT ON t FOR EACH ROW SET @a = 1",
     "CREATE TRIGGER second BEFORE INSERT ON t FOR EACH ROW SET @a = 2",
     "CREATE TRIGGER first BEFORE INSERT ON t FOR EACH ROW PRECEDES second SET @a = 3",
-    "CREATE FUNCTION f(a VARCHAR(5), b TEXT CHARACTER SET utf8mb4) RETURNS DECIMAL(5,2) DETERMINISTIC RETURN 1",
+    "CREATE FUNCTION f() RETURNS INT RETURN 1",
     "CREATE PROCEDURE p() SELECT 1",
-    "CREATE FUNCTION strange() RETURNS TYPE OF t.a RETURN 1",
-    "CREATE EVENT e ON SCHEDULE EVERY 2 HOUR STARTS '2030-01-01' DO SELECT 1",
-    "CREATE EVENT unknown ON SCHEDULE AT f(1) DO SELECT 1",
+    "CREATE EVENT e ON SCHEDULE EVERY 2 HOUR DO SELECT 1",
+    "CREATE EVENT other ON SCHEDULE EVERY 2 HOUR DO SELECT 1",
+    "ALTER EVENT other ENABLE",
 )
-READER = ProgramReader(3600, is_uca=True)
 
 
 @pytest.fixture
-def rows(new_catalog):
-    """The rows of a table, each as a dictionary."""
-    programs = [program for _, program in sorted(new_catalog(*STATEMENTS).programs.items())]
+def schema(new_schema, new_facts, new_catalog, shop):
+    shop.catalogs = [("", new_catalog(*STATEMENTS))]
+    return lambda held=privileges.READING: new_schema(new_facts(tables=shop), held)
 
-    def rows(table, reader=READER):
+
+@pytest.fixture
+def rows(schema):
+    """The rows of a table, each as a dictionary."""
+
+    def rows(table):
         names = [column.name for column in information_columns(table)]
-        return [dict(zip(names, row, strict=True)) for row in ROWS[table](programs, reader)]
+        return [dict(zip(names, row, strict=True)) for row in ROWS[table](schema().programs(), 3600)]
 
     return rows
+
+
+def listed(schema, sql, default=""):
+    (show,) = parse(sql)
+    relation = listed_programs(schema, show, default, 0)
+    assert {len(row) for row in relation.rows} <= {len(relation.columns)}
+    return [tuple(row) for row in relation.rows]
 
 
 def test_triggers_come_in_the_order_in_which_they_run(rows):
@@ -44,31 +58,52 @@ def test_moments_are_in_the_time_zone_of_the_session_and_a_definer_that_nobody_t
     assert rows("ROUTINES")[0]["CREATED"] == "1970-01-01 01:00:00"
 
 
-def test_routines_tell_what_they_return(rows):
-    f, strange, p = rows("ROUTINES")
-    assert (f["DATA_TYPE"], f["NUMERIC_PRECISION"], f["DTD_IDENTIFIER"]) == ("decimal", 5, "decimal(5,2)")
-    assert (f["IS_DETERMINISTIC"], f["ROUTINE_DEFINITION"]) == ("YES", "RETURN 1")
-    assert (p["DATA_TYPE"], p["DTD_IDENTIFIER"]) == ("", None)
-    assert (strange["DATA_TYPE"], strange["IS_DETERMINISTIC"]) == (None, None)
+def test_what_only_a_declaration_says_is_null(rows):
+    f, p = rows("ROUTINES")
+    assert (f["ROUTINE_NAME"], f["DATA_TYPE"], f["IS_DETERMINISTIC"]) == ("f", None, None)
+    assert (p["ROUTINE_NAME"], p["DATA_TYPE"], p["ROUTINE_DEFINITION"]) == ("p", "", None)
+    e, altered = rows("EVENTS")
+    assert (e["TIME_ZONE"], e["SQL_MODE"], e["STATUS"], e["EVENT_DEFINITION"]) == ("SYSTEM", "", None, None)
+    assert (altered["TIME_ZONE"], altered["SQL_MODE"]) == (None, None)
 
 
-def test_a_character_set_that_is_named_alone_has_the_collation_of_the_server_that_answers(rows):
-    def collations(reader):
-        return [row["COLLATION_NAME"] for row in rows("PARAMETERS", reader)]
-
-    assert collations(READER) == [None, "latin1_swedish_ci", "utf8mb4_uca1400_ai_ci"]
-    assert collations(ProgramReader(0, is_uca=False))[2] == "utf8mb4_general_ci"
+def test_parameters_are_refused_where_a_routine_could_have_one(rows):
+    with pytest.raises(RefusedError, match="SHOW CREATE has their parameters"):
+        rows("PARAMETERS")
+    assert list(ROWS["PARAMETERS"]([], 0)) == []
 
 
-def test_an_event_of_an_unknown_schedule_says_why(rows):
-    known, unknown = rows("EVENTS")
-    assert (known["EVENT_TYPE"], known["INTERVAL_VALUE"], known["STARTS"]) == ("RECURRING", "2", "2030-01-01 00:00:00")
-    assert (unknown["EVENT_TYPE"], unknown["EXECUTE_AT"], unknown["STATUS"]) == (None, None, None)
-    assert unknown["EVENT_COMMENT"].startswith("the schedule of event shop.unknown is a moment that is computed: f(1)")
+def test_each_kind_is_listed_for_its_database(schema):
+    assert listed(schema(), "SHOW TRIGGERS", "shop")[0][:4] == ("first", "INSERT", "t", "SET @a = 3")
+    assert listed(schema(), "SHOW PROCEDURE STATUS")[0][:3] == ("shop", "p", "PROCEDURE")
+    assert [row[1] for row in listed(schema(), "SHOW EVENTS FROM shop")] == ["e", "other"]
+    assert listed(schema(), "SHOW EVENTS FROM nothing") == []
 
 
-def test_show_has_as_many_values_as_columns(new_catalog):
-    programs = new_catalog(*STATEMENTS).programs.values()
-    for table in SHOWN_COLUMNS:
-        columns = SHOWN["PROCEDURE STATUS" if table == "ROUTINES" else table].split(", ")
-        assert {len(row) for row in shown_rows(table, programs, READER)} == {len(columns)}
+@pytest.mark.parametrize(("sql", "code"), [("SHOW TRIGGERS", 1046), ("SHOW TRIGGERS FROM nothing", 1049)])
+def test_triggers_are_those_of_a_database_that_is_there(schema, sql, code):
+    with pytest.raises(RefusedError) as caught:
+        listed(schema(), sql)
+    assert caught.value.err.code == code
+
+
+def test_a_statement_is_shown_by_kind_and_name(schema):
+    relation = created_relation(schema(), "PROCEDURE", "shop", "P", 0)
+    assert [column.name for column in relation.columns][:3] == ["Procedure", "sql_mode", "Create Procedure"]
+    assert relation.rows[0][:3] == ("p", "", "CREATE PROCEDURE `p`() SELECT 1")
+    for kind, name in (("TRIGGER", "late"), ("EVENT", "e")):
+        relation = created_relation(schema(), kind, "shop", name, 0)
+        assert len(relation.rows[0]) == len(relation.columns)
+    assert created_relation(schema(), "TRIGGER", "shop", "LATE", 0) is None
+
+
+def test_what_was_altered_is_refused_with_where_it_is(schema):
+    with pytest.raises(RefusedError, match=r"shop.other after ALTER; the log has both") as caught:
+        created_relation(schema(), "EVENT", "shop", "other", 0)
+    assert caught.value.err.code == 1235
+
+
+def test_whoever_may_not_read_sees_none(schema):
+    blind = schema(frozenset((privileges.SHOW_DATABASES,)))
+    assert listed(blind, "SHOW PROCEDURE STATUS") == []
+    assert created_relation(blind, "PROCEDURE", "shop", "p", 0) is None

@@ -102,12 +102,10 @@ class Catalog:
     def _about_tables(self, table: str) -> Iterable[RowValues]:
         """The same list as long as the session sees the same."""
         from ibbmaster.dialogue.information_tables import AboutTables  # replicas never ask for these
-        from ibbmaster.dialogue.program_rows import ProgramReader
 
-        schema = self._schema()
-        reader = ProgramReader(self._settings.time_zone_s, is_uca_default(self._facts))
-        if self._about is None or self._about.schema is not schema or self._about.reader != reader:
-            self._about = AboutTables(schema, version_number(self._facts), reader)
+        schema, zone_s = self._schema(), self._settings.time_zone_s
+        if self._about is None or self._about.schema is not schema or self._about.zone_s != zone_s:
+            self._about = AboutTables(schema, version_number(self._facts), zone_s)
         if table in OF_COLUMNS:
             self.refused = self._about.refused()[:WARNINGS_MAX]
         return self._about.rows(table)

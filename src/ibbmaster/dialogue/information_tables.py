@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from ibbmaster.dialogue.program_rows import ROWS, ProgramReader
+from ibbmaster.dialogue.program_rows import ROWS
 from ibbmaster.dialogue.relation import RowValues
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
@@ -79,11 +79,14 @@ class MadeRows:
 
 
 class AboutTables:
-    """The rows of information_schema that are about databases and tables, as a server of this version has them."""
+    """The rows of information_schema about databases, tables and programs, as a server of this version has them.
 
-    def __init__(self, schema: SessionSchema, version: int, reader: ProgramReader) -> None:
+    Moments are those of a session that is `zone_s` seconds before UTC.
+    """
+
+    def __init__(self, schema: SessionSchema, version: int, zone_s: int) -> None:
         self.schema = schema
-        self.reader = reader
+        self.zone_s = zone_s
         self._version = version
         self._made: dict[str, MadeRows] = {}
 
@@ -93,7 +96,7 @@ class AboutTables:
             make = _MAKERS.get(table)
             rows = ROWS.get(table)
             if rows is not None:
-                self._made[table] = MadeRows(lambda: rows(self.schema.programs(), self.reader))
+                self._made[table] = MadeRows(lambda: rows(self.schema.programs(), self.zone_s))
             else:
                 self._made[table] = MadeRows(lambda: () if make is None else make(self))
         return self._made[table]

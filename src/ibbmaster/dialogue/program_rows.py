@@ -1,25 +1,36 @@
-"""Triggers, routines and events as rows of information_schema, of which SHOW picks columns."""
+"""Triggers, routines and events: rows of information_schema, of which SHOW picks columns, and SHOW CREATE.
+
+What only their parameters, characteristics, schedules and bodies say is NULL: SHOW CREATE has it, as the log has it.
+"""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from dataclasses import replace
 
-from ibbmaster.dialogue.relation import RowValues
-from ibbmaster.dialogue.table_columns import information_columns
+from ibbmaster.dialogue.refusal import no_database, not_supported
+from ibbmaster.dialogue.relation import Relation, RowValues
+from ibbmaster.dialogue.session_schema import SessionSchema
+from ibbmaster.dialogue.statement import Show
+from ibbmaster.dialogue.table_columns import SHOWN, information_columns, read_columns
 from ibbmaster.schema.clause import NotUnderstoodError
-from ibbmaster.schema.collations import character_sets
-from ibbmaster.schema.column_text import type_text
-from ibbmaster.schema.column_type import resolve_type
-from ibbmaster.schema.describing import CATALOG, type_sizes
-from ibbmaster.schema.event_schedule import EventParts, parts_of_event
-from ibbmaster.schema.program_text import RoutineParts, routine_parameters, routine_parts, trigger_parts
-from ibbmaster.schema.session import SchemaSession
-from ibbmaster.schema.stored_program import EVENT, FUNCTION, PACKAGES, ROUTINES, TRIGGER, StoredProgram
+from ibbmaster.schema.describing import CATALOG
+from ibbmaster.schema.programs import (
+    EVENT,
+    FUNCTION,
+    PROCEDURE,
+    ROUTINES,
+    TRIGGER,
+    StoredProgram,
+    TriggerParts,
+    trigger_parts,
+)
 from ibbmaster.sqltext.moment import moment_text
 from ibbmaster.sqltext.sql_mode import sql_mode_text
+from ibbmaster.sqltext.table_name import printed_table
 
+_STATUS = " STATUS"
 _EVENTS = ("INSERT", "UPDATE", "DELETE")
 #: Columns of information_schema that SHOW has, in its order.
 SHOWN_COLUMNS = {
@@ -38,25 +49,8 @@ SHOWN_COLUMNS = {
 }
 
 
-class ProgramReader(NamedTuple):
-    """What rows depend on beside the programs.
-
-    `zone_s` are the seconds that the session is before UTC; with `is_uca` a character set that is named alone has
-    the collation of a newer server, whenever the program was created.
-    """
-
-    zone_s: int
-    is_uca: bool
-
-    @property
-    def session(self) -> SchemaSession:
-        """The meaning of character sets that are named alone."""
-        sets = character_sets().values()
-        return SchemaSession(collations={each.name: each.default_collation(is_uca=self.is_uca) for each in sets})
-
-
-def moment(microseconds: int | None, zone_s: int, digits: int = 0) -> str | None:
-    """A moment in the time zone of the session."""
+def _moment(microseconds: int | None, zone_s: int, digits: int = 0) -> str | None:
+    """A moment in the time zone of the session, `zone_s` before UTC."""
     return None if microseconds is None else moment_text(microseconds + zone_s * 10**6, digits)
 
 
@@ -64,129 +58,80 @@ def _characters(program: StoredProgram) -> RowValues:
     return program.client, program.connection, program.of_database
 
 
-def trigger_rows(programs: Iterable[StoredProgram], reader: ProgramReader) -> Iterator[RowValues]:
+def trigger_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterator[RowValues]:
     """The rows of TRIGGERS, in the order in which they run."""
-    found = []
-    for program in programs:
-        if program.kind == TRIGGER:
-            try:
-                parts = trigger_parts(program.text, program.sql_mode)
-                found.append((program, parts.events, parts.timing, parts.body))
-            except NotUnderstoodError:
-                found.append((program, "", "", program.text))
+    found = [(program, _parts_of(program)) for program in programs if program.kind == TRIGGER]
 
-    def place(one: tuple[StoredProgram, str, str, str]) -> tuple[str, str, int, bool]:
-        program, events, timing, _ = one
-        first = events.partition(",")[0]
-        return program.database, program.table, _EVENTS.index(first) if first in _EVENTS else 9, timing == "AFTER"
+    def place(one: tuple[StoredProgram, TriggerParts | None]) -> tuple[str, str, int, bool]:
+        program, parts = one
+        first = "" if parts is None else parts.events.partition(",")[0]
+        is_after = parts is not None and parts.timing == "AFTER"
+        return program.database, program.table, _EVENTS.index(first) if first in _EVENTS else 9, is_after
 
     found.sort(key=lambda one: (*place(one), one[0].order))
     for _, group in itertools.groupby(found, key=place):
-        for number, (program, events, timing, body) in enumerate(group, 1):
+        for number, (program, parts) in enumerate(group, 1):
+            events, timing, body = (None,) * 3 if parts is None else (parts.events, parts.timing, parts.body)
             yield (
                 *(CATALOG, program.database, program.name, events),
                 *(CATALOG, program.database, program.table, number),
                 *(None, body, "ROW", timing, None, None, "OLD", "NEW"),
-                moment(program.created, reader.zone_s, 2),
+                _moment(program.created, zone_s, 2),
                 sql_mode_text(program.sql_mode),
                 program.definer or None,
                 *_characters(program),
             )
 
 
-def routine_rows(programs: Iterable[StoredProgram], reader: ProgramReader) -> Iterator[RowValues]:
+def _parts_of(trigger: StoredProgram) -> TriggerParts | None:
+    try:
+        return trigger_parts(trigger.text or "", trigger.sql_mode)
+    except NotUnderstoodError:
+        return None
+
+
+def routine_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterator[RowValues]:
     """The rows of ROUTINES."""
     for program in programs:
-        if program.kind not in ROUTINES:
-            continue
-        parts = _routine_parts(program)
-        returned: RowValues = ("", *(None,) * 8) if program.kind != FUNCTION else (None,) * 9
-        if parts is not None and program.kind == FUNCTION:
-            returned = next((row[2:] for row in _typed(program, parts, reader)), returned)
-        yield (
-            *(program.name, CATALOG, program.database, program.name, program.kind),
-            *returned,
-            "SQL",
-            program.text if parts is None else parts.body,
-            *(None, None, "SQL"),
-            None if parts is None else "YES" if parts.is_deterministic else "NO",
-            None if parts is None else parts.access,
-            None,
-            None if parts is None else parts.security,
-            moment(program.created, reader.zone_s),
-            moment(program.modified, reader.zone_s),
-            sql_mode_text(program.sql_mode),
-            program.problem or ("" if parts is None else parts.comment),
-            program.definer,
-            *_characters(program),
-        )
+        if program.kind in ROUTINES:
+            yield (
+                *(program.name, CATALOG, program.database, program.name, program.kind),
+                *(None if program.kind == FUNCTION else "", *(None,) * 8),
+                *("SQL", None, None, None, "SQL", None, None, None, None),
+                _moment(program.created, zone_s),
+                _moment(program.modified, zone_s),
+                *(sql_mode_text(program.sql_mode), None, program.definer, *_characters(program)),
+            )
 
 
-def parameter_rows(programs: Iterable[StoredProgram], reader: ProgramReader) -> Iterator[RowValues]:
-    """The rows of PARAMETERS: of a function first what it returns, as number 0."""
+def parameter_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterable[RowValues]:
+    """The rows of PARAMETERS, where there is no routine that could have one.
+
+    Raises:
+        RefusedError: there is one.
+    """
+    if any(program.kind in (FUNCTION, PROCEDURE) for program in programs):
+        raise not_supported("information_schema.PARAMETERS of stored routines; SHOW CREATE has their parameters")
+    return ()
+
+
+def event_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterator[RowValues]:
+    """The rows of EVENTS; of one that was altered, time zone and sql_mode may be others."""
     for program in programs:
-        if program.kind not in ROUTINES or program.kind in PACKAGES:
-            continue
-        parts = _routine_parts(program)
-        if parts is None:
-            continue
-        numbers = itertools.count(0 if program.kind == FUNCTION else 1)
-        for number, row in zip(numbers, _typed(program, parts, reader), strict=False):
-            yield CATALOG, program.database, program.name, number, *row, program.kind
+        if program.kind == EVENT:
+            is_known = program.text is not None
+            yield (
+                *(CATALOG, program.database, program.name, program.definer),
+                *(program.time_zone if is_known else None, "SQL", *(None,) * 5),
+                sql_mode_text(program.sql_mode) if is_known else None,
+                *(None,) * 4,
+                _moment(program.created, zone_s),
+                _moment(program.modified, zone_s),
+                *(None, None, program.originator, *_characters(program)),
+            )
 
 
-def _routine_parts(program: StoredProgram) -> RoutineParts | None:
-    try:
-        return routine_parts(program.kind, program.text, program.sql_mode)
-    except NotUnderstoodError:
-        return None
-
-
-def _typed(program: StoredProgram, parts: RoutineParts, reader: ProgramReader) -> list[RowValues]:
-    """Mode and name of each parameter, and its columns from DATA_TYPE on; none where a type is not known."""
-    try:
-        found: list[RowValues] = []
-        for parameter in routine_parameters(parts, program.sql_mode):
-            kind = resolve_type(parameter.type, program.of_database, reader.session)
-            sizes = type_sizes(kind)
-            found.append((parameter.mode, parameter.name, kind.word, *sizes, type_text(kind)))
-        return found
-    except (NotUnderstoodError, KeyError):
-        return []
-
-
-def event_rows(programs: Iterable[StoredProgram], reader: ProgramReader) -> Iterator[RowValues]:
-    """The rows of EVENTS; one whose schedule is not known says why in its comment."""
-    for program in programs:
-        if program.kind != EVENT:
-            continue
-        known = _event_parts(program)
-        parts, is_known = known or EventParts(), known is not None
-        yield (
-            *(CATALOG, program.database, program.name, program.definer, program.time_zone, "SQL"),
-            parts.body if is_known else program.text,
-            ("ONE TIME" if parts.at is not None else "RECURRING") if is_known else None,
-            *(parts.at, parts.value, parts.field, sql_mode_text(program.sql_mode), parts.starts, parts.ends),
-            parts.status if is_known else None,
-            ("PRESERVE" if parts.preserves else "NOT PRESERVE") if is_known else None,
-            moment(program.created, reader.zone_s),
-            moment(program.modified, reader.zone_s),
-            None,
-            program.problem or parts.comment,
-            program.originator,
-            *_characters(program),
-        )
-
-
-def _event_parts(event: StoredProgram) -> EventParts | None:
-    """None where the schedule is not known."""
-    try:
-        return parts_of_event(event) if event.problem is None else None
-    except NotUnderstoodError:
-        return None
-
-
-ROWS: dict[str, Callable[[Iterable[StoredProgram], ProgramReader], Iterator[RowValues]]] = {
+ROWS: dict[str, Callable[[Iterable[StoredProgram], int], Iterable[RowValues]]] = {
     "TRIGGERS": trigger_rows,
     "ROUTINES": routine_rows,
     "EVENTS": event_rows,
@@ -194,8 +139,49 @@ ROWS: dict[str, Callable[[Iterable[StoredProgram], ProgramReader], Iterator[RowV
 }
 
 
-def shown_rows(table: str, programs: Iterable[StoredProgram], reader: ProgramReader) -> list[RowValues]:
-    """What SHOW TRIGGERS, SHOW PROCEDURE STATUS and SHOW EVENTS list of some programs."""
+def listed_programs(schema: SessionSchema, show: Show, default: str, zone_s: int) -> Relation:
+    """SHOW TRIGGERS, SHOW EVENTS, and SHOW PROCEDURE STATUS with its like; `default` is the session's database.
+
+    Raises:
+        RefusedError: there is no such database.
+    """
+    if show.what.endswith(_STATUS):
+        kind = show.what.removesuffix(_STATUS)
+        programs = [program for program in schema.programs() if program.kind == kind]
+        return _picked("ROUTINES", "PROCEDURE STATUS", programs, zone_s)
+    name = show.database or default
+    if not name:
+        raise no_database()
+    if show.what == "TRIGGERS":
+        name = schema.database(name).name
+    return _picked(show.what, show.what, schema.programs(name), zone_s)
+
+
+def _picked(table: str, shown: str, programs: Iterable[StoredProgram], zone_s: int) -> Relation:
     names = [column.name for column in information_columns(table)]
     places = [names.index(name) for name in SHOWN_COLUMNS[table].split()]
-    return [tuple(row[place] for place in places) for row in ROWS[table](programs, reader)]
+    rows = [tuple(row[place] for place in places) for row in ROWS[table](programs, zone_s)]
+    return Relation(read_columns(SHOWN[shown]), rows)
+
+
+def created_relation(schema: SessionSchema, kind: str, database: str, name: str, zone_s: int) -> Relation | None:
+    """SHOW CREATE of a program; None if there is none.
+
+    Raises:
+        RefusedError: it was altered.
+    """
+    program = schema.program(database, kind, name)
+    if program is None:
+        return None
+    if program.text is None:
+        shown = f"SHOW CREATE {kind} {printed_table(program.database, program.name)} after ALTER"
+        raise not_supported(f"{shown}; the log has both statements: ibbmaster cat, SHOW BINLOG EVENTS")
+    columns = read_columns(SHOWN[f"CREATE {kind}" if kind in (EVENT, TRIGGER) else "CREATE PROCEDURE"])
+    row: RowValues = (program.name, sql_mode_text(program.sql_mode))
+    if kind == EVENT:
+        row = (*row, program.time_zone)
+    elif kind != TRIGGER:
+        named = replace(columns[2], name=f"Create {kind.title()}")
+        columns = (replace(columns[0], name=kind.capitalize()), columns[1], named, *columns[3:])
+    row = (*row, program.text, *_characters(program))
+    return Relation(columns, [(*row, _moment(program.created, zone_s, 2)) if kind == TRIGGER else row])

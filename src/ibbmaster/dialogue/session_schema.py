@@ -23,7 +23,7 @@ from ibbmaster.schema.model import (
     UnknownTable,
 )
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.stored_program import TRIGGER, StoredProgram
+from ibbmaster.schema.programs import StoredProgram, program_key
 
 UNKNOWN_SCHEMA = 1105
 
@@ -125,10 +125,8 @@ class SessionSchema:
 
     def program(self, database: str, kind: str, name: str) -> StoredProgram | None:
         """One of them, or None; the name of a routine or an event in any case."""
-        if kind != TRIGGER:
-            found = (one for one in self.programs(database) if one.kind == kind and one.name.lower() == name.lower())
-            return next(found, None)
-        return self._catalog.programs.get((self.case.key(database), kind, name)) if self._sees_tables else None
+        key = program_key(self.case.key(database), kind, name)
+        return self._catalog.programs.get(key) if self._sees_tables else None
 
     def table(self, database: str, name: str) -> TableVersion:
         """A table whose columns are known, or a view.

@@ -23,7 +23,6 @@ from ibbmaster.wire.response import ColumnDefinition, Err
 
 if TYPE_CHECKING:
     from ibbmaster.dialogue.session_schema import SessionSchema
-    from ibbmaster.dialogue.show_programs import ProgramShower
     from ibbmaster.dialogue.show_tables import TableShower
 
 _T = ":1/39"  # the flags and decimals of texts that are made up for one answer
@@ -51,7 +50,7 @@ _NEEDED = {
     "ALL SLAVES STATUS": privileges.SLAVE_MONITOR,
     "ENGINE": privileges.PROCESS,
 }
-#: The column that LIKE is about, where it is not the first one: the table of a trigger, the name of others.
+#: Lists of programs by the column that LIKE is about: the table of a trigger, the name of others.
 _LIKE_IS_ABOUT = {
     "TRIGGERS": 2,
     **dict.fromkeys(("EVENTS", "PROCEDURE STATUS", "FUNCTION STATUS", "PACKAGE STATUS", "PACKAGE BODY STATUS"), 1),
@@ -140,10 +139,11 @@ class Shower:
             case "PLUGINS":
                 plugins = [(name, "ACTIVE", kind, None, LICENSE) for name, kind, *_ in PLUGINS]
                 return Relation(read_columns(SHOWN[what]), plugins)
-            case "TRIGGERS" | "EVENTS":
-                return self._programs().listed(show, self.evaluator.who.database)
-            case "PROCEDURE STATUS" | "FUNCTION STATUS" | "PACKAGE STATUS" | "PACKAGE BODY STATUS":
-                return self._programs().listed(show, "")
+            case _ if what in _LIKE_IS_ABOUT:  # a list of programs
+                from ibbmaster.dialogue.program_rows import listed_programs  # replicas never ask for it
+
+                default, zone_s = self.evaluator.who.database, self.evaluator.settings.time_zone_s
+                return listed_programs(self.schema(), show, default, zone_s)
             case "TABLES" | "TABLE STATUS" | "OPEN TABLES":
                 return self._tables().of_database(show, self.evaluator.who.database)
             case "COLUMNS" | "INDEX":
@@ -156,7 +156,9 @@ class Shower:
                 place = self._located(show)
                 kind = what.removeprefix("CREATE ")
                 if (missing := _MISSING.get(kind)) is not None:
-                    found = self._programs().created(kind, *place)
+                    from ibbmaster.dialogue.program_rows import created_relation  # as above
+
+                    found = created_relation(self.schema(), kind, *place, self.evaluator.settings.time_zone_s)
                     if found is None:
                         raise missing(place[1])
                     return found
@@ -214,13 +216,6 @@ class Shower:
         from ibbmaster.dialogue.show_tables import TableShower  # with the rows of tables: replicas never ask for it
 
         return TableShower(self.schema(), version_number(self.facts))
-
-    def _programs(self) -> ProgramShower:
-        from ibbmaster.dialogue.program_rows import ProgramReader  # as above
-        from ibbmaster.dialogue.show_programs import ProgramShower
-
-        reader = ProgramReader(self.evaluator.settings.time_zone_s, is_uca_default(self.facts))
-        return ProgramShower(self.schema(), reader)
 
     def _engine(self, show: Show) -> Relation:
         assert show.table is not None

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import TableKind, TableVersion
-from ibbmaster.schema.stored_program import FUNCTION, PACKAGES, TRIGGER
+from ibbmaster.schema.programs import FUNCTION, PACKAGES, TRIGGER
 from ibbmaster.sqltext.table_name import TableName
 
 _ROUTINES = (FUNCTION, *PACKAGES)
@@ -48,7 +48,7 @@ def _run_by(catalog: SchemaCatalog, table: TableName) -> Iterator[str]:
         yield known.text or ""
     for program in catalog.programs.values():
         if program.kind == TRIGGER and catalog.case.table_key(program.database, program.table) == table:
-            yield _HEAD_OF_TRIGGER.split(program.text.lower(), maxsplit=1)[-1]
+            yield _HEAD_OF_TRIGGER.split((program.text or "").lower(), maxsplit=1)[-1]
 
 
 def _words(text: str) -> set[str]:

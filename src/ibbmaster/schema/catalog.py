@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from ibbmaster.schema.model import DatabaseVersion, TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.stored_program import StoredProgram
+from ibbmaster.schema.programs import StoredProgram
 from ibbmaster.sqltext.table_name import TableName
 
 KnownTable = TableVersion | UnknownTable

@@ -40,10 +40,16 @@ from ibbmaster.schema.model import (
     UnknownTable,
 )
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.program_text import moved_trigger, trigger_parts
-from ibbmaster.schema.programs import altered_event, altered_routine, created_program
+from ibbmaster.schema.programs import (
+    TRIGGER,
+    StoredProgram,
+    altered_program,
+    created_program,
+    moved_trigger,
+    program_key,
+    trigger_parts,
+)
 from ibbmaster.schema.session import SchemaSession
-from ibbmaster.schema.stored_program import EVENT, TRIGGER, StoredProgram
 from ibbmaster.sqltext.table_name import TableName
 
 GIVE_SCHEMA = "give its CREATE TABLE with --schema"
@@ -503,35 +509,23 @@ class SchemaFold:
             self._forget_program(program)
 
     def _program(self, found: NameProgram, statement: LoggedStatement, session: SchemaSession) -> None:
-        key = (found.name.database, found.kind, found.name.name)
+        key = program_key(found.name.database, found.kind, found.name.name)
         old = self.programs.get(key)
         if found.is_dropped:
             self._forget_program(key)
             if found.kind == "PACKAGE":
                 self._forget_program((key[0], "PACKAGE BODY", key[2]))
         elif found.alters:
-            self._alter_program(key, old, statement, session)
+            if old is not None:  # one from before the log stays unknown
+                self._forget_program(key)
+                program = altered_program(old, found, statement, session.moment_us)
+                key = program_key(self.case.key(program.database), program.kind, program.name)
+                self._set_program(key, program)
         elif old is None or not found.is_conditional:
             self._forget_program(key)
             collation = self._collation_of(found.name.database, session)
             program = created_program(statement, found, collation, session.moment_us, self._gtid)
-            if program is not None:
-                self._set_program(key, self._in_order(program, statement))
-
-    def _alter_program(
-        self, key: Program, old: StoredProgram | None, statement: LoggedStatement, session: SchemaSession
-    ) -> None:
-        """One from before the log stays unknown."""
-        if old is None:
-            return
-        if old.kind != EVENT:
-            self._set_program(key, altered_routine(old, statement, session.moment_us))
-            return
-        event = altered_event(old, statement, session.moment_us)
-        new = (event.database, EVENT, event.name)
-        if new != key:
-            self._forget_program(key)
-        self._set_program(new, event)
+            self._set_program(key, self._in_order(program, statement))
 
     def _in_order(self, program: StoredProgram, statement: LoggedStatement) -> StoredProgram:
         """A new trigger after those that there are, or where FOLLOWS or PRECEDES puts it."""

@@ -16,7 +16,7 @@ from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.folding import DATABASE, PROGRAM, TABLE, SchemaFold
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.stored_program import TRIGGER
+from ibbmaster.schema.programs import TRIGGER
 from ibbmaster.schema.table_map import derived_table, disagreement
 from ibbmaster.sqltext.table_name import TableName
 

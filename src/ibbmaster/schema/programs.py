@@ -1,146 +1,115 @@
-"""What CREATE and ALTER make of triggers, routines and events."""
+"""Triggers, routines and events: where they are, and the statements that made them, as the log has them.
+
+A server logs a routine as SHOW CREATE prints it, and a trigger or an event as it was written, each with its definer.
+Nothing is read of parameters, characteristics, schedules and bodies.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import contextlib
+from dataclasses import dataclass, replace
 
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.schema.clause import NameProgram, NotUnderstoodError
 from ibbmaster.schema.collations import charset_of_collation, collation_name
-from ibbmaster.schema.event_schedule import EventParts, event_text, parts_of_event, read_event
-from ibbmaster.schema.program_text import (
-    definer_clause,
-    routine_parts,
-    routine_text,
-    take_characteristics,
-    take_head,
-    trigger_parts,
-    trigger_text,
-)
-from ibbmaster.schema.stored_program import EVENT, TRIGGER, StoredProgram
+from ibbmaster.schema.name_case import lower_name
+from ibbmaster.schema.reading import expect_name, expect_table, fail
 from ibbmaster.sqltext.cursor import PlacedCursor
-from ibbmaster.sqltext.table_name import printed_table
+from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.sqltext.sql_mode import ANSI_QUOTES
+
+TRIGGER, EVENT, PROCEDURE, FUNCTION = "TRIGGER", "EVENT", "PROCEDURE", "FUNCTION"
+PACKAGES = ("PACKAGE", "PACKAGE BODY")
+ROUTINES = (PROCEDURE, FUNCTION, *PACKAGES)
+_END = " \t\r\n;"  # what a server cuts off at the end of a statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredProgram:
+    """A program at one place of a log.
+
+    Attributes:
+        kind: TRIGGER, FUNCTION, PROCEDURE, PACKAGE, PACKAGE BODY or EVENT.
+        table: of a trigger, in its database.
+        order: of a trigger: a smaller one runs before a larger one of the same table, time and event.
+        text: the statement that made it, without OR REPLACE; None after an ALTER, which changes what that says.
+        sql_mode: under which it was created, as a QUERY event has it.
+        definer: `user@host`; nothing where neither the statement nor its event names it.
+        client, connection, of_database: character set of the client, collations of the connection and of the
+            database, when it was created; nothing where the event does not have them.
+        time_zone: in which an event counted when it was created.
+        created, modified: microseconds since 1970; None where that is not known.
+        originator: the server where an event was created.
+    """
+
+    kind: str
+    database: str
+    name: str
+    table: str = ""
+    order: int = 0
+    text: str | None
+    sql_mode: int = 0
+    definer: str = ""
+    client: str = ""
+    connection: str = ""
+    of_database: str = ""
+    time_zone: str = "SYSTEM"
+    created: int | None = None
+    modified: int | None = None
+    originator: int = 0
+
+
+def program_key(database: str, kind: str, name: str) -> tuple[str, str, str]:
+    """What a program is found by: the letters of a trigger's name matter, those of others do not."""
+    return database, kind, name if kind == TRIGGER else lower_name(name)
 
 
 def created_program(
     statement: LoggedStatement, found: NameProgram, of_database: str, moment_us: int | None, gtid: str | None
-) -> StoredProgram | None:
-    """The program that a statement has made; None of an event that was over when it was created.
+) -> StoredProgram:
+    """The program that a statement has made.
 
     `of_database` is the collation of its database, `moment_us` when the statement began.
     """
     client, connection = _characters(statement)
-    program = StoredProgram(
+    text, definer = statement.text.rstrip(_END), statement.invoker
+    with contextlib.suppress(NotUnderstoodError):
+        text, definer = _shown(text, found, statement)
+    return StoredProgram(
         kind=found.kind,
         database=found.name.database,
         name=found.name.name,
         table="" if found.table is None else found.table.name,
-        text=statement.text,
+        text=text,
         sql_mode=statement.sql_mode,
-        definer=statement.invoker,
-        of_database=of_database,
-        created=moment_us,
-        modified=moment_us,
-        originator=_server_of(gtid),
+        definer=definer,
         client=client,
         connection=connection,
+        of_database=of_database,
+        time_zone=statement.time_zone or "SYSTEM",
+        created=moment_us,
+        modified=moment_us,
+        originator=int(gtid.split("-")[1]) if gtid is not None else 0,
     )
-    if found.kind == EVENT:
-        return _created_event(program, statement)
-    try:
-        if found.kind == TRIGGER:
-            parts = trigger_parts(statement.text, statement.sql_mode, statement.invoker)
-            definer = statement.invoker if parts.definer is None else parts.definer
-            text = trigger_text(statement.text, parts, definer, statement.sql_mode)
-        else:
-            routine = routine_parts(found.kind, statement.text, statement.sql_mode, statement.invoker)
-            definer = statement.invoker if routine.definer is None else routine.definer
-            text = routine_text(found.kind, found.name.name, routine, definer, statement.sql_mode)
-    except NotUnderstoodError:
-        return _as_written(program, statement)
-    return replace(program, definer=definer, text=text)
 
 
-def _as_written(program: StoredProgram, statement: LoggedStatement) -> StoredProgram:
-    """A program of which only the head is understood: its text as it was logged, but for OR REPLACE."""
-    try:
-        head = take_head(PlacedCursor(statement.text, statement.sql_mode), statement.invoker)
-    except NotUnderstoodError:
+def altered_program(
+    program: StoredProgram, found: NameProgram, statement: LoggedStatement, moment_us: int | None
+) -> StoredProgram:
+    """A routine or an event after ALTER; the latter by the name that this gives it, if only in other letters."""
+    program = replace(program, text=None, modified=moment_us)
+    if program.kind != EVENT:
         return program
-    definer = statement.invoker if head.definer is None else head.definer
-    aggregate = "AGGREGATE " if head.is_aggregate else ""
-    text = f"CREATE {definer_clause(definer, statement.sql_mode)}{aggregate}{statement.text[head.kind_start :]}"
-    return replace(program, definer=definer, text=text)
-
-
-def _created_event(program: StoredProgram, statement: LoggedStatement) -> StoredProgram | None:
-    zone = statement.time_zone or program.time_zone
-    try:
-        change = read_event(
-            statement.text, statement.sql_mode, program.created or 0, zone, EventParts(), statement.invoker
-        )
-        if not (change.has_schedule and change.has_body):
-            raise NotUnderstoodError("not written")
-    except NotUnderstoodError as error:
-        program = _as_written(program, statement)
-        return replace(program, time_zone=zone, problem=f"the schedule of event {_name(program)} is {error}")
-    if change.is_over:
-        return None
-    definer = statement.invoker if change.definer is None else change.definer
-    text = event_text(program.name, change.parts, definer)
-    return replace(program, definer=definer, text=text, time_zone=zone)
-
-
-def altered_event(event: StoredProgram, statement: LoggedStatement, moment_us: int | None) -> StoredProgram:
-    """An event after ALTER EVENT, perhaps with another name."""
-    zone = statement.time_zone or event.time_zone
     client, connection = _characters(statement)
-    definer = statement.invoker or event.definer
-    event = replace(event, modified=moment_us, definer=definer, client=client, connection=connection)
-    try:
-        old = EventParts() if event.problem is not None else parts_of_event(event)
-        change = read_event(statement.text, statement.sql_mode, moment_us or 0, zone, old, statement.invoker)
-    except NotUnderstoodError as error:
-        return replace(event, problem=f"the schedule of event {_name(event)} is {error}")
-    database, name = change.to or ("", event.name)
-    sql_mode = statement.sql_mode if change.has_body else event.sql_mode
-    event = replace(
-        event,
-        database=database or (statement.database if change.to else event.database),
-        name=name,
-        sql_mode=sql_mode,
-        definer=event.definer if change.definer is None else change.definer,
-        time_zone=zone if change.has_schedule else event.time_zone,
-    )
-    if event.problem is not None and not (change.has_schedule and change.has_body):
-        return event
-    return replace(event, text=event_text(name, change.parts, event.definer), problem=None)
-
-
-def altered_routine(routine: StoredProgram, statement: LoggedStatement, moment_us: int | None) -> StoredProgram:
-    """A routine after ALTER PROCEDURE or ALTER FUNCTION."""
-    routine = replace(routine, modified=moment_us)
+    definer = statement.invoker or program.definer
+    program = replace(program, name=found.name.name, definer=definer, client=client, connection=connection)
     cursor = PlacedCursor(statement.text, statement.sql_mode)
-    try:
-        take_head(cursor, statement.invoker)
-        parts = routine_parts(routine.kind, routine.text, routine.sql_mode)
-        parts = take_characteristics(cursor, parts)
-    except NotUnderstoodError as error:
-        return replace(routine, problem=f"{routine.kind} {_name(routine)} was altered, and is {error}")
-    text = routine_text(routine.kind, routine.name, parts, routine.definer, routine.sql_mode)
-    return replace(routine, text=text)
-
-
-def called(routine: StoredProgram, name: str) -> StoredProgram:
-    """A routine by the name that it is asked for by: SHOW CREATE prints that."""
-    if name == routine.name:
-        return routine
-    try:
-        parts = routine_parts(routine.kind, routine.text, routine.sql_mode)
-    except NotUnderstoodError:
-        return routine
-    text = routine_text(routine.kind, name, parts, routine.definer, routine.sql_mode)
-    return replace(routine, name=name, text=text)
+    while not (cursor.is_at_end or cursor.peek().is_word("DO")):
+        if cursor.takes_words("RENAME", "TO"):
+            name = expect_table(cursor, statement.database)
+            return replace(program, database=name.database, name=name.name)
+        cursor.take()
+    return program
 
 
 def _characters(statement: LoggedStatement) -> tuple[str, str]:
@@ -152,9 +121,114 @@ def _characters(statement: LoggedStatement) -> tuple[str, str]:
     return charset_of_collation(client) if client is not None else "", connection or ""
 
 
-def _server_of(gtid: str | None) -> int:
-    return int(gtid.split("-")[1]) if gtid is not None else 0
+def _shown(text: str, found: NameProgram, statement: LoggedStatement) -> tuple[str, str]:
+    """What SHOW CREATE has of a statement, and its definer.
+
+    A trigger has lost its place in the order, another program its condition and its database: then a dump can be read
+    anywhere.
+    """
+    cursor = PlacedCursor(text, statement.sql_mode)
+    begin, definer = _take_definer(cursor, statement.invoker)
+    if found.kind == TRIGGER:
+        parts = trigger_parts(text, statement.sql_mode)
+        return f"CREATE {text[begin : parts.row_end]}{text[parts.body_start :]}", definer
+    _take_kind(cursor)
+    kind_end = cursor.end
+    cursor.pass_condition()
+    expect_table(cursor, "")
+    name = _identifier(found.name.name, statement.sql_mode)
+    return f"CREATE {text[begin:kind_end]} {name}{text[cursor.end :]}", definer
 
 
-def _name(program: StoredProgram) -> str:
-    return printed_table(program.database, program.name)
+def _take_definer(cursor: PlacedCursor, invoker: str) -> tuple[int, str]:
+    """Take `CREATE [OR REPLACE] [DEFINER = …]`: where DEFINER or what follows it begins, and who that is."""
+    cursor.take()
+    cursor.takes_words("OR", "REPLACE")
+    begin = cursor.start
+    if not cursor.takes_words("DEFINER"):
+        return begin, invoker
+    cursor.takes_sign("=")
+    is_invoker = cursor.peek().is_word("CURRENT_USER", "CURRENT_ROLE")
+    user = cursor.take().text
+    if is_invoker:
+        cursor.bracketed()
+        return begin, invoker
+    host = cursor.host()
+    return begin, user if host is None else f"{user}@{host}"  # a role has no host
+
+
+def _take_kind(cursor: PlacedCursor) -> None:
+    cursor.takes_words("AGGREGATE")
+    if cursor.takes_words("PACKAGE"):
+        cursor.takes_words("BODY")
+    else:
+        cursor.take()
+
+
+def _identifier(name: str, sql_mode: int) -> str:
+    """A name in the quotes of this sql_mode."""
+    return '"' + name.replace('"', '""') + '"' if sql_mode & ANSI_QUOTES else quoted_name(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriggerParts:
+    """A trigger in the words of information_schema.
+
+    `on` is where ON and the name of the table stand in the text. `ordering` are FOLLOWS or PRECEDES and the trigger
+    that it is about, and `row_end` and `body_start` what stands around them.
+    """
+
+    timing: str
+    events: str
+    on: tuple[int, int]
+    row_end: int
+    ordering: tuple[str, str] | None
+    body_start: int
+    body: str
+
+
+def trigger_parts(text: str, sql_mode: int) -> TriggerParts:
+    """Read CREATE TRIGGER.
+
+    Raises:
+        NotUnderstoodError: it is no such statement.
+    """
+    cursor = PlacedCursor(text, sql_mode)
+    _take_definer(cursor, "")
+    _take_kind(cursor)
+    cursor.pass_condition()
+    expect_table(cursor, "")
+    timing = cursor.take().text.upper()
+    events = [cursor.take().text.upper()]
+    while cursor.takes_words("OR"):
+        events.append(cursor.take().text.upper())
+    while not cursor.is_at_end and not cursor.peek().is_word("ON"):
+        cursor.take()  # OF columns
+    on = cursor.start
+    cursor.take()
+    expect_table(cursor, "")
+    behind = cursor.start
+    if not (cursor.takes_words("FOR", "EACH", "ROW") and timing in ("BEFORE", "AFTER")):
+        raise fail(cursor, "FOR EACH ROW")
+    row_end, ordering = cursor.end, None
+    if cursor.peek().is_word("FOLLOWS", "PRECEDES") and not cursor.peek(1).is_sign(":"):
+        ordering = (cursor.take().text.upper(), expect_name(cursor))
+    return TriggerParts(
+        timing=timing,
+        events=",".join(events),
+        on=(on, behind),
+        row_end=row_end,
+        ordering=ordering,
+        body_start=cursor.end,
+        body=text[cursor.start :].rstrip(_END),
+    )
+
+
+def moved_trigger(trigger: StoredProgram, table: str) -> StoredProgram:
+    """A trigger whose table has another name now."""
+    assert trigger.text is not None  # there is no ALTER TRIGGER
+    text = trigger.text
+    with contextlib.suppress(NotUnderstoodError):
+        start, end = trigger_parts(text, trigger.sql_mode).on
+        text = f"{text[:start]}ON {_identifier(table, trigger.sql_mode)} {text[end:]}"
+    return replace(trigger, table=table, text=text)

@@ -33,7 +33,7 @@ from ibbmaster.schema.model import (
     UnknownTable,
 )
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.stored_program import StoredProgram
+from ibbmaster.schema.programs import StoredProgram
 from ibbmaster.sqltext.table_name import TableName
 
 MAGIC = b"ibbschma"
