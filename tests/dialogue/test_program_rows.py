@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.program_rows import ROWS, created_relation, listed_programs
+from ibbmaster.dialogue.program_rows import ROWS, created_program, listed_programs
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.table_columns import information_columns
@@ -88,22 +88,29 @@ def test_triggers_are_those_of_a_database_that_is_there(schema, sql, code):
 
 
 def test_a_statement_is_shown_by_kind_and_name(schema):
-    relation = created_relation(schema(), "PROCEDURE", "shop", "P", 0)
+    relation = created_program(schema(), "PROCEDURE", "shop", "P", 0)
     assert [column.name for column in relation.columns][:3] == ["Procedure", "sql_mode", "Create Procedure"]
     assert relation.rows[0][:3] == ("p", "", "CREATE PROCEDURE `p`() SELECT 1")
     for kind, name in (("TRIGGER", "late"), ("EVENT", "e")):
-        relation = created_relation(schema(), kind, "shop", name, 0)
+        relation = created_program(schema(), kind, "shop", name, 0)
         assert len(relation.rows[0]) == len(relation.columns)
-    assert created_relation(schema(), "TRIGGER", "shop", "LATE", 0) is None
+
+
+@pytest.mark.parametrize(("kind", "code"), [("TRIGGER", 1360), ("EVENT", 1539), ("PACKAGE BODY", 1305)])
+def test_what_is_not_there_is_refused_as_by_a_server(schema, kind, code):
+    with pytest.raises(RefusedError) as caught:
+        created_program(schema(), kind, "shop", "LATE", 0)
+    assert caught.value.err.code == code
 
 
 def test_what_was_altered_is_refused_with_where_it_is(schema):
     with pytest.raises(RefusedError, match=r"shop.other after ALTER; the log has both") as caught:
-        created_relation(schema(), "EVENT", "shop", "other", 0)
+        created_program(schema(), "EVENT", "shop", "other", 0)
     assert caught.value.err.code == 1235
 
 
 def test_whoever_may_not_read_sees_none(schema):
     blind = schema(frozenset((privileges.SHOW_DATABASES,)))
     assert listed(blind, "SHOW PROCEDURE STATUS") == []
-    assert created_relation(blind, "PROCEDURE", "shop", "p", 0) is None
+    with pytest.raises(RefusedError, match="PROCEDURE p does not exist"):
+        created_program(blind, "PROCEDURE", "shop", "p", 0)

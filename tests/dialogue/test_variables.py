@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from ibbmaster.dialogue.variables import (
+    CHOICES,
+    FIXED,
     OF_THE_LOG,
+    SESSION_DEFAULTS,
+    SESSION_ONLY,
     has_variable,
     is_uca_default,
     own_position,
@@ -14,6 +18,7 @@ from ibbmaster.dialogue.variables import (
     variable_names,
     version_number,
 )
+from ibbmaster.sqltext.sql_mode import MODES
 
 
 @pytest.mark.parametrize(("version", "number"), [("12.3.2-MariaDB-log", 120302), ("10.11.19", 101119), ("none", 0)])
@@ -70,3 +75,21 @@ def test_a_value_of_the_log_follows_from_what_is_seen_of_it(new_facts, name, val
 @pytest.mark.parametrize(("value", "text"), [(True, "ON"), (False, "OFF"), (1.5, "1.500000"), (None, ""), (7, "7")])
 def test_a_value_is_shown_as_show_variables_has_it(value, text):
     assert shown(value) == text
+
+
+def test_a_default_is_one_of_the_choices():
+    assert {*CHOICES} <= {*SESSION_DEFAULTS}
+    assert [name for name, words in CHOICES.items() if SESSION_DEFAULTS[name] not in words] == []
+
+
+def test_no_name_comes_in_two_cases_and_no_mode_twice():
+    assert [name for name in (*SESSION_DEFAULTS, *SESSION_ONLY) if name != name.lower()] == []
+    assert {*SESSION_ONLY} <= {*SESSION_DEFAULTS}
+    assert {*SESSION_DEFAULTS["sql_mode"].split(",")} <= {*MODES}
+
+
+def test_what_the_primary_fixes_has_the_type_of_the_default():
+    both = {*FIXED} & {*SESSION_DEFAULTS}
+    assert len(both) > 20
+    kinds = {name: (type(FIXED[name]), type(SESSION_DEFAULTS[name])) for name in both}
+    assert {name: pair for name, pair in kinds.items() if pair[0] is not pair[1] and name != "timestamp"} == {}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ibbmaster.rows.certainty import Altered, Doubted, Fresh, Gone, Outcome, RowsGone, StatementFold
+from ibbmaster.rows.certainty import Altered, Doubted, Fresh, Gone, Outcome, RowsGone, StatementFold, tables_reached
 from ibbmaster.rows.effects import NO_ENGINE_SUBSTITUTION, effects_of, in_statement_format
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.name_case import NameCase
+from ibbmaster.sqltext.table_name import TableName
 from tests.schema.conftest import Folded, logged, place
 
 
@@ -101,6 +102,47 @@ REACHING = {
 @pytest.mark.parametrize(("statements", "outcomes"), REACHING.values(), ids=REACHING)
 def test_a_change_reaches_what_views_triggers_and_functions_name(statements: list[str], outcomes: list[str]) -> None:
     assert came("CREATE TABLE t (a INT)", "CREATE TABLE u (a INT)", *statements)[-1] == outcomes
+
+
+def reached(*statements: str, text: str | None = "INSERT INTO t VALUES (1)") -> object:
+    """The tables that a statement on t reaches; tests/interop/test_refusals.py asks servers."""
+    history = Folded()
+    history.run(*(f"CREATE TABLE {name} (id INT, c INT)" for name in ("t", "u", "v", "c", "`my-log`")), *statements)
+    found = tables_reached(history.at(), [TableName("d", "t")], text)
+    return None if found is None else {table.name for table in found}
+
+
+FUNCTION = "CREATE FUNCTION f() RETURNS INT RETURN 1"
+TRIGGERS = {
+    "AFTER INSERT ON t FOR EACH ROW INSERT INTO u (id, c) VALUES (NEW.id, 1)": {"u", "c"},
+    "AFTER INSERT ON t FOR /* x */ EACH ROW DELETE FROM u": {"t", "u"},
+    "BEFORE UPDATE ON t FOR EACH ROW SET NEW.id = 3": set(),
+    "AFTER INSERT ON u FOR EACH ROW DELETE FROM v": set(),
+    "AFTER INSERT ON t FOR EACH ROW CALL p()": None,
+    "AFTER INSERT ON t FOR EACH ROW DELETE FROM u WHERE id = f()": None,
+    "AFTER INSERT ON t FOR EACH ROW INSERT INTO `my-log` VALUES (1)": {"my-log"},
+}
+
+
+@pytest.mark.parametrize(("trigger", "expected"), TRIGGERS.items(), ids=TRIGGERS)
+def test_a_trigger_reaches_the_tables_that_it_names(trigger: str, expected: object) -> None:
+    assert reached(FUNCTION, f"CREATE TRIGGER r {trigger}") == expected
+
+
+def test_triggers_of_reached_tables_reach_others() -> None:
+    pairs = {"a": ("t", "u"), "b": ("u", "v")}
+    made = (
+        f"CREATE TRIGGER {each} AFTER INSERT ON {on} FOR EACH ROW DELETE FROM {to}" for each, (on, to) in pairs.items()
+    )
+    assert reached(*made) == {"u", "v"}
+
+
+def test_a_function_of_the_log_may_do_anything() -> None:
+    assert reached(FUNCTION, text="INSERT INTO t VALUES (F())") is None
+    assert reached(FUNCTION, text='INSERT INTO t VALUES ("f"())') is None
+    assert reached(FUNCTION, text=None) is None
+    assert reached(FUNCTION) == set()
+    assert reached(text="INSERT INTO t VALUES (f())") == set()
 
 
 def test_rows_may_be_changed_through_a_merge_table_even_one_of_itself() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
-from ibbmaster.dialogue.session_variables import FIXED, SESSION_DEFAULTS
+from ibbmaster.dialogue.variables import FIXED, SESSION_DEFAULTS
 from ibbmaster.sqltext.expression import Call, Expression, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference

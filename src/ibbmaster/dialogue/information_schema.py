@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns
+from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, information_columns, read_columns
 from ibbmaster.dialogue.variables import ProcessRow, ServerFacts, is_uca_default, shown, version_number
 from ibbmaster.schema.collations import character_sets, collations
-from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
 
 if TYPE_CHECKING:
     from ibbmaster.dialogue.information_tables import AboutTables
@@ -36,8 +35,10 @@ PLUGINS = (  # name, type, version, version of the type, description
     ("mysql_native_password", "AUTHENTICATION", "1.0", "2.2", "Native MySQL authentication"),
     *((name, "STORAGE ENGINE", "1.0", "110806.0", comment) for name, _, comment, *_ in ENGINES),
 )
-_KEY_FLAGS = 0x5023  # NOT NULL, of the primary key, unsigned, without a default
-_FLAGS = 0x1021
+#: Of the position of a server that was never a replica: the table is empty.
+GTID_SLAVE_POS_COLUMNS = read_columns(
+    "domain_id i10:5023, sub_id l20:5023, server_id i10:1021, seq_no l20:1021", schema="mysql", table=GTID_SLAVE_POS
+)
 
 
 class Catalog:
@@ -63,7 +64,7 @@ class Catalog:
     def find(self, database: str, table: str) -> Relation | None:
         """A table by its names in any case; None if there is no such one here."""
         if database.lower() == "mysql" and table == GTID_SLAVE_POS:
-            return gtid_slave_pos()
+            return Relation(GTID_SLAVE_POS_COLUMNS)
         if database.lower() != "information_schema" or table.upper() not in INFORMATION_SCHEMA:
             return None
         name = table.upper()
@@ -140,28 +141,3 @@ def _applicability(facts: ServerFacts) -> Iterator[RowValues]:
     for name, charset, number, is_default, *_ in collation_rows(facts):
         if charset is not None:
             yield name, charset, name, number, is_default
-
-
-def gtid_slave_pos() -> Relation:
-    """The position of a server that was never a replica: empty."""
-    columns = (
-        _number("domain_id", FieldType.LONG, 10, _KEY_FLAGS),
-        _number("sub_id", FieldType.LONGLONG, 20, _KEY_FLAGS),
-        _number("server_id", FieldType.LONG, 10, _FLAGS),
-        _number("seq_no", FieldType.LONGLONG, 20, _FLAGS),
-    )
-    return Relation(columns)
-
-
-def _number(name: str, column_type: FieldType, length: int, flags: int) -> ColumnDefinition:
-    return ColumnDefinition(
-        name=name,
-        column_type=column_type,
-        length=length,
-        flags=flags,
-        collation_id=COLLATION_BINARY,
-        schema="mysql",
-        table=GTID_SLAVE_POS,
-        original_table=GTID_SLAVE_POS,
-        original_name=name,
-    )

@@ -9,11 +9,11 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ibbmaster.dialogue.refusal import no_database, not_supported
+from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.statement import Show
-from ibbmaster.dialogue.table_columns import SHOWN, information_columns, read_columns
+from ibbmaster.dialogue.table_columns import information_columns, shown_columns
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.describing import CATALOG
 from ibbmaster.schema.programs import (
@@ -161,22 +161,26 @@ def _picked(table: str, shown: str, programs: Iterable[StoredProgram], zone_s: i
     names = [column.name for column in information_columns(table)]
     places = [names.index(name) for name in SHOWN_COLUMNS[table].split()]
     rows = [tuple(row[place] for place in places) for row in ROWS[table](programs, zone_s)]
-    return Relation(read_columns(SHOWN[shown]), rows)
+    return Relation(shown_columns(shown), rows)
 
 
-def created_relation(schema: SessionSchema, kind: str, database: str, name: str, zone_s: int) -> Relation | None:
-    """SHOW CREATE of a program; None if there is none.
+def created_program(schema: SessionSchema, kind: str, database: str, name: str, zone_s: int) -> Relation:
+    """SHOW CREATE of a program.
 
     Raises:
-        RefusedError: it was altered.
+        RefusedError: there is none, or it was altered.
     """
     program = schema.program(database, kind, name)
+    if program is None and kind == TRIGGER:
+        raise RefusedError(1360, "HY000", "Trigger does not exist")
+    if program is None and kind == EVENT:
+        raise RefusedError(1539, "HY000", f"Unknown event '{name}'")
     if program is None:
-        return None
+        raise RefusedError(1305, "42000", f"{kind} {name} does not exist")
     if program.text is None:
         shown = f"SHOW CREATE {kind} {printed_table(program.database, program.name)} after ALTER"
         raise not_supported(f"{shown}; the log has both statements: ibbmaster cat, SHOW BINLOG EVENTS")
-    columns = read_columns(SHOWN[f"CREATE {kind}" if kind in (EVENT, TRIGGER) else "CREATE PROCEDURE"])
+    columns = shown_columns(f"CREATE {kind}" if kind in (EVENT, TRIGGER) else "CREATE PROCEDURE")
     row: RowValues = (program.name, sql_mode_text(program.sql_mode))
     if kind == EVENT:
         row = (*row, program.time_zone)

@@ -7,11 +7,15 @@ from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
-from ibbmaster.dialogue.session_variables import CHOICES, FIXED, SESSION_DEFAULTS, SESSION_ONLY, SETTABLE_GLOBALS
 from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.dialogue.variables import (
+    CHOICES,
+    FIXED,
     OF_THE_LOG,
     READ_ONLY,
+    SESSION_DEFAULTS,
+    SESSION_ONLY,
+    SETTABLE_GLOBALS,
     ServerFacts,
     SystemValue,
     has_variable,

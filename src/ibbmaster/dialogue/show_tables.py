@@ -11,7 +11,7 @@ from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.statement import Show
-from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, SHOWN, read_columns
+from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, shown_columns
 from ibbmaster.schema import describing, render, view_text
 from ibbmaster.schema.model import TableKind, TableVersion, UnknownTable
 
@@ -31,12 +31,12 @@ class TableShower:
         """
         name = show.database or default
         if show.what == "OPEN TABLES":  # there are none, whatever database is asked for
-            return Relation(read_columns(SHOWN[show.what]))
+            return Relation(shown_columns(show.what))
         if not name:
             raise no_database()
         database = self.schema.database(name).name
         if show.what == "TABLE STATUS":
-            columns = read_columns(SHOWN[show.what])
+            columns = shown_columns(show.what)
             rows = [describing.status_row(table) for table in self.schema.tables(database)]
             comment = next(place for place, column in enumerate(columns) if column.name == "Comment")
             before, behind = (None,) * (comment - 1), (None,) * (len(columns) - comment - 1)
@@ -45,8 +45,7 @@ class TableShower:
             return Relation(columns, sorted(rows, key=lambda row: str(row[0])))
         suffix = f" ({show.pattern})" if show.pattern is not None else ""
         name = database if self.schema.case.folds else name
-        columns = read_columns("Tables_in_ v292, Table_type v256")
-        columns = (replace(columns[0], name=f"Tables_in_{name}{suffix}"), *columns[1:])
+        columns = shown_columns("TABLES", f"Tables_in_{name}{suffix}")
         if not show.is_full and show.where is None:
             return Relation(columns[:1], [row[:1] for row in self._types(database)])
         return Relation(columns, list(self._types(database)))
@@ -66,11 +65,11 @@ class TableShower:
         """
         table = self._table(database, name)
         if show.what == "INDEX":
-            return Relation(read_columns(SHOWN["INDEX"]), list(describing.shown_index_rows(table, self.version)))
+            return Relation(shown_columns("INDEX"), list(describing.shown_index_rows(table, self.version)))
         if table.kind is TableKind.VIEW and not table.columns:  # what its query gives is not known
             raise not_supported("the columns of a view")
         rows = list(describing.shown_column_rows(table, self.version, is_full=show.is_full))
-        return Relation(read_columns(SHOWN["FULL COLUMNS" if show.is_full else "COLUMNS"]), rows)
+        return Relation(shown_columns("FULL COLUMNS" if show.is_full else "COLUMNS"), rows)
 
     def created_database(self, show: Show) -> Relation:
         """SHOW CREATE DATABASE.
@@ -81,7 +80,7 @@ class TableShower:
         assert show.table is not None
         database = self.schema.database(show.table.name)
         text = render.create_database(database, if_not_exists=show.if_not_exists)
-        return Relation(read_columns(SHOWN["CREATE DATABASE"]), [(database.name, text)])
+        return Relation(shown_columns("CREATE DATABASE"), [(database.name, text)])
 
     def created(self, show: Show, database: str, name: str, default: str) -> Relation:
         """SHOW CREATE TABLE, VIEW and SEQUENCE; `default` is the session's database.
@@ -97,10 +96,10 @@ class TableShower:
         if table.kind is TableKind.VIEW:
             text = view_text.create_view(table, is_qualified=table.database != default)
             row = (table.name, text, table.charset, table.collation)
-            return Relation(read_columns(SHOWN["CREATE VIEW"]), [row])
+            return Relation(shown_columns("CREATE VIEW"), [row])
         is_sequence = show.what == "CREATE SEQUENCE"
         text = view_text.create_sequence(table) if is_sequence else render.create_table(table, self.version)
-        name_column, text_column = read_columns(SHOWN["CREATE TABLE"])
+        name_column, text_column = shown_columns("CREATE TABLE")
         length = max(text_column.length, len(text.encode("utf-8", "surrogateescape")) * LETTER_SIZE)
         return Relation((name_column, replace(text_column, length=length)), [(table.name, text)])
 

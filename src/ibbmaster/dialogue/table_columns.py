@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 from ibbmaster.facts import rows_of
 from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT, ColumnDefinition, FieldType
@@ -40,6 +41,17 @@ def read_columns(text: str, *, schema: str = "", table: str = "") -> tuple[Colum
 def information_columns(table: str) -> tuple[ColumnDefinition, ...]:
     """The columns of a table of information_schema, by its name in upper case."""
     return read_columns(INFORMATION_SCHEMA[table], schema="information_schema", table=table)
+
+
+def shown_columns(what: str, name: str = "") -> tuple[ColumnDefinition, ...]:
+    """The columns of what SHOW lists, the first one by another name if one is given."""
+    columns = _shown(what)
+    return (replace(columns[0], name=name), *columns[1:]) if name else columns
+
+
+@functools.cache
+def _shown(what: str) -> tuple[ColumnDefinition, ...]:
+    return read_columns(SHOWN[what])
 
 
 def _column(text: str, schema: str, table: str) -> ColumnDefinition:

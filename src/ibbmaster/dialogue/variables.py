@@ -1,4 +1,8 @@
-"""System variables as this primary has them: what clients ask for, with the values a MariaDB server would have."""
+"""System variables as this primary has them: what clients ask for, with the values a MariaDB server would have.
+
+What is known of each is a row in `variables.tsv`. Nothing here depends on any variable of a session but those named in
+`dump/settings.py`: they are kept, and shown again.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,33 @@ from typing import Protocol
 
 from ibbmaster import versions
 from ibbmaster.dialogue.matching import matcher
-from ibbmaster.dialogue.session_variables import FIXED, SESSION_DEFAULTS
 from ibbmaster.dump.profile import Profile
+from ibbmaster.facts import NULL, rows_of
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.versions import Difference
 
 SystemValue = bool | int | float | str | None
+
+_READERS: Mapping[str, Callable[[str], bool | int | float | str]] = {
+    "switch": lambda cell: cell == "ON",
+    "integer": int,
+    "real": float,
+    "text": str,
+}
+_ROWS = rows_of("ibbmaster.dialogue", "variables")
+
+#: True and False are shown as ON and OFF. The type of the value is the type of the variable.
+SESSION_DEFAULTS: Mapping[str, SystemValue] = {
+    name: _READERS[kind](value) for name, kind, _, _, value, _ in _ROWS if value != NULL
+}
+#: Values of this primary that do not depend on anything.
+FIXED: Mapping[str, SystemValue] = {name: _READERS[kind](value) for name, kind, *_, value in _ROWS if value != NULL}
+#: What a variable may be, where that is one of a few words.
+CHOICES = {name: tuple(words.split()) for name, _, _, words, *_ in _ROWS if words != NULL}
+#: Those that have no global value.
+SESSION_ONLY = frozenset(name for name, _, scope, *_ in _ROWS if scope == "session only")
+#: Variables of the whole primary that a real one lets its administrators set.
+SETTABLE_GLOBALS = frozenset(name for name, _, scope, *_ in _ROWS if scope == "global")
 
 
 class NamedTables(Protocol):

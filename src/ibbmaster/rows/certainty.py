@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeGuard
 
@@ -19,9 +20,9 @@ from ibbmaster.rows.effects import (
     Unknown,
     WrittenTables,
 )
-from ibbmaster.rows.programs import tables_reached
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
+from ibbmaster.schema.programs import FUNCTION, PACKAGES, TRIGGER
 from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
@@ -29,6 +30,9 @@ from ibbmaster.sqltext.token import tokens
 
 MERGED = frozenset(("MERGE", "MRG_MYISAM"))
 ELSEWHERE = frozenset(("FEDERATED", "FEDERATEDX", "SPIDER", "CONNECT", "OQGRAPH", "SPHINX"))
+_CALLED = (FUNCTION, *PACKAGES)
+_WORD = re.compile(r"[\w$]+")
+_HEAD_OF_TRIGGER = re.compile(r"\bfor\s+each\s+row\b")
 
 
 class SchemaTimeline(Protocol):
@@ -265,3 +269,50 @@ def doubt_text(gtid: str, reason: str) -> str:
 def engine_of(table: TableVersion) -> str:
     """In capitals; empty if no statement says it."""
     return table.options.get("ENGINE", "").upper()
+
+
+def tables_reached(
+    catalog: SchemaCatalog, tables: Iterable[TableName], text: str | None
+) -> frozenset[TableName] | None:
+    """The tables whose rows a statement on these may change by views, triggers and functions; None: any.
+
+    Nothing of these is run, or read as a statement: they may change each table whose name is in their text. Tables are
+    as the catalog calls them. `text` is the statement's, if it is known: then only functions that it names run.
+    """
+    routines = [program.name for program in catalog.programs.values() if program.kind in _CALLED]
+    if routines and (text is None or _is_any_in(routines, _words(text))):
+        return None
+    found = set[TableName]()
+    waiting = [TableName(*catalog.case.table_key(*table)) for table in tables]
+    seen = set(waiting)
+    while waiting:
+        for words in map(_words, _run_by(catalog, waiting.pop())):
+            if not words or "call" in words or _is_any_in(routines, words):
+                return None
+            found |= {TableName(*key) for key in catalog.tables if _is_in(key[1], words)}
+        waiting += found - seen
+        seen |= found
+    return frozenset(found)
+
+
+def _run_by(catalog: SchemaCatalog, table: TableName) -> Iterator[str]:
+    """What a change of a table is, if it is a view, and what it runs."""
+    known = catalog.tables.get(table)
+    if isinstance(known, TableVersion) and known.kind is TableKind.VIEW:
+        yield known.text or ""
+    for program in catalog.programs.values():
+        if program.kind == TRIGGER and catalog.case.table_key(program.database, program.table) == table:
+            yield _HEAD_OF_TRIGGER.split((program.text or "").lower(), maxsplit=1)[-1]
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def _is_in(name: str, words: Collection[str]) -> bool:
+    """Whether words that a text has may be a name."""
+    return _words(name) <= set(words)
+
+
+def _is_any_in(names: Iterable[str], words: Collection[str]) -> bool:
+    return any(_is_in(name, words) for name in names)
