@@ -11,7 +11,7 @@ from ibbmaster.schema.ddl import statement_cursor
 from ibbmaster.schema.definition import begins_column, parse_definition
 from ibbmaster.schema.dump_text import statements_of
 from ibbmaster.schema.model import IndexKind
-from ibbmaster.schema.reading import expect_table, written
+from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import Cursor, parts_of
 from ibbmaster.sqltext.token import Token, TokenKind
 
@@ -20,7 +20,12 @@ _TEXT = re.compile(r"(?:(?:tiny|medium|long)?text|(?:var)?char)\b", re.IGNORECAS
 
 
 def parse_declarations(script: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Every CREATE TABLE of a script, in the database of the last USE; other statements are left out.
+    """Every table that a script creates with columns, as `database.table`, and these, name to type.
+
+    A table is in the database of the last USE. What it has beyond its text (LIKE, SELECT) is not known; system
+    versioning without columns of its own adds `row_start` and `row_end`, which is part of the key, too.
+    The table's character set is added to columns that name none, unless it is utf8mb4, which a type without
+    character set stands for; KEY_MARK is added to those of a key of the table.
 
     Raises:
         ConfigurationError: the script ends inside a statement.
@@ -30,20 +35,8 @@ def parse_declarations(script: str) -> Iterator[tuple[str, dict[str, str]]]:
         cursor = statement_cursor(statement)
         while cursor.takes_words("USE"):  # its line may end it, too
             database = _used(statement, cursor)
-        if (found := _declared(statement, cursor, database, 0)) is not None:
+        if (found := _declared(statement, cursor, database)) is not None:
             yield found
-
-
-def parse_declaration(sql: str, *, database: str = "", sql_mode: int = 0) -> tuple[str, dict[str, str]] | None:
-    """The table as `database.table` and its columns, name to type; None if the statement gives no columns.
-
-    `database` is the one the statement ran in. What a table has beyond its text (LIKE, SELECT)
-    is not known; system versioning without columns of its own adds `row_start` and `row_end`,
-    which is part of the key, too.
-    The table's character set is added to columns that name none, unless it is utf8mb4, which
-    a type without character set stands for; KEY_MARK is added to those of a key of the table.
-    """
-    return _declared(sql, statement_cursor(sql, sql_mode), database, sql_mode)
 
 
 def _used(sql: str, cursor: Cursor) -> str:
@@ -56,7 +49,7 @@ def _used(sql: str, cursor: Cursor) -> str:
     return sql[first.start : last.end]
 
 
-def _declared(sql: str, cursor: Cursor, database: str, sql_mode: int) -> tuple[str, dict[str, str]] | None:
+def _declared(sql: str, cursor: Cursor, database: str) -> tuple[str, dict[str, str]] | None:
     """The table that the rest of a statement creates."""
     if _CONDITION.search(sql, 0, cursor.peek().start) or not cursor.takes_words("CREATE"):
         return None
@@ -76,9 +69,9 @@ def _declared(sql: str, cursor: Cursor, database: str, sql_mode: int) -> tuple[s
     for part in parts_of(cursor.bracketed()):
         own = Cursor(part)
         if not begins_column(own):
-            others += _definition(own, table.database, sql_mode)
+            others += _definition(own, table.database)
         elif (name := own.name()) is not None and len(part) > 1:
-            columns[name] = written(part[1:]).strip() if sql_mode else _as_written(sql, part[1:])
+            columns[name] = _as_written(sql, part[1:])
     if not columns:
         return None
     options = "" if cursor.is_at_end else sql[cursor.peek().start :]
@@ -86,16 +79,16 @@ def _declared(sql: str, cursor: Cursor, database: str, sql_mode: int) -> tuple[s
     return str(table), columns
 
 
-def _definition(cursor: Cursor, database: str, sql_mode: int) -> Iterator[Definition]:
+def _definition(cursor: Cursor, database: str) -> Iterator[Definition]:
     """What it is that is no column; nothing if it is not understood."""
     try:
-        yield parse_definition(cursor, database, sql_mode)
+        yield parse_definition(cursor, database)
     except NotUnderstoodError:
         return
 
 
 def _as_written(sql: str, part: Iterable[Token]) -> str:
-    """A part of a statement under sql_mode '', with a space for spaces and comments."""
+    """A part of a statement, with a space for spaces and comments."""
     return "".join(" " * token.is_spaced + sql[token.start : token.end] for token in part).strip()
 
 

@@ -12,7 +12,7 @@ from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.types import EventType
-from ibbmaster.schema.declarations import parse_declaration
+from ibbmaster.schema.declarations import parse_declarations
 
 
 def tables_of(capture):
@@ -95,7 +95,7 @@ def text_column(declared, *, told=None):
 
 
 def declared_in(sql):
-    return parse_declaration(sql)[1]["a"]
+    return next(parse_declarations(sql))[1]["a"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from ibbmaster.event.rows.encoding import RowMetadata, encode_rows, encode_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.written_column import written_column
 from ibbmaster.event.table_map import decode_rows_header
-from ibbmaster.schema.declarations import parse_declaration
+from ibbmaster.schema.declarations import parse_declarations
 
 COLUMNS = {
     "id": "bigint not null",
@@ -256,13 +256,13 @@ def test_text_in_utf8mb4_is_written(declared):
 
 @pytest.mark.parametrize("options", ["CHARSET latin1", "DEFAULT CHARSET=utf8mb3", "COLLATE=latin1_bin"])
 def test_a_table_of_another_character_set_is_refused(options):
-    _, columns = parse_declaration(f"CREATE TABLE a.b (id int, word text) {options}")
+    ((_, columns),) = parse_declarations(f"CREATE TABLE a.b (id int, word text) {options}")
     with pytest.raises(ConfigurationError, match=r"column word: .* only utf8mb4 can be written"):
         written_table("a.b", columns, table_id=1)
 
 
 def test_a_table_of_utf8mb4_is_written_as_it_was_declared():
-    _, columns = parse_declaration("CREATE TABLE a.b (word text COMMENT 'x') DEFAULT CHARSET=utf8mb4")
+    ((_, columns),) = parse_declarations("CREATE TABLE a.b (word text COMMENT 'x') DEFAULT CHARSET=utf8mb4")
 
     assert "(`word` text COMMENT 'x') " in written_table("a.b", columns, table_id=1).statements[1]
 
@@ -325,7 +325,7 @@ def test_a_key_that_is_not_the_declared_one_is_refused():
 
 
 def test_a_key_of_more_columns_stands_behind_them():
-    name, columns = parse_declaration(
+    ((name, columns),) = parse_declarations(
         "CREATE TABLE d.t (a int, b int CHECK (b > 0), c int NULL, PRIMARY KEY (c, b, a))"
     )
     table = written_table(name, columns, table_id=1)

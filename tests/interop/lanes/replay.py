@@ -20,7 +20,7 @@ from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.table_map import ROW_EVENT_TYPES, decode_rows_header
 from ibbmaster.event.types import EventType
-from ibbmaster.schema.declarations import parse_declaration
+from ibbmaster.schema.declarations import parse_declarations
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 
@@ -124,7 +124,8 @@ def created_table(event: bytes) -> tuple[str, dict[str, str]] | None:
     if event[4] not in (EventType.QUERY, EventType.QUERY_COMPRESSED):
         return None
     query = decode_query(event)
-    return parse_declaration(query.text.decode("utf-8", "replace"), database=query.database.decode())
+    text = query.text.decode("utf-8", "replace")
+    return next(parse_declarations(f"USE `{query.database.decode()}`;\n{text}"), None)
 
 
 def changes_of(
