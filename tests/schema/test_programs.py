@@ -36,6 +36,7 @@ def test_a_program_has_what_its_session_had_set(folded):
         ("CREATE DEFINER=staff PROCEDURE IF NOT EXISTS x.`f` ()", "CREATE DEFINER=staff PROCEDURE `f` ()", "staff"),
         ("CREATE DEFINER=CURRENT_USER() EVENT f DO", "CREATE DEFINER=CURRENT_USER() EVENT `f` DO", "me@home"),
         ("CREATE PACKAGE BODY f AS", "CREATE PACKAGE BODY `f` AS", "me@home"),
+        (*("SET STATEMENT max_statement_time=1 FOR CREATE EVENT f DO",) * 2, "me@home"),
         (
             "CREATE AGGREGATE FUNCTION f() RETURNS TYPE OF t.a",
             "CREATE AGGREGATE FUNCTION `f`() RETURNS TYPE OF t.a",

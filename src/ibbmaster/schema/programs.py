@@ -142,7 +142,8 @@ def _shown(text: str, found: NameProgram, statement: LoggedStatement) -> tuple[s
 
 def _take_definer(cursor: PlacedCursor, invoker: str) -> tuple[int, str]:
     """Take `CREATE [OR REPLACE] [DEFINER = …]`: where DEFINER or what follows it begins, and who that is."""
-    cursor.take()
+    if not cursor.takes_words("CREATE"):
+        raise fail(cursor, "CREATE")
     cursor.takes_words("OR", "REPLACE")
     begin = cursor.start
     if not cursor.takes_words("DEFINER"):
