@@ -26,6 +26,7 @@ from ibbmaster.schema.programs import (
     TriggerParts,
     trigger_parts,
 )
+from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.moment import moment_text
 from ibbmaster.sqltext.sql_mode import sql_mode_text
 from ibbmaster.sqltext.table_name import printed_table
@@ -54,8 +55,21 @@ def _moment(microseconds: int | None, zone_s: int, digits: int = 0) -> str | Non
     return None if microseconds is None else moment_text(microseconds + zone_s * 10**6, digits)
 
 
-def _characters(program: StoredProgram) -> RowValues:
-    return program.client, program.connection, program.of_database
+def _row(table: str, program: StoredProgram, **known: Value) -> RowValues:
+    """A row by the names of its columns; NULL where nothing is known."""
+    kind = table.lower().removesuffix("s")
+    known = {
+        f"{kind}_catalog": CATALOG,
+        f"{kind}_schema": program.database,
+        f"{kind}_name": program.name,
+        "sql_mode": sql_mode_text(program.sql_mode),
+        "definer": program.definer,
+        "character_set_client": program.client,
+        "collation_connection": program.connection,
+        "database_collation": program.of_database,
+        **known,
+    }
+    return tuple(known.get(column.name.lower()) for column in information_columns(table))
 
 
 def trigger_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterator[RowValues]:
@@ -72,14 +86,21 @@ def trigger_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterator[Row
     for _, group in itertools.groupby(found, key=place):
         for number, (program, parts) in enumerate(group, 1):
             events, timing, body = (None,) * 3 if parts is None else (parts.events, parts.timing, parts.body)
-            yield (
-                *(CATALOG, program.database, program.name, events),
-                *(CATALOG, program.database, program.table, number),
-                *(None, body, "ROW", timing, None, None, "OLD", "NEW"),
-                _moment(program.created, zone_s, 2),
-                sql_mode_text(program.sql_mode),
-                program.definer or None,
-                *_characters(program),
+            yield _row(
+                "TRIGGERS",
+                program,
+                event_manipulation=events,
+                event_object_catalog=CATALOG,
+                event_object_schema=program.database,
+                event_object_table=program.table,
+                action_order=number,
+                action_statement=body,
+                action_orientation="ROW",
+                action_timing=timing,
+                action_reference_old_row="OLD",
+                action_reference_new_row="NEW",
+                created=_moment(program.created, zone_s, 2),
+                definer=program.definer or None,
             )
 
 
@@ -94,13 +115,16 @@ def routine_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterator[Row
     """The rows of ROUTINES."""
     for program in programs:
         if program.kind in ROUTINES:
-            yield (
-                *(program.name, CATALOG, program.database, program.name, program.kind),
-                *(None if program.kind == FUNCTION else "", *(None,) * 8),
-                *("SQL", None, None, None, "SQL", None, None, None, None),
-                _moment(program.created, zone_s),
-                _moment(program.modified, zone_s),
-                *(sql_mode_text(program.sql_mode), None, program.definer, *_characters(program)),
+            yield _row(
+                "ROUTINES",
+                program,
+                specific_name=program.name,
+                routine_type=program.kind,
+                data_type=None if program.kind == FUNCTION else "",
+                routine_body="SQL",
+                parameter_style="SQL",
+                created=_moment(program.created, zone_s),
+                last_altered=_moment(program.modified, zone_s),
             )
 
 
@@ -120,14 +144,15 @@ def event_rows(programs: Iterable[StoredProgram], zone_s: int) -> Iterator[RowVa
     for program in programs:
         if program.kind == EVENT:
             is_known = program.text is not None
-            yield (
-                *(CATALOG, program.database, program.name, program.definer),
-                *(program.time_zone if is_known else None, "SQL", *(None,) * 5),
-                sql_mode_text(program.sql_mode) if is_known else None,
-                *(None,) * 4,
-                _moment(program.created, zone_s),
-                _moment(program.modified, zone_s),
-                *(None, None, program.originator, *_characters(program)),
+            yield _row(
+                "EVENTS",
+                program,
+                event_body="SQL",
+                time_zone=program.time_zone if is_known else None,
+                sql_mode=sql_mode_text(program.sql_mode) if is_known else None,
+                created=_moment(program.created, zone_s),
+                last_altered=_moment(program.modified, zone_s),
+                originator=program.originator,
             )
 
 
@@ -187,5 +212,5 @@ def created_program(schema: SessionSchema, kind: str, database: str, name: str, 
     elif kind != TRIGGER:
         named = replace(columns[2], name=f"Create {kind.title()}")
         columns = (replace(columns[0], name=kind.capitalize()), columns[1], named, *columns[3:])
-    row = (*row, program.text, *_characters(program))
+    row = (*row, program.text, program.client, program.connection, program.of_database)
     return Relation(columns, [(*row, _moment(program.created, zone_s, 2)) if kind == TRIGGER else row])
