@@ -33,21 +33,18 @@ from ibbmaster.sqltext.table_name import printed_table
 
 _STATUS = " STATUS"
 _EVENTS = ("INSERT", "UPDATE", "DELETE")
-#: Columns of information_schema that SHOW has, in its order.
+#: Columns of information_schema that SHOW has, in its order, before those of character sets.
 SHOWN_COLUMNS = {
     "TRIGGERS": (
-        "TRIGGER_NAME EVENT_MANIPULATION EVENT_OBJECT_TABLE ACTION_STATEMENT ACTION_TIMING CREATED SQL_MODE DEFINER "
-        "CHARACTER_SET_CLIENT COLLATION_CONNECTION DATABASE_COLLATION"
+        "TRIGGER_NAME EVENT_MANIPULATION EVENT_OBJECT_TABLE ACTION_STATEMENT ACTION_TIMING CREATED SQL_MODE DEFINER"
     ),
-    "ROUTINES": (
-        "ROUTINE_SCHEMA ROUTINE_NAME ROUTINE_TYPE DEFINER LAST_ALTERED CREATED SECURITY_TYPE ROUTINE_COMMENT "
-        "CHARACTER_SET_CLIENT COLLATION_CONNECTION DATABASE_COLLATION"
-    ),
+    "ROUTINES": ("ROUTINE_SCHEMA ROUTINE_NAME ROUTINE_TYPE DEFINER LAST_ALTERED CREATED SECURITY_TYPE ROUTINE_COMMENT"),
     "EVENTS": (
         "EVENT_SCHEMA EVENT_NAME DEFINER TIME_ZONE EVENT_TYPE EXECUTE_AT INTERVAL_VALUE INTERVAL_FIELD STARTS ENDS "
-        "STATUS ORIGINATOR CHARACTER_SET_CLIENT COLLATION_CONNECTION DATABASE_COLLATION"
+        "STATUS ORIGINATOR"
     ),
 }
+_CHARACTERS = "CHARACTER_SET_CLIENT COLLATION_CONNECTION DATABASE_COLLATION"
 
 
 def _moment(microseconds: int | None, zone_s: int, digits: int = 0) -> str | None:
@@ -184,7 +181,7 @@ def listed_programs(schema: SessionSchema, show: Show, default: str, zone_s: int
 
 def _picked(table: str, shown: str, programs: Iterable[StoredProgram], zone_s: int) -> Relation:
     names = [column.name for column in information_columns(table)]
-    places = [names.index(name) for name in SHOWN_COLUMNS[table].split()]
+    places = [names.index(name) for name in f"{SHOWN_COLUMNS[table]} {_CHARACTERS}".split()]
     rows = [tuple(row[place] for place in places) for row in ROWS[table](programs, zone_s)]
     return Relation(shown_columns(shown), rows)
 

@@ -19,7 +19,7 @@ from ibbmaster.schema.collations import character_sets
 from ibbmaster.sqltext.expression import Expression
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference
-from ibbmaster.wire.response import Err
+from ibbmaster.wire.response import ColumnDefinition, Err
 
 if TYPE_CHECKING:
     from ibbmaster.dialogue.session_schema import SessionSchema
