@@ -5,16 +5,21 @@ fixtures/answers/grid has what 10.11 and 11.8 said; a run asks a share of it, al
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from lanes.grid_judge import DIFFERENT, REFUSED, OurServers, questions
-from lanes.select_grid import in_brackets, load
+from lanes.select_grid import COLUMNS, COMPOSED, LITERALS, SCALARS, in_brackets, load
+
+from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.wire.response import ResultSet
 
 QUESTIONS_MIN = 100_000
 SHARE = 25  # one of so many is asked
+STRANGE = 2_000
 BRACKETS = 10  # and of those through SQLite and the planner, too
 ANSWERED_MIN = {"computed": 0.55, "plain": 0.07, "scalar": 0.5}
 
@@ -47,6 +52,35 @@ def test_each_answer_is_that_of_both_servers(request: pytest.FixtureRequest, ser
 
     assert not wrong, "\n".join(wrong)
     assert {way: answered[way] / asked[way] for way in asked if answered[way] < ANSWERED_MIN[way] * asked[way]} == {}
+
+
+def test_no_expression_ends_but_with_rows_or_an_error(servers: OurServers) -> None:
+    """Of forms in forms, over literals and columns, some of them damaged: in SELECT, SET and SHOW … WHERE."""
+    seed = random.randrange(2**32)
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    literals = [literal for group in LITERALS for literal in group] + ["1e308", "@x", "''", "USER()", "(SELECT 1)", "*"]
+    columns = [name for name, _, _ in COLUMNS]
+    answered = 0
+    for _ in range(STRANGE):
+        expression = rng.choice(literals)
+        for _ in range(rng.randint(1, 3)):
+            expression = f"({rng.choice((*SCALARS, *COMPOSED)).replace('$', expression)})"
+        if not rng.randrange(8):
+            place = rng.randrange(len(expression))
+            expression = expression[:place] + rng.choice(("", ")", "(", ",", "'", "é")) + expression[place + 1 :]
+        sql = rng.choice(
+            (
+                f"SELECT {expression}",
+                f"SET @y = {expression}",
+                f"SHOW VARIABLES WHERE {expression}",
+                f"SELECT {rng.choice(columns)} FROM grid.g WHERE {expression} LIMIT 2",
+            )
+        )
+        for answer in servers.newer.dialog.query(sql.encode()):
+            with contextlib.suppress(RefusedError):
+                answered += isinstance(answer, ResultSet) and len(list(answer.rows)) > 0
+    assert answered > STRANGE / 20
 
 
 def test_a_form_that_is_not_known_is_no_wrong_syntax(servers: OurServers) -> None:

@@ -209,7 +209,13 @@ def _of_bits(operand: Scalar) -> Scalar:
     """A whole number; floating ones are rounded as exact ones are."""
     if operand.type.kind not in REALS:
         return as_integer(operand)
-    return apply(operand.type, lambda value: int(values.rounded(value, 0)), as_exact(operand))
+
+    def whole(value: Decimal | int) -> int:
+        if not -(1 << 64) < value < 1 << 64:
+            raise not_supported("the bits of a number so large")
+        return int(values.rounded(value, 0))
+
+    return apply(operand.type, whole, as_exact(operand))
 
 
 def inverted_bits(operand: Scalar) -> Scalar:

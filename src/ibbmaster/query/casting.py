@@ -34,11 +34,10 @@ def cast_as(value: Scalar, cast: Cast, session: QuerySession) -> Scalar:
             limit = Decimal(10) ** (digits - scale)
 
             def fit(number: Decimal | int) -> Decimal:
-                found = values.rounded(number, scale)
-                if abs(found) < limit:
+                if -limit < number < limit and abs(found := values.rounded(number, scale)) < limit:
                     return found
                 most = values.EXACT.subtract(limit, Decimal(1).scaleb(-scale))
-                return most if found > 0 else values.EXACT.minus(most)
+                return most if number > 0 else values.EXACT.minus(most)
 
             return apply(kinds.decimal(digits, scale, is_nullable=is_nullable), fit, as_exact(value))
         case "double":

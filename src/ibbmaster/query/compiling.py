@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from ibbmaster.dialogue.evaluating import SESSION_FUNCTIONS
+from ibbmaster.dialogue.evaluating import SESSION_FUNCTIONS, is_of_session
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query import arithmetic, functions, kinds, moments, operators, values
 from ibbmaster.query.casting import binary, cast_as, collated
@@ -258,6 +258,8 @@ class Compiler:
 
     def _call(self, call: Call) -> Scalar:
         name = call.name
+        if not call.is_read:
+            raise not_supported(f"{call.written}() with such arguments")
         if call.database is not None:
             raise not_supported(f"{call.database}.{call.written}(), a function of a database")
         if name in SHIFTS and len(call.arguments) == 2 and _is_interval(call.arguments[1]):
@@ -284,7 +286,7 @@ class Compiler:
             database = self.session.evaluator.who.database
             path = f"{database}.{call.written}" if database else call.written
             raise RefusedError(1305, "42000", f"FUNCTION {path} does not exist")
-        if any(not isinstance(argument, Literal) for argument in call.arguments) or name not in OF_SESSION:
+        if name not in OF_SESSION or not is_of_session(call):
             raise not_supported(f"{call.written}() over columns of a table")
         value = self.session.evaluator.evaluate(call)
         kind = type_of(name)

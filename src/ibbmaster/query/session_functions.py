@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from ibbmaster.dialogue.describing import CALLS
-from ibbmaster.dialogue.evaluating import Evaluator
+from ibbmaster.dialogue.evaluating import Evaluator, is_of_session
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.query import functions, kinds, values
 from ibbmaster.query.kinds import EXACT_NAMES, Kind, Type
@@ -121,6 +121,8 @@ CLOCKS = words("curdate current_date curtime current_time utc_date utc_time utc_
 
 def clock(call: Call, session: QuerySession) -> Scalar:
     """The date, the time of day, and both in UTC."""
+    if not is_of_session(call):
+        raise not_supported(f"{call.written}() of such digits")
     text = str(session.evaluator.evaluate(call))
     digits = len(text.partition(".")[2])
     match CALLS[call.name][0]:
