@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 104_390
+TESTS_MAX = 104_190
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_220,
@@ -18,7 +18,7 @@ BUDGET: dict[str, int] = {
     "cli": 3_730,
     "codec": 170,
     "comparison": 250,
-    "dialogue": 5_220,
+    "dialogue": 5_070,
     "disk": 2_370,
     "dump": 2_340,
     "event": 5_380,
@@ -30,10 +30,10 @@ BUDGET: dict[str, int] = {
     "log": 7_270,
     "player": 730,
     "printing": 2_130,
-    "query": 6_340,
+    "query": 6_370,
     "recorder": 1_740,
-    "rows": 1_370,
-    "schema": 8_400,
+    "rows": 1_360,
+    "schema": 7_930,
     "scorecard": 4_660,
     "server": 3_710,
     "spark": 2_360,

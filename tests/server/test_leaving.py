@@ -39,7 +39,7 @@ def large_log(tmp_path_factory):
 
 STATEMENTS = {
     "a join of what every server has": b"\x03" + JOIN.format("information_schema.columns", "column_name").encode(),
-    "a join of a table of the log": b"\x03" + JOIN.format("shop.big", "note").encode(),
+    "a sort of a table of the log": b"\x03SELECT id FROM shop.big ORDER BY CONCAT(UPPER(note), LOWER(note)), id",
     "a scan of a large table": b"\x03SELECT * FROM shop.big WHERE note > 'a'",
     "a large result that is sorted": b"\x03SELECT UPPER(note), id FROM shop.big ORDER BY UPPER(note), id",
     "SHOW BINLOG EVENTS": b"\x03SHOW BINLOG EVENTS",
@@ -209,12 +209,12 @@ async def test_a_statement_that_waits_for_a_thread_can_be_ended(held):
 
 BOUNDS = {
     "time": ({"statement_s": 0.1}, 1 << 60, 1969, "served with a larger --max-statement-time"),
-    "steps": ({}, 1, 1104, "check your WHERE, or join the tables elsewhere"),
+    "steps": ({}, 1, 1104, "check your WHERE, or "),
 }
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
-@pytest.mark.parametrize("statement", ["a join of what every server has", "a join of a table of the log"])
+@pytest.mark.parametrize("statement", ["a join of what every server has", "a sort of a table of the log"])
 async def test_no_statement_works_without_an_end(serving, large_log, monkeypatch, statement, bound):
     options, steps, code, how_to_go_on = BOUNDS[bound]
     monkeypatch.setattr(query_engine, "STEPS_MAX", steps)

@@ -1,1 +1,1 @@
-"""SELECT of any form over tables of a log: MariaDB's types, values and order over rows that SQLite joins and sorts."""
+"""SELECT beyond plain forms: MariaDB's types, values and order over rows that SQLite sorts; expressions are computed here."""

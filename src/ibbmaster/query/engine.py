@@ -54,7 +54,7 @@ OUT_OF_RANGE = 1690
 TOO_COSTLY = RefusedError(
     1104,
     "42000",
-    "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE, or join the tables elsewhere, as "
+    "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE, or ask elsewhere, of rows as "
     "Log.snapshot gives them",
 )
 #: What of sql_mode changes values of expressions.

@@ -9,9 +9,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
-from importlib import resources
 
 from ibbmaster.dialogue.refusal import not_supported
+from ibbmaster.facts import rows_of
 from ibbmaster.query import values
 from ibbmaster.query.kinds import FLOATING, Kind
 from ibbmaster.query.scalars import Scalar
@@ -82,8 +82,7 @@ def expect_function(name: str, arguments: Sequence[Scalar]) -> None:
 @functools.cache
 def judged() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for line in resources.files(__package__).joinpath("judged.tsv").read_text().splitlines():
-        operation, *left, families = line.split("\t")
-        beside = "".join(f"{one} beside " for one in left)
+    for operation, left, families in rows_of("ibbmaster.query", "judged"):
+        beside = f"{left} beside " if left else ""
         found.setdefault(operation, set()).update(beside + one for one in families.split(", "))
     return found

@@ -40,6 +40,10 @@ from lanes.select_grid import FOLDER, SESSION, VERSIONS, asked, load, scalars, t
 TABLE = Path(judged.__file__).parent / "judged.tsv"
 Cell = tuple[str, str]  # an operation, and the families of values
 REFUSED = "E1235"
+HEAD = """\
+# Operations over families of values that gave what servers give: facts of MariaDB 10.11 and 11.8, from their answers.
+# In quotes stands what a statement has written, in brackets what is computed, alone a column; `beside` is the left side.
+"""
 DIFFERENT = "|"  # between answers of servers that differ
 
 
@@ -237,12 +241,14 @@ def judge(folder: Path = FOLDER) -> dict[str, set[str]]:
 
 
 def write(found: dict[str, set[str]], path: Path = TABLE) -> None:
+    """Keep what may be answered as the table of facts that the package has."""
     lines: defaultdict[str, list[str]] = defaultdict(list)
     for operation, families in sorted(found.items()):
         for one in sorted(families):
             left, between, right = one.partition(" beside ")
-            lines[f"{operation}\t{left}" if between else operation].append(right or left)
-    path.write_text("".join(f"{first}\t{', '.join(others)}\n" for first, others in lines.items()))
+            lines[f"{operation}\t{left}" if between else f"{operation}\t"].append(right or left)
+    rows = "".join(f"{first}\t{', '.join(others)}\n" for first, others in lines.items())
+    path.write_text(f"{HEAD}operation\tbeside\tfamilies\n{rows}")
 
 
 if __name__ == "__main__":
