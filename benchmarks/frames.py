@@ -42,12 +42,12 @@ from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import WrittenTable, encode_rows, encode_table_map, written_table
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import load
-from ibbmaster.lake.session import open_session
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.partition import partitions_of
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testkit.mariadb_programs import find_programs
 from tests.machinery.events import make_event, make_gtid_event
+from tests.spark_session import open_session
 
 COLUMNS = {
     "id": "bigint",

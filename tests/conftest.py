@@ -300,7 +300,7 @@ def java() -> None:
 @pytest.fixture(scope="session")
 def spark(java: None, running_object_store: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """One Spark session for all tests: its start takes ten seconds."""
-    from ibbmaster.lake.session import open_session
+    from tests.spark_session import open_session
 
     # Plans of small data are interpreted sooner than compiled.
     settings = {

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from ibbmaster.lake.table_directory import directory_name
+from ibbmaster.lake.maintain.target import directory_name
 from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:

@@ -30,7 +30,6 @@ IbbMasterError
 ├── LocalProtocolError         our own code broke the conversation; fix it
 ├── StageError                 a group cannot go through a stage without a guess
 ├── SourceError                a primary that is read cannot be reached, refuses, or breaks off
-├── SparkJobError              a job on Spark has failed
 ├── InexactError               rows have changed in ways that the log does not say
 └── ConfigurationError         an option or a configuration file cannot be used
 """
@@ -177,10 +176,6 @@ class StageError(IbbMasterError):
 
 class SourceError(IbbMasterError):
     """A primary that is read cannot be reached, refuses, or breaks off."""
-
-
-class SparkJobError(IbbMasterError):
-    """A job on Spark has failed; the text is its cause."""
 
 
 class InexactError(IbbMasterError):

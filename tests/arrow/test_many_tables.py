@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from ibbmaster.arrow import collecting
-from ibbmaster.arrow.many_tables import NO_TABLE, TablesTask, find_tables, plan_tables, read_tables
+from ibbmaster.arrow.many_tables import TablesTask, find_tables, plan_tables, read_tables
 from ibbmaster.arrow.plan import find_fields, open_log, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.reading import read_task
@@ -114,18 +114,6 @@ def test_only_changed_tables_are_those_with_changes_in_the_part_that_is_read(tmp
             {"path": str(tmp_path)} | ({"startingGtid": start} if start else {}) | ({"endingGtid": end} if end else {})
         )
         assert list(find_tables(parse_options(given), only_changed=True)) == [f"d.{name}" for name in expected]
-
-
-@pytest.mark.parametrize("lenient", ["true", "false"])
-def test_groups_come_with_the_tables_as_they_are_alone(fixtures, lenient):
-    given = {"path": str(fixtures / "ibb/xa-and-ddl"), "partitionBytes": "32k", "failOnDataLoss": lenient}
-    options = parse_options({**given, "tables": "shop.parent"})
-    for fields in (find_tables(options), {}):
-        tasks = plan_tables(options, fields, with_groups=True)
-        found = [batch for task in tasks for name, batch in read_tables(task) if name == NO_TABLE]
-        of_groups = parse_options({**given, "granularity": "groups"})
-        alone = [batch for task in plan_tasks(of_groups, find_fields(of_groups)) for batch in read_task(task)]
-        assert pa.Table.from_batches(found) == pa.Table.from_batches(alone)
 
 
 def test_without_kernels_tables_are_read_one_by_one_and_are_the_same(tmp_path, seed):

@@ -60,14 +60,9 @@ def test_what_cannot_be_read_is_said_before_long_work(tmp_path):
         arguments.expect_readable([Path(__file__), missing])
 
 
-@pytest.mark.parametrize("job", ["export", "snapshot", "find"])
-def test_a_job_on_spark_that_has_no_log_ends_before_spark_starts(run, tmp_path, monkeypatch, job):
-    def start(*given, **options):
-        raise AssertionError("Spark takes ten seconds to start")
-
-    monkeypatch.setattr("ibbmaster.lake.session.open_session", start)
-    more = {"export": ["--to", tmp_path / "to"], "snapshot": ["a.b"], "find": ["a.b", "c=1"]}.get(job, [])
-    code, out, err = run("lake", job, tmp_path / "missing", *more)
+@pytest.mark.parametrize("job", [["snapshot", "a.b"], ["maintain", "--to", "delta://x"]])
+def test_a_job_of_a_lake_that_has_no_log_says_so(run, tmp_path, job):
+    code, out, err = run("lake", job[0], tmp_path / "missing", *job[1:])
     assert (code, out) == (2, "")
     assert err == f"ibbmaster: {tmp_path / 'missing'}: no such file or directory\n"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import subprocess
 import sys
 
@@ -28,24 +27,6 @@ def test_a_module_that_is_missing_is_named_with_the_extra_that_brings_it(capsys,
     assert capsys.readouterr().err == message
 
 
-def test_lake_without_spark_names_the_extra_with_spark(tmp_path):
-    for module in ("pyspark", "py4j"):
-        (tmp_path / f"{module}.py").write_text(
-            f"raise ModuleNotFoundError(\"No module named '{module}'\", name='{module}')\n"
-        )
-    done = subprocess.run(
-        [sys.executable, "-m", "ibbmaster", "lake", "export", ".", "--to", str(tmp_path / "to")],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith(": pip install 'ibbmaster[spark]'\n")
-    assert done.stderr.count("\n") == 1
-
-
 @pytest.mark.parametrize("moment", ["parse_args", "run"])
 def test_an_interrupt_ends_a_command_without_a_word(capsys, monkeypatch, moment):
     def interrupt(*arguments):
@@ -62,7 +43,7 @@ def test_an_interrupt_ends_a_command_without_a_word(capsys, monkeypatch, moment)
 UNKNOWN = {
     "serve": ["serve", ".", "--lisen", "x"],
     "seek": ["seek", ".", "0-1-1", "more"],
-    "lake find": ["lake", "find", ".", "a.b", "c=1", "--nothing"],
+    "lake snapshot": ["lake", "snapshot", ".", "a.b", "--nothing"],
 }
 
 

@@ -211,9 +211,7 @@ def test_a_test_writes_to_each(ibb_primary) -> None:
     assert of_log(ibb_primary.log) == {name: [(number, "y")] for number, name in enumerate(NAMES)}
 
 
-def test_spark_reads_and_exports_each(logs, spark, run, tmp_path) -> None:
-    from ibbmaster.lake.exporting import export
-
+def test_spark_reads_each(logs, spark) -> None:
     log = str(logs["ibb"])
     reader = spark.read.format("ibb")
     counts = {row["_table"]: row["count"] for row in reader.load(log).groupBy("_table").count().collect()}
@@ -222,6 +220,3 @@ def test_spark_reads_and_exports_each(logs, spark, run, tmp_path) -> None:
         rows = reader.option("table", str(name)).load(log).where("_change_type = 'insert'").collect()
         assert {row["id"] for row in rows} == {key for key, _ in TABLES[name]}
         assert reader.option("tables", f"{name},nothing.here").load(log).count() == 4
-    exported = export(spark, log, str(tmp_path / "export"))
-    assert exported["rows"] == {str(name): 4 for name in NAMES}
-    assert export(spark, log, str(tmp_path / "one"), tables=[str(NAMES[3])])["rows"] == {str(NAMES[3]): 4}

@@ -36,14 +36,13 @@ PART = re.compile(r"^```(console|python)\n(.*?)(?=^```$)", re.MULTILINE | re.DOT
 FILE = re.compile(r"# ([\w-]+\.py)\n")
 PORT = "3307"  # in documents
 PROGRAMS = {
-    r"\bibbmaster lake\b|\b(?:spark\w*|who_changed)\.py\b": "java",
+    r"\b(?:spark\w*|who_changed)\.py\b": "java",
     r"(?<![\w/-])(?<!--format )mariadb": "mariadbd",
     r"\bwith_duckdb\.py\b": "duckdb",
     r"\bwith_polars\.py\b": "polars",
     r"\biceberg://|\bread_iceberg\.py\b": "pyiceberg",
 }  # what some commands need
 MODULES = ("duckdb", "polars", "pyiceberg")  # of Python
-WITHOUT_JAVA = re.compile(r"\blake maintain\b|\blake find\b|--engine arrow\b|--at 0-1-20 --to\b")
 COMMAND_TIMEOUT_S = 900  # on a busy machine, with nothing in any cache: it only ends what hangs
 COLUMNS = "100"  # how wide --help is
 FAILURE = re.compile(r"\b(?:error|Error|failed|refused|are not)\b")  # said in what a page shows
@@ -81,10 +80,7 @@ def shows_failure(example: Example, following: Example | None) -> bool:
 
 def needed(command: str) -> set[str]:
     """Programs beside Python that a command starts."""
-    found = {
-        program for pattern, program in PROGRAMS.items() if "--help" not in command and re.search(pattern, command)
-    }
-    return found - {"java"} if WITHOUT_JAVA.search(command) else found
+    return {program for pattern, program in PROGRAMS.items() if "--help" not in command and re.search(pattern, command)}
 
 
 def is_there(program: str) -> bool:

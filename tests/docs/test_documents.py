@@ -134,12 +134,12 @@ def test_dots_stand_for_anything(expected: list[str], printed: list[str], is_rig
 def test_commands_that_need_java_are_left_out_where_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = "\n```console\n$ ibbmaster lake export a --to b\nsome rows\n$ echo one\none\n```\n"
+    document = "\n```console\n$ python spark_rows.py\nsome rows\n$ echo one\none\n```\n"
     monkeypatch.setattr(shutil, "which", lambda program: None)
     runner = Runner(tmp_path)
 
     assert run_document(document, runner) == (document, [])
-    assert runner.left_out == ["ibbmaster lake export a --to b"]
+    assert runner.left_out == ["python spark_rows.py"]
     assert run_document(document.replace("\none", "\ntwo"), runner)[1] == ["$ echo one\none"]
 
 

@@ -74,9 +74,20 @@ $ ibbmaster demo fixtures/ibb/xa-and-ddl
 """,
 }
 OF_JAVA = """
+```python
+# spark_rows.py
+from pyspark.sql import SparkSession
+
+from ibbmaster.spark import register
+
+spark = SparkSession.builder.getOrCreate()
+register(spark)
+print(spark.read.format("ibb").option("table", "shop.parent").load("fixtures/ibb/xa-and-ddl").count())
+spark.stop()
+```
 ```console
-$ ibbmaster lake snapshot fixtures/ibb/xa-and-ddl shop.parent --engine spark 2>/dev/null
-...
+$ python spark_rows.py 2>/dev/null
+57
 ```
 """
 INSTALLED_BY_PIP = ("server", "zstd")

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TESTS = """
 import pytest
-from ibbmaster.lake.failure import SLOW_WORKER
+from tests.slow_workers import SLOW_WORKER
 
 RUNS = []
 

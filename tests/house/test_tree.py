@@ -112,27 +112,19 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "recorder/test_recording.py": ("recorder/recorded_connection.py", "recorder/recorded_dump.py"),
     "testkit/test_fault.py": ("testkit/action.py",),
     "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
-    # What needs Spark runs in one session, which takes ten seconds to start.
-    "lake/test_snapshots.py": ("lake/doubts.py", "lake/statements.py"),
+    "lake/test_doubts.py": ("lake/statements.py",),
     # A run goes through all of them, and what counts is what the table is afterwards.
     "lake/maintain/test_job.py": (
         *(
             "lake/maintain/changes.py",
-            "lake/maintain/delta.py",
             "lake/maintain/history.py",
-            "lake/maintain/target.py",
             "lake/maintain/table_list.py",
             "lake/maintain/rows.py",
         ),
         *("lake/maintain/source.py", "lake/maintain/state.py"),
     ),
-    "lake/test_one_certainty.py": ("lake/folded.py", "lake/spark_changes.py"),
-    # Both engines through one command, and what they say beside each other.
-    "lake/test_arrow_snapshots.py": ("lake/arrow_changes.py",),
-    "cli/test_lake.py": (
-        *("lake/exporting.py", "log/group_content.py"),
-        "lake/spreading.py",
-    ),
+    "lake/test_one_certainty.py": ("lake/folded.py",),
+    "lake/test_arrow_snapshots.py": ("lake/arrow_changes.py", "log/group_content.py"),
     # What differs between versions of PySpark, and what is run with each.
     "spark/test_versions.py": ("spark/kept_options.py",),
     "spark/test_stream.py": ("spark/live.py", "spark/stream_reader.py", "spark/tracking.py"),

@@ -16,7 +16,6 @@ from lanes.azurite import Azurite
 from lanes.board import Cell
 from lanes.capture import Capture, load_captures
 from lanes.drivers import DriverMissingError
-from lanes.exports import Exports
 from lanes.primary import IbbPrimary, Primary, ibbmaster
 from lanes.replica import Replica
 from lanes.shop import BEFORE, Shop
@@ -24,7 +23,7 @@ from lanes.shop import BEFORE, Shop
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs
 from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
 from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
-from tests.object_stores import BUCKET, ObjectStore
+from tests.object_stores import BUCKET
 
 CELL = pytest.StashKey[Cell]()
 LOGS = pytest.StashKey[list[tuple[str, Callable[[], str]]]]()
@@ -376,28 +375,3 @@ def azurite() -> Iterator[Azurite]:
         pytest.skip(str(error))
     yield running
     running.close()
-
-
-@pytest.fixture(scope="session")
-def store_settings(
-    running_object_store: ObjectStore, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> dict[str, str]:
-    """The environment of who uses stores of each kind, of Azure if Azurite can be had."""
-    google = running_object_store.google_environment(tmp_path_factory.mktemp("google"))
-    settings = {**running_object_store.environment, **google}
-    with contextlib.suppress(pytest.skip.Exception):
-        settings |= request.getfixturevalue("azurite").environment
-    return settings
-
-
-@pytest.fixture
-def new_exports(store_settings: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., Exports]]:
-    """Start a program that exports, on a cluster or a server of Spark Connect; it ends with the test."""
-    with contextlib.ExitStack() as closing:
-
-        def start(master: str, settings: dict[str, str] | None = None) -> Exports:
-            exports = Exports(master, settings or {}, store_settings, tmp_path)
-            closing.callback(exports.kill)
-            return exports
-
-        yield start

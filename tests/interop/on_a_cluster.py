@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from ibbmaster.lake.session import open_session
+from tests.spark_session import open_session
 
 WAITED_SECONDS = 120  # for being killed
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from ibbmaster.lake.session import open_session
 from ibbmaster.spark.tables import LoggedTables, each_batch, tables
+from tests.spark_session import open_session
 
 PATTERN = "shop.pa*"
 

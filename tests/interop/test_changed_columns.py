@@ -23,7 +23,6 @@ from ibbmaster.errors import IbbMasterError, InexactError
 from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.lake.pasts import START, Doubt
-from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of
 from ibbmaster.sql.answer import UnknownRowsError
@@ -34,7 +33,7 @@ from tests.kept_tables import KeptTables
 
 AS_SHOWN = Session("SET NAMES utf8mb4, time_zone = '+00:00'", "utf8mb4", 45, 0)
 NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.DECIMAL, ValueKind.FLOAT, ValueKind.BIT)
-OF_SPARK = 4  # tables that Spark reads, too
+OF_PAGES = 4  # tables that are read of .ibb files, too
 Cells = list[tuple[object, ...]]
 
 
@@ -96,7 +95,7 @@ def _cell(kind: Column, value: object) -> object:
 
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)
 def test_changed_columns_have_the_values_of_the_server_or_are_in_doubt(
-    spark, request, seed, new_server, import_files, tmp_path: Path, version: str
+    request, seed, new_server, import_files, tmp_path: Path, version: str
 ) -> None:
     rng = random.Random(f"{seed} {version}")
     kinds = list(of_every_kind())
@@ -149,9 +148,9 @@ def test_changed_columns_have_the_values_of_the_server_or_are_in_doubt(
     print(dict(counts), len(exact), "exact")
     assert len(exact) > len(changes) / 2
     import_files(sorted(log.iterdir()), tmp_path / "pages")
-    for name, columns, cells in rng.sample(exact, OF_SPARK):
-        rows = snapshot(spark, str(tmp_path / "pages"), name, zero_dates="text").collect()
-        assert cells_of([row.asDict() for row in rows], columns) == cells, changes[name]
+    with ibbmaster.open(tmp_path / "pages") as opened:
+        for name, columns, cells in rng.sample(exact, OF_PAGES):
+            assert cells_of(opened.snapshot(name, zero_dates="text").to_pylist(), columns) == cells, changes[name]
 
 
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)

@@ -18,13 +18,13 @@ from lanes.printed_rows import printed_changes, printed_image
 from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
 from lanes.replay import as_sql, raw_events
 
+import ibbmaster
 from ibbmaster.arrow.fast_reading import fast_batches
 from ibbmaster.arrow.plan import find_fields, find_shape, plan_tasks
 from ibbmaster.arrow.reading import batches, rows_of
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.errors import ConfigurationError, InexactError
 from ibbmaster.kernel.loading import load
-from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.log.group_content import RowReader
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.spark.options import parse_options
@@ -118,9 +118,7 @@ def expect_printed_alike(files: list[Path]) -> int:
     return len(ours)
 
 
-def expect_snapshots(
-    spark, server: RealPrimary, directory: Path, tables: list[str], changed: set[str]
-) -> tuple[int, int]:
+def expect_snapshots(server: RealPrimary, directory: Path, tables: list[str], changed: set[str]) -> tuple[int, int]:
     """Each snapshot is the table of the server, or is refused; how many were which."""
     exact = refused = 0
     for table in tables:
@@ -130,8 +128,8 @@ def expect_snapshots(
         columns = [row[0] for row in server.sql(f"SHOW COLUMNS FROM {DATABASE}.{table}")]
         try:
             schema = find_shape(options, name).schema
-            frame = snapshot(spark, str(directory), name, zero_dates="text", key=["id"])
-            rows = frame.collect()
+            with ibbmaster.open(directory) as log:
+                rows = log.snapshot(name, zero_dates="text").to_pylist()
         except InexactError:
             refused += 1
             continue
@@ -144,21 +142,16 @@ def expect_snapshots(
             continue
         kinds = {column.name: column for column in schema.columns}
         found = [
-            tuple(as_sql(kinds[column], plain(row[column])) if column in kinds else None for column in columns)
-            for row in rows
+            tuple(as_sql(kinds[column], row[column]) if column in kinds else None for column in columns) for row in rows
         ]
         assert sorted(found, key=repr) == expected, name
         exact += 1
     return exact, refused
 
 
-def plain(value: object) -> object:
-    return bytes(value) if isinstance(value, bytearray) else value
-
-
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_random_ddl_between_random_changes_is_read_alike_by_all(
-    spark, request, seed, tmp_path, new_server, new_ibb_primary, new_replica, import_files, watch_log, version
+    request, seed, tmp_path, new_server, new_ibb_primary, new_replica, import_files, watch_log, version
 ) -> None:
     rng = random.Random(f"{seed} {version}")
     metadata = rng.choice(METADATA) if version == "11.8" else "FULL"
@@ -175,7 +168,7 @@ def test_random_ddl_between_random_changes_is_read_alike_by_all(
     expect_twins_agree(directory, sorted(names & changed))
     expect_refused_without_changes(directory, names - changed)
     assert expect_printed_alike(files) > steps / 2
-    exact, refused = expect_snapshots(spark, server, directory, list(campaign.tables), changed)
+    exact, refused = expect_snapshots(server, directory, list(campaign.tables), changed)
     watch_log("snapshots", lambda: f"{exact} exact, {refused} refused")
     print(f"{exact} snapshots exact, {refused} refused")
     replica = new_replica(version)

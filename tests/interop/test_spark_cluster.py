@@ -11,18 +11,16 @@ import sys
 import venv
 from collections.abc import Iterator
 from contextlib import ExitStack
-from operator import itemgetter
 from pathlib import Path
 
 import pytest
-from lanes.exports import expect_cleaned_after_kills, expect_whole
 
 import ibbmaster
-from ibbmaster.lake.export_files import RUN_MARK
 from tests.spark_server import LOOKS_AGAIN_SECONDS, SparkServer
 
 pytestmark = pytest.mark.slow
 
+ROOT = Path(__file__).parents[2]
 WORKS_WITHIN_SECONDS = 600  # ends what hangs; a machine may be busy
 
 
@@ -71,67 +69,40 @@ COMES_AND_GOES = {  # workers, as they are needed
     "spark.dynamicAllocation.enabled": "true",
     "spark.dynamicAllocation.shuffleTracking.enabled": "true",
 }
+READS = """
+import json, sys
+from tests.spark_session import open_session
+session = open_session(sys.argv[1], name="wheel", settings=json.loads(sys.argv[3]))
+changes = session.read.format("ibb").option("table", "shop.parent").load(sys.argv[2])
+print(json.dumps([list(row) for row in changes.select("_gtid", "_change_no", "id", "name").collect()]))
+session.stop()
+"""
 
 
 def test_workers_that_come_and_go_unpack_a_wheel_where_their_python_lacks_the_package(
     cluster, python_without_us, wheel, fixtures, tmp_path
 ):
-    log = shutil.copytree(fixtures / "ibb/xa-and-ddl", tmp_path / "log")
-    settings = [word for one in COMES_AND_GOES.items() for word in ("--conf", "=".join(one))]
-    cluster_options = ["--master", cluster.url, *settings, "--archives", wheel]
-
-    def lake(*job):
-        done = subprocess.run(
-            [sys.executable, "-m", "ibbmaster", "lake", *job, "--json", *cluster_options],
-            cwd=tmp_path,
-            env={**os.environ, "PYSPARK_PYTHON": str(python_without_us)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=WORKS_WITHIN_SECONDS,
-        )
-        assert done.returncode == 0, done.stderr
-        return list(map(json.loads, done.stdout.splitlines()))
-
+    """By the settings of docs/archive.md."""
+    archive, unpacked = shutil.copy(wheel, tmp_path / "ibbmaster.zip"), tmp_path / "ibbmaster-code"
+    shutil.unpack_archive(archive, unpacked)
+    shipped = {"spark.archives": f"{archive}#ibbmaster-code", "spark.executorEnv.PYTHONPATH": "ibbmaster-code"}
+    log = fixtures / "ibb/xa-and-ddl"
+    done = subprocess.run(
+        [sys.executable, "-c", READS, cluster.url, log, json.dumps({**COMES_AND_GOES, **shipped})],
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": str(python_without_us),
+            "PYTHONPATH": os.pathsep.join([str(unpacked), str(ROOT)]),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WORKS_WITHIN_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
     with ibbmaster.open(log) as opened:
-        expected = opened.snapshot("shop.parent").to_pylist()
-    found = lake("snapshot", "log", "shop.parent")
-    assert sorted(found, key=itemgetter("id")) == sorted(expected, key=itemgetter("id"))
-    (said,) = lake("export", "log", "--to", "tables")
-    assert said["groups"] == 93
-    expect_whole(log, str(tmp_path / "tables"))
-
-
-def test_an_export_whose_workers_die_in_the_middle_has_each_row_once(
-    cluster, new_exports, grow, object_store, store_settings, tmp_path
-):
-    of_workers = {f"spark.executorEnv.{name}": value for name, value in store_settings.items()}
-    exports = new_exports(cluster.url, COMES_AND_GOES | of_workers)
-    killed = []
-
-    def kill_workers(request):
-        """Where one puts a file, which nobody will count."""
-        if request.method == "PUT" and RUN_MARK in request.path and not killed:
-            killed.append(request.path)
-            assert sum(worker.kill_started() for worker in cluster.workers.values()) > 1  # Java, and its Python
-
-    object_store.fault = kill_workers
-    targets = [object_store.new_place(), str(tmp_path / "tables")]
-    for count in (3, 9):
-        log = grow(count)
-        for target in targets:
-            said = exports.run(log, target, "delta")
-            assert said["groups"] == {3: 85, 9: 70}[count], said
-    assert killed
-    expect_whole(log, *targets, environment=store_settings)
-
-
-def test_an_export_by_a_cluster_whose_driver_is_killed_at_any_step_is_cleaned_by_the_next(
-    cluster, new_exports, grow, tmp_path, request
-):
-    """In front of a change of a file; `--stream-kills 64` kills 5 times."""
-    kills = request.config.getoption("--stream-kills") // 12
-    expect_cleaned_after_kills(lambda: new_exports(cluster.url), grow(9), tmp_path, kills)
+        expected = opened.to_arrow(table="shop.parent").select(["_gtid", "_change_no", "id", "name"]).to_pylist()
+    assert sorted(json.loads(done.stdout.splitlines()[-1])) == sorted([*row.values()] for row in expected)
 
 
 def test_a_worker_that_dies_takes_no_row_of_traditional_files_along(cluster, fixtures, tmp_path):
@@ -140,6 +111,7 @@ def test_a_worker_that_dies_takes_no_row_of_traditional_files_along(cluster, fix
     query = subprocess.Popen(
         [sys.executable, program, cluster.url, log, tmp_path],
         cwd=fixtures,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -20,11 +20,11 @@ from pyarrow import parquet
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.errors import IbbMasterError, PositionError, PositionPurgedError, SourceError
-from ibbmaster.lake.failure import SLOW_WORKER
 from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.machinery.streamed import StreamReading
 from tests.simulation.test_stream_kills import kill_all
+from tests.slow_workers import SLOW_WORKER
 from tests.spark_server import ENDS_WITHIN_SECONDS, SLOW_STARTS_MAX
 
 ALTERED_AT = (6, 9, 13)  # a stream goes on with the columns that it has, or another one begins
@@ -290,7 +290,7 @@ def wait_until(is_so: Callable[[], bool], timeout_s: float = 600.0) -> None:  # 
 
 DRIVER = """
 import json, sys
-from ibbmaster.lake.session import open_session
+from tests.spark_session import open_session
 options, out, checkpoint, mode = sys.argv[1:]
 session = open_session("local[2, 4]", name="kills")
 frame = session.readStream.format("ibb").options(**json.loads(options)).load()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import functools
 import random
 from collections.abc import Callable
 from contextlib import closing
@@ -18,19 +16,17 @@ from lanes.replay import readable_captures
 import ibbmaster
 from ibbmaster.arrow.plan import end_of, find_fields, open_log, plan_tasks
 from ibbmaster.arrow.reading import read_task
-from ibbmaster.arrow.shape import ShapeField
+from ibbmaster.arrow.shape import RESERVED, ShapeField
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, InexactError
+from ibbmaster.errors import ConfigurationError, IbbMasterError, InexactError
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
 from ibbmaster.fold.contents import LIKE_A_REPLACE
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
 from ibbmaster.lake.folded import folded_batches
-from ibbmaster.lake.maintain.changes import doubts_of
 from ibbmaster.lake.maintain.job import maintain
-from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
@@ -65,73 +61,37 @@ def _end(path: Path, at: str | None) -> Any:
 
 
 CONTRADICTION = "an INSERT of a key that is there already"
-NARROWED = "the DataFrame has"  # a column that has had a wider type before
 
 
-def answers(spark: Any, path: Path, at: str | None) -> dict[str, tuple[Answer, Answer]]:
+def answers(path: Path, at: str | None) -> dict[str, tuple[Answer, Answer]]:
     """By table what SELECT and a snapshot say at a position; tables that have no key are in no snapshot."""
     found = {}
     for name, (table, ours) in told_by_select(path, at).items():
+        given = {"path": str(path), "table": name, "zeroDates": "text"} | ({} if at is None else {"endingGtid": at})
+        options = parse_options(given)
         try:
-            frame = snapshot(spark, str(path), name, at=at, zero_dates="text")
-            of_lake: Answer = sorted(repr(tuple(row)) for row in frame.collect())
-            fields = [ShapeField(one.name, one.dataType.simpleString()) for one in frame.schema.fields]
+            fields = [one for one in find_fields(options) if one.name not in RESERVED]
+            rows = arrow_snapshot(options)
+            assert rows.column_names == [field.name for field in fields]
+            of_lake: Answer = texts_of(rows)
         except InexactError as error:
-            (of_lake,), fields = error.doubts, []
+            of_lake = CONTRADICTION if CONTRADICTION in error.doubts[0] else error.doubts[0]
         except ConfigurationError:
             continue  # no key, no row yet
-        except Exception as error:
-            if CONTRADICTION not in str(error):
-                raise
-            of_lake, fields = CONTRADICTION, []
-        assert _of_arrow(path, name, at, fields) == of_lake
-        of_select = _folded(spark, ours, table, _end(path, at), fields)
+        of_select = _folded(ours, table, _end(path, at), fields)
         found[name] = (CONTRADICTION if CONTRADICTION in of_select and of_lake == CONTRADICTION else of_select, of_lake)
     return found
 
 
-def _of_arrow(path: Path, name: str, at: str | None, fields: list[ShapeField]) -> Answer:
-    """What is said of the same without Spark."""
-    given = {"path": str(path), "table": name, "zeroDates": "text"} | ({} if at is None else {"endingGtid": at})
-    try:
-        rows = arrow_snapshot(parse_options(given))
-    except InexactError as error:
-        return CONTRADICTION if CONTRADICTION in error.doubts[0] else error.doubts[0]
-    assert rows.column_names == [field.name for field in fields]
-    return sorted(repr(_as_spark(row)) for row in rows.to_pylist())
+def texts_of(rows: pa.Table) -> list[str]:
+    return sorted(repr(tuple(row.values())) for row in rows.to_pylist())
 
 
-def _as_spark(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Cells as Spark gives them: its bytes can be changed, its moments are in UTC and do not say so."""
-    return tuple(
-        bytearray(cell)
-        if isinstance(cell, bytes)
-        else cell.replace(tzinfo=None)
-        if isinstance(cell, datetime.datetime)
-        else cell
-        for cell in row.values()
-    )
-
-
-def histories(spark: Any, path: Path, name: str, at: str | None) -> tuple[Answer, Answer]:
-    """The history of a table by Spark and without it, or why there is none."""
-    try:
-        frame = snapshot(spark, str(path), name, at=at, zero_dates="text", with_history=True)
-        of_spark: Answer = sorted(repr(tuple(row)) for row in frame.collect())
-    except InexactError as error:
-        of_spark = "; ".join(error.doubts)
-    except Exception as error:
-        if NARROWED not in str(error):
-            raise
-        of_spark = NARROWED
-    given = {"path": str(path), "table": name, "zeroDates": "text"} | ({} if at is None else {"endingGtid": at})
-    try:
-        rows = arrow_history(parse_options(given)).to_pylist()
-    except InexactError as error:
-        return of_spark, "; ".join(error.doubts)
-    except EventError as error:
-        return of_spark, NARROWED if NARROWED in str(error) else str(error)
-    return of_spark, sorted(repr(_as_spark(row)) for row in rows)
+def doubts_of_history(path: Path, name: str) -> str:
+    """Why a table has no history."""
+    with pytest.raises(InexactError) as refused:
+        arrow_history(parse_options({"path": str(path), "table": name}))
+    return "; ".join(refused.value.doubts)
 
 
 def replayed(path: Path, name: str, at: str, read: Callable[[dict[str, str]], list[dict[str, Any]]]) -> list[str]:
@@ -153,14 +113,14 @@ def arrow_changes(given: dict[str, str]) -> list[dict[str, Any]]:
     return [row for task in plan_tasks(options, fields) for batch in read_task(task) for row in batch.to_pylist()]
 
 
-def _folded(spark: Any, ours: OurTables, table: TableVersion, end: Any, fields: list[ShapeField]) -> Answer:
+def _folded(ours: OurTables, table: TableVersion, end: Any, fields: list[ShapeField]) -> Answer:
     snapshot = LogSnapshot(end=end, file_name="", state=ours.engine.state())
     try:
         with closing(TableReader(ours.engine, ours.history)) as reader:
             rows = pa.Table.from_batches(folded_batches(reader, snapshot, table, fields))
     except UnknownRowsError as error:
         return doubt_text(error.unknown.gtid, error.unknown.reason)
-    return sorted(repr(tuple(row)) for row in spark.createDataFrame(rows).collect())
+    return texts_of(rows)
 
 
 STATEMENTS = {  # by the table that they leave in doubt, with what the sentence calls them
@@ -172,7 +132,7 @@ STATEMENTS = {  # by the table that they leave in doubt, with what the sentence 
 }
 
 
-def test_everyone_says_the_same_of_a_change_in_statement_format(spark, tmp_path) -> None:
+def test_everyone_says_the_same_of_a_change_in_statement_format(tmp_path) -> None:
     trigger = "CREATE TRIGGER r AFTER INSERT ON t FOR EACH ROW UPDATE w SET a = 1"
     tables = [*STATEMENTS, "t", "known"]
     items: list[Item] = [f"CREATE TABLE {name} (id INT PRIMARY KEY, a INT)" for name in tables]
@@ -193,40 +153,27 @@ def test_everyone_says_the_same_of_a_change_in_statement_format(spark, tmp_path)
             ours.answer(f"SELECT * FROM {table}")
         assert refused.value.err.text == f"{table}: {sentence}"
         with ibbmaster.open(path) as log:
-            asked = [log.snapshot, log.history, functools.partial(snapshot, spark, str(path))]
-            for ask in (*asked, functools.partial(asked[-1], with_history=True)):
+            for ask in (log.snapshot, log.history):
                 with pytest.raises(InexactError) as inexact:
                     ask(table)
                 assert inexact.value.doubts[0] == sentence
-        assert doubts_of({"path": str(path)}, [table]) == {table: sentence}
         for kind, found in kept.items():
             assert found[table].verdict.startswith(f"{sentence}; "), kind
     with ibbmaster.open(path) as log:
         assert (log.snapshot("d.known").num_rows, log.snapshot("d.t").num_rows) == (1, 0)
 
 
-def test_select_and_a_snapshot_agree_on_a_log_of_random_statements(spark, tmp_path) -> None:
+def test_select_and_a_snapshot_agree_on_a_log_of_random_statements(tmp_path) -> None:
     rng = random.Random(random.getrandbits(32))
     path = random_log(rng, tmp_path / "log")
     for at in sorted(rng.sample(range(3, 27), GTIDS)):
-        found = answers(spark, path, f"0-1-{at}")
+        found = answers(path, f"0-1-{at}")
         assert len(found) == len(NAMES)
         for name, (of_select, of_lake) in found.items():
             assert of_select == of_lake, (name, at)
-    for name in NAMES:
-        of_spark, of_arrow = histories(spark, path, f"d.{name}", None)
-        assert of_spark == of_arrow, name
 
 
-def test_the_histories_of_a_log_in_which_nothing_is_in_doubt_are_equal(spark, tmp_path) -> None:
-    path = random_log(random.Random(random.getrandbits(32)), tmp_path / "log", doubts=False)
-    for name in NAMES:
-        of_spark, of_arrow = histories(spark, path, f"d.{name}", None)
-        assert of_spark == of_arrow, name
-        assert not isinstance(of_arrow, str) or "may change its values" in of_arrow, of_arrow
-
-
-def test_select_and_a_snapshot_agree_on_the_tables_of_a_server(spark, imported, request) -> None:
+def test_select_and_a_snapshot_agree_on_the_tables_of_a_server(imported, request) -> None:
     rng = random.Random(random.getrandbits(32))
     captures = [name for name in readable_captures() if "big" not in name and "10.11" not in name]
     for capture in captures if request.config.getoption("--interop-all") else [rng.choice(captures)]:
@@ -236,7 +183,7 @@ def test_select_and_a_snapshot_agree_on_the_tables_of_a_server(spark, imported, 
             has_places = len(log.position.values()) == 1
         for at in (None, *([rng.choice(gtids[len(gtids) // 2 :])] if has_places else [])):
             try:
-                found = answers(spark, path, at)
+                found = answers(path, at)
             except IbbMasterError as error:
                 raise AssertionError(f"{capture} at {at}: {error}") from error
             for name, (of_select, of_lake) in found.items():
@@ -265,7 +212,7 @@ def test_changes_leave_the_rows_that_select_reports(spark, tmp_path) -> None:
         return [row.asDict() for row in spark.read.format("ibb").options(**given).load().collect()]
 
     for at in ("0-1-9", "0-1-21"):
-        (of_select, of_lake) = answers(spark, path, at)["d.t"]
+        (of_select, of_lake) = answers(path, at)["d.t"]
         assert (
             of_select == of_lake == replayed(path, "d.t", at, arrow_changes) == replayed(path, "d.t", at, spark_changes)
         )
@@ -274,7 +221,7 @@ def test_changes_leave_the_rows_that_select_reports(spark, tmp_path) -> None:
 OF_THREE = written_table("d.t", {"id": "int", "v": "int", "w": "int"}, table_id=1, primary_key=["id"])
 
 
-def test_an_insert_takes_the_default_of_its_own_time(spark, tmp_path) -> None:
+def test_an_insert_takes_the_default_of_its_own_time(tmp_path) -> None:
     path = write_log(
         tmp_path / "log",
         "CREATE TABLE t (id INT PRIMARY KEY, v INT DEFAULT 5, w INT)",
@@ -283,23 +230,21 @@ def test_an_insert_takes_the_default_of_its_own_time(spark, tmp_path) -> None:
         [inserted(OF_THREE, [11, None, None], columns=[0])],
     )
     rows = ["(10, 5, None)", "(11, None, None)"]
-    assert answers(spark, path, None)["d.t"] == (rows, rows)
-    of_spark, of_arrow = histories(spark, path, "d.t", None)
-    assert of_spark == of_arrow
-    assert "an INSERT has no value for some columns" in of_arrow
+    assert answers(path, None)["d.t"] == (rows, rows)
+    assert "an INSERT has no value for some columns" in doubts_of_history(path, "d.t")
     kept = KeptTables("delta", tmp_path / "tables")
     assert maintain(str(path), kept.target).tables["d.t"].is_exact
     assert [tuple(row.values()) for row in kept.read().to_pylist()] == [(10, 5, None), (11, None, None)]
 
 
-def test_an_update_that_has_its_key_is_perhaps_a_replace(spark, tmp_path) -> None:
+def test_an_update_that_has_its_key_is_perhaps_a_replace(tmp_path) -> None:
     changed = updated(OF_THREE, ([1, None, None], [1, None, 5]), columns=([0], [0, 2]))
     statement = encode_event(event_type=EventType.ANNOTATE_ROWS, body=b"UPDATE t SET id = 1, w = 5", server_id=1)
     logs = {}
     for name, group in (("told", [[statement], changed]), ("untold", [changed])):
         made = "CREATE TABLE t (id INT PRIMARY KEY, v INT, w INT)", [inserted(OF_THREE, [1, 1, 1])]
         logs[name] = write_log(tmp_path / name, *made, group)
-    told, untold = (answers(spark, path, None)["d.t"] for path in logs.values())
+    told, untold = (answers(path, None)["d.t"] for path in logs.values())
     assert told == (["(1, 1, 5)"], ["(1, 1, 5)"])
     assert untold[0] == untold[1]
     assert LIKE_A_REPLACE in untold[0]
@@ -307,11 +252,11 @@ def test_an_update_that_has_its_key_is_perhaps_a_replace(spark, tmp_path) -> Non
     assert not maintain(str(logs["untold"]), kept.target).tables["d.t"].is_exact
 
 
-def test_a_default_of_many_digits_may_have_lost_some_to_an_alter(spark, tmp_path) -> None:
+def test_a_default_of_many_digits_may_have_lost_some_to_an_alter(tmp_path) -> None:
     table = written_table("d.t", {"id": "int", "v": "float"}, table_id=1, primary_key=["id"])
     made = "CREATE TABLE t (id INT PRIMARY KEY, v FLOAT DEFAULT {})"
     for name, default in (("short", "0.5"), ("long", "67258.19743078321")):
         path = write_log(tmp_path / name, made.format(default), [inserted(table, [1, None], columns=[0])])
-        of_select, of_lake = answers(spark, path, None)["d.t"]
+        of_select, of_lake = answers(path, None)["d.t"]
         assert of_select == of_lake
         assert (of_select == ["(1, 0.5)"]) if name == "short" else ("keeps six digits" in of_select)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.place import place
@@ -134,32 +137,38 @@ def test_errors_of_files_name_the_place(tmp_path: Path) -> None:
     assert str(missing.value) == f"{tmp_path / 'none'}: No such file or directory"
 
 
-def test_a_lost_connection_to_spark_is_no_error_of_files(tmp_path: Path) -> None:
-    with pytest.raises(ConnectionRefusedError), only_writer(tmp_path):
-        raise ConnectionRefusedError(111, "Connection refused")
+def numbers(count: int) -> pa.Table:
+    return pa.table({"id": range(count)})
 
 
-def test_a_table_is_written_by_one_job(spark, tmp_path: Path) -> None:
+def test_a_table_is_written_by_one_job(tmp_path: Path) -> None:
     place = tmp_path / "numbers"
     with only_writer(place), pytest.raises(BusyError, match="numbers: another job writes here"):
-        write_whole(spark.range(1), place)
+        write_whole(numbers(1), place)
     with only_writer(tmp_path / ".numbers.new"), pytest.raises(BusyError, match="/numbers: another job writes here"):
-        write_whole(spark.range(1), place)
+        write_whole(numbers(1), place)
     assert list(tmp_path.iterdir()) == []
 
     for count in (3, 4):
-        assert write_whole(spark.range(count), place) == count
+        assert write_whole(numbers(count), place) == count
         assert [path.name for path in tmp_path.iterdir()] == ["numbers"]
+        assert parquet.read_table(place).num_rows == count
 
 
-def test_a_table_that_cannot_be_written_leaves_the_one_before(spark, tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "numbers"
-    write_whole(spark.range(3), place)
+    write_whole(numbers(3), place)
 
-    with pytest.raises(Exception, match=r"^no more$"):
-        write_whole(spark.range(4).selectExpr("IF(id < 3, id, raise_error('no more')) AS id"), place)
+    def fail(rows: pa.Table, path: Path) -> None:
+        path.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    assert spark.read.parquet(str(place)).count() == 3
+    with monkeypatch.context() as patch:
+        patch.setattr(parquet, "write_table", fail)
+        with pytest.raises(DiskFullError, match=f"^{place}: No space left on device$"):
+            write_whole(numbers(4), place)
+
+    assert parquet.read_table(place).num_rows == 3
     assert [path.name for path in tmp_path.iterdir()] == ["numbers"]
 
 

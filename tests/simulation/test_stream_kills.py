@@ -21,10 +21,10 @@ from pyarrow import parquet
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid
-from ibbmaster.lake.failure import SLOW_WORKER
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.events import make_event, make_gtid_event
+from tests.slow_workers import SLOW_WORKER
 from tests.spark_server import ENDS_WITHIN_SECONDS, SLOW_STARTS_MAX
 
 ERRORS = "driver.log"
@@ -32,7 +32,7 @@ REFUSED_CHECKPOINT = "STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY"
 WORKERS_S = 30  # the longest a driver takes until its workers run
 DRIVER = """
 import sys
-from ibbmaster.lake.session import open_session
+from tests.spark_session import open_session
 log, out, checkpoint, mode = sys.argv[1:]
 session = open_session("local[2, 100]", name="kills")
 reader = session.readStream.format("ibb").option("granularity", "events").option("maxGroupsPerTrigger", "40")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pyspark
 
-from ibbmaster.lake.session import open_session
-from ibbmaster.lake.snapshots import snapshot
 from ibbmaster.spark import register
+from tests.spark_session import open_session
 
 
 def stream_of(session, log: str, place: Path) -> int:
@@ -51,7 +50,6 @@ def main(log: str, classic: str, place: Path) -> None:
         "changes": changes.count(),
         "classic": session.read.format("ibb").load(classic).count(),
         "table": session.sql("SELECT count(*) FROM made WHERE id = 3").first()[0],
-        "snapshot": snapshot(session, log, "shop.parent").count(),
         "written": len(list((place / "written").glob("*.ibb"))),
         "stream": stream_of(session, log, place),
         **limited_stream_of(session, log, place),

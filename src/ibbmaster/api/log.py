@@ -513,7 +513,7 @@ class Log:
         hears it instead, and the rows are what the changes of rows come to, distinguished by `key`, or the primary key.
         `zero_dates` "text" makes texts of dates, so that `0000-00-00` is kept. `base` is the path of
         a dump with the GTID position that the log goes on from, as `mariadb-dump --master-data --gtid` writes it. The
-        same is answered by `ibbmaster lake snapshot`, with Spark for logs larger than the memory: docs/spark.md.
+        same is answered by `ibbmaster lake snapshot`.
 
         Raises:
             InexactError: rows have changed in ways that the log does not show.

@@ -15,12 +15,11 @@ import numpy as np
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import EventBatch, wanted_groups
-from ibbmaster.arrow.fast_reading import columns_of, freeze, is_fast, maker_of
+from ibbmaster.arrow.fast_reading import columns_of, freeze, is_fast
 from ibbmaster.arrow.plain_events import PlainEvents
 from ibbmaster.arrow.plan import (
     ReadTask,
     ended,
-    find_fields,
     find_selection,
     history_in,
     history_of,
@@ -37,7 +36,7 @@ from ibbmaster.arrow.plan import (
     versions_in,
 )
 from ibbmaster.arrow.reaching import expect_log
-from ibbmaster.arrow.read_options import Granularity, ReadOptions, Undecodable
+from ibbmaster.arrow.read_options import ReadOptions, Undecodable
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import TableFields, table_fields
 from ibbmaster.arrow.table_maps import SeenMap, last_of_each
@@ -54,7 +53,7 @@ from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.rows.walk import TABLE_ID
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
-from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
+from ibbmaster.schema.versions import TableVersions
 from ibbmaster.sqltext.table_name import TableName, parse_table_name
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.options import expect_only
@@ -65,24 +64,18 @@ if TYPE_CHECKING:
 
 IS_OF_TABLE = np.isin(np.arange(256), [EventType.TABLE_MAP, *ROW_EVENT_TYPES])
 TABLE_ID_BITS = np.arange(TABLE_ID_SIZE) * 8
-NO_TABLE = ""  # whose name record batches have that are of no table
 
 
 @dataclass(frozen=True, slots=True)
 class TablesTask:
-    """One range, and what is read of each table there, by its name. Sent to a worker.
-
-    Attributes:
-        whole: what else is read of the range, and is of no table: its groups, for one.
-    """
+    """One range, and what is read of each table there, by its name. Sent to a worker."""
 
     tasks: Mapping[str, ReadTask]
-    whole: ReadTask | None = None
 
     @property
     def first(self) -> ReadTask:
-        """The task of one table, or of none: what all have in common."""
-        return self.whole or next(iter(self.tasks.values()))
+        """The task of one table: what all have in common."""
+        return next(iter(self.tasks.values()))
 
     @property
     def log_range(self) -> LogRange:
@@ -203,13 +196,9 @@ def _fields_of(source: GroupSource, options: ReadOptions, name: str, maps: list[
 
 
 def plan_tables(
-    options: ReadOptions,
-    tables: Mapping[str, TableFields],
-    *,
-    with_groups: bool = False,
-    known: SchemaHistory | None = None,
+    options: ReadOptions, tables: Mapping[str, TableFields], *, known: SchemaHistory | None = None
 ) -> list[TablesTask]:
-    """The ranges of one query of these tables, and perhaps of the groups; errors as `plan_tasks`.
+    """The ranges of one query of these tables; errors as `plan_tasks`.
 
     `known` is the schema history, where the log does not have all of it any more.
     """
@@ -225,18 +214,11 @@ def plan_tables(
         tasks_between(of_table(options, name), fields, selection, ranges, versions[name])
         for name, fields in tables.items()
     ]
-    if not with_groups:
-        return [TablesTask(dict(zip(tables, tasks, strict=True))) for tasks in zip(*planned, strict=True)]
-    groups = replace(options, granularity=Granularity.GROUPS, tables=())
-    of_groups = tasks_between(groups, find_fields(groups), selection, ranges, NO_VERSIONS)
-    return [
-        TablesTask({name: tasks[number] for name, tasks in zip(tables, planned, strict=True)}, one)
-        for number, one in enumerate(of_groups)
-    ]
+    return [TablesTask(dict(zip(tables, tasks, strict=True))) for tasks in zip(*planned, strict=True)]
 
 
 def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The record batches of one range, each with the name of its table or `NO_TABLE`; errors as `read_task`.
+    """The record batches of one range, each with the name of its table; errors as `read_task`.
 
     Those of a table are in the order of the log; one without rows there has none, or an empty one. Tables that are
     `left_out`, perhaps from now on, are not read.
@@ -244,27 +226,18 @@ def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tu
     first, options = task.first, task.options
     kernels = load_kernels(options) if options.is_strict and is_fast(first) else None
     if kernels is None:
-        others = {} if task.whole is None else {NO_TABLE: task.whole}
-        for name, one in (others | dict(task.tasks)).items():
+        for name, one in task.tasks.items():
             if name not in left_out:
                 yield from ((name, batch) for batch in read_task(one))
         return
     if options.host is None:
         expect_log(options, task.log_range, is_strict=True)
     freeze()
-    readers = TableReaders(task.tasks, kernels, left_out) if task.tasks else None
-    whole = None if task.whole is None else maker_of(task.whole, kernels)
+    readers = TableReaders(task.tasks, kernels, left_out)
     with closing(open_task(first)) as source:
         for batch in event_batches(source, task.log_range, kernels):
-            wanted = batch.of_groups(wanted_groups(batch.groups, first.selection))
-            if whole is not None:
-                yield from ((NO_TABLE, found) for found in whole.record_batches(wanted))
-            if readers is not None:
-                yield from readers.record_batches(wanted)
-    if whole is not None:
-        yield from ((NO_TABLE, found) for found in whole.finish())
-    if readers is not None:
-        readers.finish()
+            yield from readers.record_batches(batch.of_groups(wanted_groups(batch.groups, first.selection)))
+    readers.finish()
 
 
 class TableReaders:

@@ -1,4 +1,4 @@
-"""`ibbmaster lake`: jobs over whole archives, on all cores of this machine or on a Spark cluster."""
+"""`ibbmaster lake`: the tables of whole archives, kept or written as they were."""
 
 from __future__ import annotations
 
@@ -7,59 +7,62 @@ import datetime
 import importlib
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import ibbmaster
 from ibbmaster.cli.arguments import add_name_case, expect_log, expect_writable
-from ibbmaster.cli.lake_engine import arrow_options, is_for_arrow, pair_of, session_of
-from ibbmaster.cli.lake_rows import ArrowRows, Result, SparkRows, TableRows
 from ibbmaster.disk.place import is_object_place
 from ibbmaster.disk.place import place as named_place
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.extras import needed_for
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ibbmaster.arrow.read_options import ReadOptions
 
 EXAMPLES = """examples:
-  ibbmaster lake export /srv/ibb --to /srv/parquet
   ibbmaster lake snapshot /srv/ibb shop.orders --to /srv/orders
   ibbmaster lake snapshot /srv/ibb shop.orders --history --at 0-1-1000 --to /srv/orders-history
   ibbmaster lake maintain /srv/ibb --to delta:///srv/tables
   ibbmaster lake maintain /srv/ibb --to iceberg:///srv/tables --as history
-  ibbmaster lake find /srv/ibb shop.orders id=7
 
-maintain never uses Spark; it needs `pip install 'ibbmaster[delta]'` or `'ibbmaster[iceberg]'`. find never does, either,
-nor does snapshot for logs of up to 512 MB (--engine arrow): both need `'ibbmaster[arrow]'`. export, and snapshots of
-larger logs, run on Spark: Java 17 and `'ibbmaster[spark]'`. Its first seconds start it; `--conf spark.log.level=INFO`
-shows its log.
+snapshot needs `pip install 'ibbmaster[arrow]'`, maintain `'ibbmaster[delta]'` or `'ibbmaster[iceberg]'`; neither needs
+Java.
 """
 REWRITTEN = "; all of its rows were written anew"  # after the verdict on a table
+SHOWN_ROWS = 20
+OF_SPARK = 'Spark reads changes by format("ibb"): docs/spark.md, "Tables as Parquet"'
+GONE = {  # jobs of earlier versions, and what does the same
+    "export": f"`ibbmaster lake maintain LOG --to delta://DIR --as changes` keeps the changes of tables; {OF_SPARK}",
+    "find": f"`ibbmaster cat LOG --only DB.TABLE` prints the changes of a table; {OF_SPARK}",
+    "verify": "`ibbmaster verify` finds every fault of an archive",
+    "stats": "`ibbmaster info` counts what is in an archive",
+    "count": "`ibbmaster lake snapshot` says how many rows it writes",
+}
+
+
+class _OfSpark(argparse.Action):
+    """Options of the engine that snapshots do without now; `--engine arrow` is what they have."""
+
+    def __call__(self, parser: object, namespace: object, values: object, option: str | None = None) -> None:
+        if (option, values) != ("--engine", "arrow"):
+            raise ConfigurationError(f"{option}: `ibbmaster lake snapshot` no longer runs on Spark; {OF_SPARK}")
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `lake` to the command line."""
     parser = subparsers.add_parser(
         "lake",
-        help="export, maintain, fold and search whole archives",
-        description="Jobs over whole archives: in this process, or with Spark on all cores or a cluster.",
+        help="keep the tables of an archive, or write one as it was",
+        description="Tables of whole archives, as they are or were, each exact or with the reason why it is not.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     jobs = parser.add_subparsers(title="jobs", metavar="JOB", required=True)
-    common = argparse.ArgumentParser(add_help=False)
-    common.add_argument(
-        "--master",
-        metavar="URL",
-        help="Spark cluster, or a server of Spark Connect as sc://HOST:PORT (default: local[*], all cores of "
-        "this machine)",
-    )
-    common.add_argument(
-        "--conf", action="append", default=[], metavar="KEY=VALUE", help="setting of Spark; may be given several times"
-    )
-    common.add_argument(
-        "--archives",
-        metavar="WHEEL",
-        type=Path,
-        help="wheel of ibbmaster that the workers of a cluster unpack, if their Python lacks it",
-    )
-    common.add_argument("--json", action="store_true", help="print one JSON object")
     declared = argparse.ArgumentParser(add_help=False)
     declared.add_argument(
         "--schema",
@@ -85,37 +88,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     local.add_argument("directory", metavar="LOG", help="directory of .ibb or traditional files")
     local.add_argument("--json", action="store_true", help="print one JSON object")
 
-    def job(
-        name: str, run: Callable[[argparse.Namespace], int], text: str, *parents: argparse.ArgumentParser
-    ) -> argparse.ArgumentParser:
-        one = jobs.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".", parents=[common, *parents])
-        one.add_argument("directory", metavar="DIR", help="directory with binlog-NNNNNN.ibb files")
-        one.set_defaults(run=run)
-        return one
-
-    one = job(
-        "export",
-        run_export,
-        "write the changes of rows as Parquet or Delta, a table each, and a table of all groups",
-        declared,
-    )
-    one.add_argument(
-        "--to", required=True, metavar="DIR", help="directory, or URL of an object store; a later run adds what is new"
-    )
-    one.add_argument("--table", action="append", default=[], metavar="DB.TABLE", help="only this one; may be repeated")
-    one.add_argument(
-        "--format", choices=("parquet", "delta"), default="parquet", help="kind of the tables (default: %(default)s)"
-    )
-    one.add_argument(
-        "--keep-going", action="store_true", help="pass over what is damaged, and list it in the table _faults"
-    )
-    one = job("snapshot", run_snapshot, "write a table as the changes of the log leave it", declared, based)
-    one.add_argument(
-        "--engine",
-        choices=("arrow", "spark"),
-        help="read in this process, within seconds and its memory, or with Spark (default: arrow for a log of up to "
-        "512 MB, unless --master or --conf is given)",
-    )
+    text = "write a table as the changes of the log leave it"
+    one = jobs.add_parser("snapshot", help=text, description=f"{text.capitalize()}.", parents=[local, declared, based])
+    one.set_defaults(run=run_snapshot)
+    one.add_argument("--engine", "--master", "--conf", "--archives", action=_OfSpark, help=argparse.SUPPRESS)
     one.add_argument("table", metavar="DB.TABLE")
     what = "Parquet directory to write, or URL of an object store (default: print some rows)"
     one.add_argument("--to", type=named_place, metavar="DIR", help=what)
@@ -166,108 +142,77 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="all but these tables; may be repeated",
     )
     one.set_defaults(run=run_maintain)
-    one = jobs.add_parser(
-        "find",
-        help="list the changes of the rows that have some values",
-        description="List the changes of the rows that have some values, without Spark; ends with 1 if there are none.",
-        parents=[local, declared],
-    )
-    one.set_defaults(run=run_find)
-    one.add_argument("table", metavar="DB.TABLE")
-    one.add_argument("values", nargs="+", metavar="COLUMN=VALUE")
+    for name in GONE:
+        one = jobs.add_parser(name, add_help=False, prefix_chars="\0")  # takes whatever it was given
+        one.add_argument("given", nargs="*")
+        one.set_defaults(run=refuse, job=name)
 
 
-def run_export(args: argparse.Namespace) -> int:
-    """Export what is new."""
-    from ibbmaster.lake.exporting import export
-    from ibbmaster.lake.placing import check_free
-
-    place = named_place(args.to)
-    check_free(place)
-    if not is_object_place(place):
-        expect_writable(place)
-    if args.format == "delta":
-        importlib.import_module("deltalake")
-    with session_of(args, "export") as session:
-        found = export(
-            session,
-            args.directory,
-            args.to,
-            tables=args.table,
-            schema=args.schema,
-            name_case=args.lower_case_table_names,
-            zero_dates=args.zero_dates,
-            keeps_going=args.keep_going,
-            as_delta=args.format == "delta",
-        )
-    if args.json:
-        print(json.dumps(found))
-    else:
-        rows: Mapping[str, int] = found["rows"]  # type: ignore[assignment]
-        for name, count in rows.items():
-            print(f"{name}: {count} rows")
-        inexact: Mapping[str, str] = found.get("inexact", {})  # type: ignore[assignment]
-        for name, doubt in inexact.items():
-            print(f"ibbmaster: {name}: {doubt}", file=sys.stderr)
-        print(f"{found['groups']} groups, up to [{found['to']}]")
-        if args.keep_going:
-            print(f"{found['faults']} faults, listed in _faults")
-    return 0
+def refuse(args: argparse.Namespace) -> int:
+    """Name the way out of a job that is no more."""
+    raise ConfigurationError(f"`ibbmaster lake {args.job}` was removed: {GONE[args.job]}")
 
 
 def run_snapshot(args: argparse.Namespace) -> int:
     """Write a table, or print some of it."""
-    from ibbmaster.lake.placing import check_free
-    from ibbmaster.lake.snapshots import domains_left_out, snapshot
+    from ibbmaster.lake.placing import check_free, write_whole
 
+    expect_log(args.directory)
     if args.to is not None:
         check_free(args.to)
         expect_writable(args.to)
-    for domain in domains_left_out(args.directory, args.at) if args.at else ():
+    options = options_of(args)
+
+    from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot, domains_left_out
+
+    for domain in domains_left_out(options):
         print(f"ibbmaster: --at {args.at} names no GTID of domain {domain}: nothing of it counts", file=sys.stderr)
     doubts: list[str] = []
-    on_doubt = doubts.append if args.accept_inexact else None
-    if is_for_arrow(args):
-        options = arrow_options(args, table=args.table, **({"endingGtid": args.at} if args.at else {}))
-        options = replace(options, base=None if args.base is None else str(args.base))
-        from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
-
-        make = arrow_history if args.history else arrow_snapshot
-        finish_snapshot(args, ArrowRows(make(options, key=args.key, on_doubt=on_doubt)), doubts)
-    else:
-        with session_of(args, "snapshot") as session:
-            frame = snapshot(
-                session,
-                args.directory,
-                args.table,
-                key=args.key,
-                with_history=args.history,
-                at=args.at,
-                schema=args.schema,
-                name_case=args.lower_case_table_names,
-                zero_dates=args.zero_dates,
-                on_doubt=on_doubt,
-            )
-            finish_snapshot(args, SparkRows(frame), doubts)
-    if args.chosen is not None:
-        sys.stdout.flush()  # what it says of comes first, where both go to one place
-        print(f"ibbmaster: {args.chosen}", file=sys.stderr)
-    return 0
-
-
-def finish_snapshot(args: argparse.Namespace, rows: TableRows, doubts: Sequence[str]) -> None:
-    """Write a table, or show it, with what is in doubt of it."""
+    make = arrow_history if args.history else arrow_snapshot
+    rows = make(options, key=args.key, on_doubt=doubts.append if args.accept_inexact else None)
     for doubt in doubts:
         print(f"ibbmaster: {doubt}", file=sys.stderr)
     if args.to is not None:
-        count = rows.write(args.to)
-        found: Result = {"table": args.table, "rows": count} | ({"inexact": doubts} if doubts else {})
+        count = write_whole(rows, args.to)
+        found: dict[str, object] = {"table": args.table, "rows": count} | ({"inexact": doubts} if doubts else {})
         print(json.dumps(found) if args.json else f"{args.table}: {count} rows")
     elif args.json:
-        for row in rows:
+        for row in each_row(rows):
             print(json.dumps(row, default=as_json))
     else:
-        show(rows.names, rows.some())
+        show(rows.column_names, [tuple(row.values()) for row in each_row(rows.slice(0, SHOWN_ROWS))])
+    return 0
+
+
+def options_of(args: argparse.Namespace) -> ReadOptions:
+    """What a snapshot reads."""
+    with needed_for("lake snapshot"):
+        import pyarrow  # noqa: F401  # wanted by what is imported later
+
+    from ibbmaster.kernel.loading import do_pay
+    from ibbmaster.kernel.parts import KernelSet
+    from ibbmaster.spark.options import parse_options, schema_options
+
+    with ibbmaster.open(args.directory) as log:
+        pays = do_pay(KernelSet.READ, log.stored_bytes)
+    given = {"path": args.directory, "table": args.table, "zeroDates": args.zero_dates}
+    given |= schema_options(args.schema or None, args.lower_case_table_names) | (
+        {"endingGtid": args.at} if args.at else {}
+    )
+    base = None if args.base is None else str(args.base)
+    return replace(parse_options(given), uses_kernels=pays, base=base)
+
+
+def each_row(table: pa.Table) -> Iterator[dict[str, object]]:
+    """Its rows; moments are in UTC, and do not say so."""
+    for batch in table.to_batches(max_chunksize=10_000):
+        for row in batch.to_pylist():
+            yield {name: without_zone(value) for name, value in row.items()}
+
+
+def without_zone(value: object) -> object:
+    """A moment in UTC without the zone."""
+    return value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
 
 
 def run_maintain(args: argparse.Namespace) -> int:
@@ -309,22 +254,6 @@ def run_maintain(args: argparse.Namespace) -> int:
             "ibbmaster: a table that is not exact begins anew with a dump of a later position: --base", file=sys.stderr
         )
     return 0 if are_exact else 1
-
-
-def run_find(args: argparse.Namespace) -> int:
-    """List changes; 1 if there are none, as grep."""
-    from ibbmaster.lake.finding import COLUMNS, find_in_log, own_columns
-
-    expect_log(args.directory)
-    values = dict(pair_of(text, "COLUMN=VALUE") for text in args.values)
-    found = ArrowRows(find_in_log(arrow_options(args, table=args.table), values))
-    rows = list(found)
-    if args.json:
-        print(json.dumps(rows, default=as_json))
-    else:
-        shown = [*COLUMNS, *own_columns(found.names)]
-        show(shown, [tuple(row[name] for name in shown) for row in rows])
-    return 0 if rows else 1
 
 
 def as_json(value: object) -> object:

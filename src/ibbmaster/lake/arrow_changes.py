@@ -1,16 +1,14 @@
-"""The changes of a table as Arrow has them, in one process, and what is asked of them before a table is folded."""
+"""The changes of a table in Arrow, in the order in which they took effect."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import arrow_schema
-from ibbmaster.lake.doubts import Condition, Seen
 from ibbmaster.lake.pasts import Place
 from ibbmaster.lake.statements import Logged, completions
 
@@ -56,74 +54,10 @@ def effective(changes: pa.Table, statements: Iterable[Logged]) -> pa.Table:
     return changes.sort_by([(name, "ascending") for name in ("_file_no", "_offset", "_change_no")])
 
 
-class ArrowChanges:
-    """Those of a table in their order, as `lake.doubts` asks for them."""
+def after(changes: pa.Table, place: Place) -> pa.Table:
+    """Those of groups after a place."""
+    import pyarrow as pa
 
-    def __init__(self, options: ReadOptions, changes: pa.Table) -> None:
-        self._options = options
-        self._changes = changes
-
-    def after(self, place: Place) -> pa.Table:
-        """Those of groups after a place."""
-        import pyarrow as pa
-
-        return self._changes.filter(pa.array(_is_after(self._changes, place)))
-
-    def first(self, conditions: Mapping[str, Condition], begin: Place) -> dict[str, Seen]:
-        changes = self.after(begin)
-        found = {}
-        for name, condition in conditions.items():
-            numbers = _mask(changes, condition).nonzero()[0]
-            if len(numbers):
-                found[name] = _seen(changes, int(numbers[0]))
-        return found
-
-    def first_of(self, table: str, kinds: Sequence[str], begin: Place) -> Seen | None:
-        columns = ("_file_no", "_offset", "_gtid", "_change_type")
-        changes = read_table(replace(self._options, table=None, tables=(table,), columns=columns))
-        numbers = (_is_after(changes, begin) & _mask(changes, Condition(tuple(kinds)))).nonzero()[0]
-        return _seen(changes, int(numbers[0])) if len(numbers) else None
-
-
-def _seen(changes: pa.Table, number: int) -> Seen:
-    file_no, offset, gtid = (changes[name][number].as_py() for name in ("_file_no", "_offset", "_gtid"))
-    return (file_no, offset), gtid
-
-
-def _is_after(changes: pa.Table, place: Place) -> Any:
-    """A mask of the changes after a place."""
     files, offsets = changes["_file_no"].to_numpy(), changes["_offset"].to_numpy()
-    return (files > place[0]) | ((files == place[0]) & (offsets > place[1]))
-
-
-def _mask(changes: pa.Table, condition: Condition) -> Any:
-    """Which changes are so."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    mask = np.ones(len(changes), dtype=bool)
-    if condition.kinds:
-        mask &= pc.is_in(changes["_change_type"], pa.array(condition.kinds)).to_numpy(zero_copy_only=False)
-    if condition.lacks is not None:
-        mask &= _lacking(changes, condition.lacks) > 0
-    if condition.has_all:
-        mask &= _lacking(changes, condition.has_all) == 0
-    if condition.has_some is not None:
-        mask &= _lacking(changes, condition.has_some) < len(set(condition.has_some))
-    if condition.null is not None:
-        mask &= changes[condition.null].is_null().to_numpy(zero_copy_only=False)
-        mask &= _lacking(changes, (condition.null,)) == 0
-    return mask
-
-
-def _lacking(changes: pa.Table, names: Sequence[str]) -> Any:
-    """How many of some columns the image of each change leaves out."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    absent = changes["_absent"].combine_chunks()
-    is_named = pc.is_in(pc.list_flatten(absent), pa.array(names, pa.string()))
-    parents = pc.list_parent_indices(absent).filter(is_named).to_numpy(zero_copy_only=False)
-    return np.bincount(parents, minlength=len(changes))
+    kept = (files > place[0]) | ((files == place[0]) & (offsets > place[1]))
+    return changes if kept.all() else changes.filter(pa.array(kept))

@@ -1,17 +1,22 @@
-"""Tables as the changes of a log leave them, without a JVM: as `lake.snapshots`, with its verdicts, in Arrow."""
+"""Tables as the changes of a log leave them: their rows now (type 1), or each row with when it held (type 2).
+
+What no change of rows tells is not in them: `doubts` says of which rows that is so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ibbmaster.arrow.plan import end_of, find_shape, history_of, open_log
 from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, ShapeField, field_name, table_fields
 from ibbmaster.errors import ConfigurationError, EventError, InexactError
-from ibbmaster.lake.arrow_changes import ArrowChanges, effective, read_table
+from ibbmaster.event.rows.column import TableSchema
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.lake.arrow_changes import after, effective, read_table
 from ibbmaster.lake.doubts import find_doubts
 from ibbmaster.lake.maintain.history import RowHistory
 from ibbmaster.lake.maintain.last_changes import PartialChangeError, numbers_of_keys
@@ -19,11 +24,11 @@ from ibbmaster.lake.maintain.rows import CurrentRows, rows_of
 from ibbmaster.lake.maintain.source import UncertainRowsError
 from ibbmaster.lake.maintain.versions import new_versions
 from ibbmaster.lake.pasts import START, Doubt, Past, Truncation, past_of
-from ibbmaster.lake.snapshots import CONTRADICTION, is_of, is_place, key_of
 from ibbmaster.lake.statements import logged_statements
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
 from ibbmaster.rows.shape import TableShape
+from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableVersion
@@ -35,6 +40,7 @@ if TYPE_CHECKING:
 EXACT_AT = b"exact at GTID"  # in the metadata of a table: the position at which the server had these rows
 INEXACT = b"inexact"  # in place of it, where rows were asked for all the same: the reasons
 OnDoubt = Callable[[str], object]
+CONTRADICTION = "an INSERT of a key that is there already, or a change of a row that is not there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ class AskedTable:
         """What the table is there, as the statements of the log define it, if its rows are so."""
         place = SchemaPlace(self.log.end() if self.end is None else self.end, 0)
         state = self.history.table_at(*parse_table_name(self.name), place)
-        return state if is_of(state, self.shape) else None
+        return state if _is_of(state, self.shape) else None
 
 
 def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: OnDoubt | None = None) -> pa.Table:
@@ -80,45 +86,45 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
     Its metadata say at which GTID they are exact. Without `on_doubt` they must be; else it hears, in words, from
     which GTID on they may not be, and why: then they are what the changes of rows come to.
 
-    Raises: as `lake.snapshots.snapshot`.
+    Raises:
+        ConfigurationError: the table is not in the log, its columns have no names, or it has no key.
+        InexactError: rows have changed in ways that the log does not tell.
+        PositionError: the position is not in the log.
     """
     with closing(open_log(options)) as log:
         asked = _asked(options, log)
         texts: list[str] = []
         version = asked.version
-        if version is not None and not key and is_place(log, asked.end):
+        if version is not None and not key and _is_place(log, asked.end):
             try:
                 return _judged(rows_of(asked.options, version, CurrentRows), asked, texts)
             except UncertainRowsError as error:
                 texts = [str(Doubt(START, *error.args))]
                 _tell(asked, texts, on_doubt)
-        keys = key_of(asked.shape.schema, key)
+        keys = _key_of(asked.shape.schema, key)
         changes, past, doubts = _looked_through(asked, keys)
         if not texts:
             texts = [str(doubt) for doubt in doubts]
             _tell(asked, texts, on_doubt)
-        rows = _versions(asked, changes.after(past.begin), keys, is_strict=not (texts or key))
+        rows = _versions(asked, after(changes, past.begin), keys, is_strict=not (texts or key))
         return _judged(rows.filter(rows["_is_current"]).select(asked.names), asked, texts)
 
 
 def arrow_history(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: OnDoubt | None = None) -> pa.Table:
-    """Every version of each row of the table of options, and when it held, as `lake.snapshots.snapshot` has them.
-
-    Raises: as there.
-    """
+    """Every version of each row of the table of options, and when it held; arguments and errors of `arrow_snapshot`."""
     with closing(open_log(options)) as log:
         asked = _asked(options, log)
         version = asked.version
-        if options.base is not None and version is not None and not key and is_place(log, asked.end):
+        if options.base is not None and version is not None and not key and _is_place(log, asked.end):
             try:
                 return _judged(rows_of(asked.options, version, RowHistory), asked, [])
             except UncertainRowsError as error:
                 raise InexactError(asked.name, [str(Doubt(START, *error.args))]) from None
-        keys = key_of(asked.shape.schema, key)
+        keys = _key_of(asked.shape.schema, key)
         changes, past, doubts = _looked_through(asked, keys, with_history=True)
         texts = [str(doubt) for doubt in doubts]
         _tell(asked, texts, on_doubt)
-        rows = _versions(asked, changes.after(START), keys, past.cuts, is_strict=not (texts or key))
+        rows = _versions(asked, changes, keys, past.cuts, is_strict=not (texts or key))
         return _judged(rows, asked, texts)
 
 
@@ -168,14 +174,57 @@ def _asked(options: ReadOptions, log: LogEngine) -> AskedTable:
     return AskedTable(options, log, history, end, shape, columns)
 
 
+def domains_left_out(options: ReadOptions) -> list[int]:
+    """Domains of a log that the position where options end does not name: a snapshot there has nothing of them.
+
+    Raises:
+        StoreError: there is no log.
+    """
+    if options.ending_gtid is None:
+        return []
+    with closing(open_log(options)) as log:
+        logged = {gtid.domain_id for gtid in log.state().position().values()}
+    return sorted(logged - {gtid.domain_id for gtid in GtidPosition.parse(options.ending_gtid).values()})
+
+
+def _is_place(log: LogEngine, end: LogPosition | None) -> bool:
+    """Whether a position with this end is one place of the log: one of several domains may be none."""
+    return end is None or len(log.state().position().values()) == 1
+
+
+def _is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersion]:
+    """Whether statements define a table, and it has the columns of a shape."""
+    return (
+        isinstance(state, TableVersion)
+        and not state.undefined_because
+        and [one.name for one in shape.columns] == [one.name for one in state.shown.columns]
+    )
+
+
+def _key_of(table: TableSchema, key: Iterable[str]) -> list[str]:
+    """The columns of the key, called as in a DataFrame; `key` may call them so, or as the table does.
+
+    Raises:
+        ConfigurationError: the table has no such column, or no key.
+    """
+    names = [field_name(column.name) for column in table.columns]
+    keys = [name if name in names else field_name(name) for name in key]
+    keys = keys or [names[number] for number in table.primary_key]
+    missing = [name for name in keys if name not in names]
+    if not keys or missing:
+        problem = f"no column {missing[0]}" if missing else "no primary key that the log tells: name its key columns"
+        raise ConfigurationError(f"{table.name}: {problem}")
+    return keys
+
+
 def _looked_through(
     asked: AskedTable, keys: Sequence[str], *, with_history: bool = False
-) -> tuple[ArrowChanges, Past, list[Doubt]]:
+) -> tuple[pa.Table, Past, list[Doubt]]:
     """The changes of a table that have taken effect, what statements say of it, and all that is in doubt."""
     statements = logged_statements(asked.options)
     columns = [field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT_FIELD)]
     read = read_table(replace(asked.options, columns=(*columns, *asked.names)))
-    changes = ArrowChanges(asked.options, effective(read, statements))
+    changes = effective(read, statements)
     end = None if asked.end is None else SchemaPlace(asked.end, 0)
     past = past_of(asked.history, parse_table_name(asked.name), end, statements)
     doubts = find_doubts(asked.options, changes, past, asked.shape, keys, with_history=with_history)

@@ -1,82 +1,52 @@
-"""What may make a snapshot another table than the server had: found over all cores, so that most tables need no more.
-
-Each doubt is one that a fold of the table, row by row, may have no need of; none is left out that it has.
-"""
+"""What may make the rows that changes leave others than those that the server had."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import NamedTuple, Protocol
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ibbmaster.arrow.plan import open_log
 from ibbmaster.arrow.read_options import ReadOptions, ZeroDates
 from ibbmaster.arrow.shape import field_name, own_name
 from ibbmaster.fold.contents import LIKE_A_REPLACE
 from ibbmaster.fold.folding import WITHOUT_BEGINNING
-from ibbmaster.lake.pasts import START, Doubt, Past, Place
+from ibbmaster.lake.arrow_changes import after, read_table
+from ibbmaster.lake.pasts import START, Doubt, Past
 from ibbmaster.rows.shape import TableShape, holds_dates
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.reading import named_in
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 POST_IMAGE = "update_postimage"
 IMAGES_BEFORE = ("delete", "update_preimage")
 PARENT_CHANGES = ("delete", POST_IMAGE)
 
 
-class Condition(NamedTuple):
-    """What a change is like, of any kind if no `kinds` are named; columns are called as in a DataFrame.
-
-    Attributes:
-        lacks: its image leaves out one of these columns.
-        has_all: it leaves out none of these.
-        has_some: it has one of these.
-        null: it has this column, and NULL there.
-    """
-
-    kinds: tuple[str, ...] = ()
-    lacks: tuple[str, ...] | None = None
-    has_all: tuple[str, ...] = ()
-    has_some: tuple[str, ...] | None = None
-    null: str | None = None
-
-
-Seen = tuple[Place, str]  # a group: where it is, and its GTID
-
-
-class Changes(Protocol):
-    """The changes of a table that have taken effect, as an engine reads them."""
-
-    def first(self, conditions: Mapping[str, Condition], begin: Place) -> dict[str, Seen]:
-        """After a place the first change that is so, for each condition that one meets, by the condition's name."""
-
-    def first_of(self, table: str, kinds: Sequence[str], begin: Place) -> Seen | None:
-        """After a place the first group that changes rows of another table in one of these ways."""
-
-
 def find_doubts(
     options: ReadOptions,
-    changes: Changes,
+    changes: pa.Table,
     past: Past,
     shape: TableShape,
     keys: Sequence[str],
     *,
     with_history: bool = False,
 ) -> list[Doubt]:
-    """All that may make the rows of a table uncertain, in the order of the log.
+    """All that may make the rows of a table uncertain, in the order of the log, of its changes that took effect.
 
     With history rows count that are gone now, too.
     """
     doubts = [*(past.past_doubts if with_history else ()), *past.doubts]
-    begin = START if with_history else past.begin
-    conditions = {"rows": Condition()} | dict(_conditions(past, shape, keys, options))
-    seen = changes.first(conditions, begin)
-    begun = seen.pop("rows", None)
-    doubts += [Doubt(*one, reason) for reason, one in seen.items()]
+    changes = after(changes, START if with_history else past.begin)
+    for reason, mask in _reasons(changes, past, shape, keys, options):
+        doubts += _first(changes, mask, reason)
     if not past.cuts:
         doubts.append(Doubt(START, _start_of(options), WITHOUT_BEGINNING))
-    if begun is not None:
-        doubts += _cascaded(changes, past)
+    if len(changes):
+        doubts += _cascaded(options, past)
     return sorted(set(doubts))
 
 
@@ -86,39 +56,67 @@ def _start_of(options: ReadOptions) -> str:
         return str(log.start_of_file().state.position())
 
 
-def _conditions(
-    past: Past, shape: TableShape, keys: Sequence[str], options: ReadOptions
-) -> Iterator[tuple[str, Condition]]:
+def _first(changes: pa.Table, mask: Any, reason: str) -> Iterator[Doubt]:
+    """The first change of a mask, if there is one, as a doubt."""
+    for number in mask.nonzero()[0][:1].tolist():
+        file_no, offset, gtid = (changes[name][number].as_py() for name in ("_file_no", "_offset", "_gtid"))
+        yield Doubt((file_no, offset), gtid, reason)
+
+
+def _reasons(
+    changes: pa.Table, past: Past, shape: TableShape, keys: Sequence[str], options: ReadOptions
+) -> Iterator[tuple[str, Any]]:
     """Reasons, and which changes are so: images of each kind that lack what only the server knew."""
     names = {column.name: field_name(column.name) for column in shape.columns}
     known = past.state.columns if isinstance(past.state, TableVersion) else ()
-    with_default = past.nulls
-    yield (
-        "an INSERT has no value for some columns, which the server has filled in",
-        Condition(("insert",), lacks=tuple(name for name in names.values() if name not in with_default)),
-    )
-    yield "an image has no value for columns of the key", Condition(IMAGES_BEFORE, lacks=tuple(keys))
-    others = tuple(name for name in names.values() if name not in keys)
-    yield LIKE_A_REPLACE, Condition((POST_IMAGE,), lacks=others, has_all=tuple(keys))
+    inserted, updated = (_are_of(changes, [kind]) for kind in ("insert", POST_IMAGE))
+    filled_in = [name for name in names.values() if name not in past.nulls]
+    reason = "an INSERT has no value for some columns, which the server has filled in"
+    yield reason, inserted & (_lacking(changes, filled_in) > 0)
+    lacks_key = _lacking(changes, keys) > 0
+    yield "an image has no value for columns of the key", lacks_key & _are_of(changes, IMAGES_BEFORE)
+    lacks_others = _lacking(changes, [name for name in names.values() if name not in keys]) > 0
+    yield LIKE_A_REPLACE, updated & lacks_others & ~lacks_key
     lower = {name.lower(): field for name, field in names.items()}
     for column in known:
         if column.expression is None or column.name not in names:
             continue
-        sources = tuple(lower[name] for name in named_in(column.expression) if name in lower)
-        yield (
-            f"an UPDATE has no value for the generated column {column.name}",
-            Condition((POST_IMAGE,), lacks=(names[column.name],), has_some=sources),
-        )
+        sources = {lower[name] for name in named_in(column.expression) if name in lower}
+        reason = f"an UPDATE has no value for the generated column {column.name}"
+        lacks_it = _lacking(changes, [names[column.name]]) > 0
+        yield reason, updated & lacks_it & (_lacking(changes, list(sources)) < len(sources))
     if options.zero_dates is ZeroDates.NULL:
         for name in (names[column.name] for column in shape.columns if holds_dates(column)):
             if name in keys:
                 reason = f"a value of the key column {own_name(name)} is no date: --zero-dates text keeps it"
-                yield reason, Condition(null=name)
+                is_null = changes[name].is_null().to_numpy(zero_copy_only=False)
+                yield reason, is_null & (_lacking(changes, [name]) == 0)
 
 
-def _cascaded(changes: Changes, past: Past) -> Iterator[Doubt]:
+def _are_of(changes: pa.Table, kinds: Sequence[str]) -> Any:
+    """Which changes are of some kinds."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.is_in(changes["_change_type"], pa.array(kinds)).to_numpy(zero_copy_only=False)
+
+
+def _lacking(changes: pa.Table, names: Sequence[str]) -> Any:
+    """How many of some columns the image of each change leaves out."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    absent = changes["_absent"].combine_chunks()
+    is_named = pc.is_in(pc.list_flatten(absent), pa.array(names, pa.string()))
+    parents = pc.list_parent_indices(absent).filter(is_named).to_numpy(zero_copy_only=False)
+    return np.bincount(parents, minlength=len(changes))
+
+
+def _cascaded(options: ReadOptions, past: Past) -> Iterator[Doubt]:
     """Changes of parents whose foreign keys may have changed rows without an event, also in several steps."""
+    columns = ("_file_no", "_offset", "_gtid", "_change_type")
     for table in map(str, sorted(past.ancestors)):
-        first = changes.first_of(table, PARENT_CHANGES, past.begin)
-        if first is not None:
-            yield Doubt(*first, f"its foreign key to {table} deletes or changes rows without an event")
+        changes = after(read_table(replace(options, table=None, tables=(table,), columns=columns)), past.begin)
+        reason = f"its foreign key to {table} deletes or changes rows without an event"
+        yield from _first(changes, _are_of(changes, PARENT_CHANGES), reason)

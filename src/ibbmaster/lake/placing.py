@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +17,9 @@ from ibbmaster.disk.object_store import BusyNameError, client_of
 from ibbmaster.disk.place import ObjectPath, directory_at
 from ibbmaster.disk.uploading import temporary_directory, upload
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
-from ibbmaster.lake.failure import plain_errors
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 DONE = "_SUCCESS"  # Spark's mark of a directory that is whole
 WRITER = "_ibbmaster-writer.json"  # in an object store, as long as a job writes there
@@ -95,7 +93,7 @@ def make_directory(directory: Path, place: Path | None = None) -> list[Path]:
     """Make a directory and those above it; returns what was missing, the lowest first.
 
     Raises:
-        StoreError: it cannot be made, and why: Spark would only say that it cannot.
+        StoreError: it cannot be made, and why.
     """
     place = place or directory
     try:
@@ -116,15 +114,13 @@ def _named_errors(place: Path) -> Iterator[None]:
     """What the system says of a file or, if it names none, of the place."""
     try:
         yield
-    except ConnectionError:  # to Spark
-        raise
     except OSError as error:
         kind = DiskFullError if error.errno in FULL else StoreError
-        raise kind(f"{error.filename or place}: {error.strerror or error}") from error
+        raise kind(f"{error.filename or place}: {os.strerror(error.errno) if error.errno else error}") from error
 
 
 def check_free(place: Path) -> None:
-    """See that no job writes to a place, without making anything: sooner known than when Spark has started.
+    """See that no job writes to a place, without making anything: known before the log is read.
 
     Raises:
         BusyError: another job has it.
@@ -135,45 +131,11 @@ def check_free(place: Path) -> None:
                 pass
 
 
-def write_whole(frame: DataFrame, place: Path) -> int:
-    """Write a table of Spark as Parquet in the place of the one that was there; returns the number of rows.
-
-    Raises:
-        SparkJobError: the frame cannot be made, or not be written.
-        BusyError, StoreError: as `in_one_step`.
-    """
-
-    def write(directory: Path) -> int:
-        with plain_errors(place):
-            frame.write.parquet(str(directory))
-            return int(frame.sparkSession.read.parquet(str(directory)).count())
-
-    return in_one_step(place, write)
-
-
-def write_arrow(rows: pa.Table, place: Path) -> int:
-    """Write a table of Arrow as `write_whole` does.
-
-    Raises:
-        BusyError, StoreError: as `in_one_step`.
-    """
-
-    def write(directory: Path) -> int:
-        from pyarrow import parquet
-
-        directory.mkdir()
-        parquet.write_table(rows, directory / "part-00000.parquet")
-        (directory / DONE).touch()
-        return len(rows)
-
-    return in_one_step(place, write)
-
-
-def in_one_step(place: Path, write: Callable[[Path], int]) -> int:
-    """Have a table written into the directory that `write` is given, and put it in the place of the one before.
+def write_whole(rows: pa.Table, place: Path) -> int:
+    """Write a table as Parquet in the place of the one that was there; returns the number of rows.
 
     In an object store there may be none before. Until it is written the old table stays; a run that was killed leaves
-    it as it was. Returns what `write` does.
+    it as it was.
 
     Raises:
         BusyError: another job writes there.
@@ -181,9 +143,9 @@ def in_one_step(place: Path, write: Callable[[Path], int]) -> int:
     """
     if isinstance(place, ObjectPath):
         with temporary_directory() as made:
-            count = write(made / TABLE)
+            _write(rows, made / TABLE)
             upload(made / TABLE, place)
-        return count
+        return len(rows)
     fresh, old = _beside(place, "new"), _beside(place, "old")
     with contextlib.ExitStack() as held:
         held.enter_context(only_writer(fresh, place))  # the place itself is another directory afterwards
@@ -192,16 +154,24 @@ def in_one_step(place: Path, write: Callable[[Path], int]) -> int:
             os.rename(old, place)
         _check_replaceable(place)
         if place.exists():
-            held.enter_context(only_writer(place))  # an export would have only this
+            held.enter_context(only_writer(place))  # `lake maintain` would have only this
         for left in (fresh / TABLE, old):
             shutil.rmtree(left, ignore_errors=True)
-        count = write(fresh / TABLE)
+        _write(rows, fresh / TABLE)
         _check_replaceable(place)  # who knows what has come meanwhile
         if place.exists():
             os.rename(place, old)
         os.rename(fresh / TABLE, place)
         shutil.rmtree(old, ignore_errors=True)
-    return count
+    return len(rows)
+
+
+def _write(rows: pa.Table, directory: Path) -> None:
+    from pyarrow import parquet
+
+    directory.mkdir()
+    parquet.write_table(rows, directory / "part-00000.parquet")
+    (directory / DONE).touch()
 
 
 def foreign_in(place: Path, *ours: str) -> str | None:

@@ -1,15 +1,15 @@
-"""What the statements of a log do to tables, and which XA transactions have taken effect; found by all cores."""
+"""What the statements of a log do to tables, and which XA transactions have taken effect."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.arrow.event_batch import in_group, wanted_groups
-from ibbmaster.arrow.plan import ReadTask, bundled, find_fields, load_kernels, open_task, plan_tasks
+from ibbmaster.arrow.plan import ReadTask, find_fields, load_kernels, open_task, plan_tasks
 from ibbmaster.arrow.reaching import expect_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
@@ -20,14 +20,9 @@ from ibbmaster.event.statement.savepoint import savepoint_step
 from ibbmaster.event.table_map import ROW_EVENT_TYPES
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
-from ibbmaster.lake.spreading import spread
 from ibbmaster.log.group_content import OF_XA, group_events, xid_text
 from ibbmaster.rows.effects import LOST, Effect, WrittenTables, effects_of
 from ibbmaster.schema.ddl import statement_cursor
-from ibbmaster.spark.options import parse_options
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 ROWS = frozenset(map(int, (*ROW_EVENT_TYPES, EventType.PARTIAL_ROW_DATA)))
 LOGGED_TYPES = frozenset(map(int, (*STATEMENT_TYPES, *LOST)))
@@ -57,34 +52,19 @@ class Logged(NamedTuple):
         return self.file_no, self.file_offset
 
 
-def read_statements(session: SparkSession, path: str, at: str | None) -> list[Logged]:
-    """All of a log, up to a position or to its end, in order; read by the workers of Spark."""
-    given = {"path": path} | ({} if at is None else {"endingGtid": at})
-    bundles = bundled(_tasks(parse_options(given)))  # a Spark task costs more than to read a small file
-    return sorted(one for found in spread(session, _statements_of_all, bundles) for one in found)
-
-
 def logged_statements(options: ReadOptions) -> list[Logged]:
-    """All of a log, up to where options end, in order; read by this process."""
-    return sorted(_statements_of_all(_tasks(options)))
-
-
-def _tasks(options: ReadOptions) -> list[ReadTask]:
+    """All of a log, up to where options end, in order."""
     options = replace(options, granularity=Granularity.GROUPS, table=None, tables=(), columns=())
-    return plan_tasks(options, find_fields(options))
-
-
-def _statements_of_all(tasks: Sequence[ReadTask]) -> list[Logged]:
-    return [one for task in tasks for one in statements_of(task)]
+    return sorted(one for task in plan_tasks(options, find_fields(options)) for one in statements_of(task))
 
 
 def statements_of(task: ReadTask) -> list[Logged]:
-    """In a worker: those of one range.
+    """Those of one range.
 
     Raises:
         EventError: a statement is damaged; it names the group.
         FormatError: a file is damaged.
-        StoreError: this worker does not see the log.
+        StoreError: the log is not there.
     """
     expect_log(task.options, task.log_range, is_strict=True)
     kernels = load_kernels(task.options)

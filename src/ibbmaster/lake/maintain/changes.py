@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS
-from ibbmaster.lake.continuing import changes_of_table
+from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, ShapeField
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.rows import Replaced, place_of
 from ibbmaster.lake.maintain.source import LogSource, Read, just_before
 from ibbmaster.lake.pasts import START, Doubt
 from ibbmaster.schema.model import SchemaPlace, TableVersion
-from ibbmaster.spark.options import parse_options
-from ibbmaster.sqltext.table_name import TableName, parse_table_name
+from ibbmaster.sqltext.table_name import TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,15 +25,6 @@ class FreshChanges:
 
     rows: pa.Table
     reshape: Reshape
-
-
-def doubts_of(given: Mapping[str, str], tables: Iterable[str]) -> dict[str, str]:
-    """By table, since when a log may not have all changes of its rows, and why; tables without a doubt are left out."""
-    with LogSource(parse_options(given)) as source:
-        found = {
-            name: TableChanges(source).doubt(source.history.case.table_key(*parse_table_name(name))) for name in tables
-        }
-    return {name: str(doubt) for name, doubt in found.items() if doubt is not None}
 
 
 class TableChanges:
@@ -90,7 +78,12 @@ class TableChanges:
         if reshape and not (reshape.renamed or reshape.dropped):  # these may be named by what images leave out
             return reshape
         before = source.version_at(name, then)
-        if before is None or set(source.fields(before)) != set(source.fields(table)):
+        if before is None or before.generation != table.generation:
             return None
-        others = any(changes_of_table(source.options, source.history, str(name), then, source.end_place))
-        return None if others else Reshape()
+        is_same = self._columns(before) == self._columns(
+            table
+        )  # what is logged of rows stays as it was, also by MODIFY
+        return Reshape() if is_same else None
+
+    def _columns(self, table: TableVersion) -> set[tuple[int, ShapeField]]:
+        return set(zip((one.id for one in table.shown.columns), self._source.fields(table), strict=True))

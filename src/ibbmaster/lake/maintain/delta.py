@@ -7,7 +7,9 @@ committed is known, and is not done twice.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,15 +17,13 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.disk.object_store import storage_options
 from ibbmaster.disk.place import ObjectPath
 from ibbmaster.errors import StoreError
-from ibbmaster.lake.delta import ZONELESS, feature_commit, have_features, plain_errors
 from ibbmaster.lake.maintain.last_changes import DELETED, WHOLE, LastChanges
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.state import TableState
-from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError
+from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
 from ibbmaster.lake.maintain.versions import END as ENDS
 from ibbmaster.lake.maintain.versions import NewVersions
 from ibbmaster.lake.placing import replace_file
-from ibbmaster.lake.table_directory import directory_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +33,9 @@ HARMLESS = frozenset(  # what may be done to a table that keeps its rows
     ("OPTIMIZE", "VACUUM START", "VACUUM END", "FSCK", "SET TBLPROPERTIES", "COMPUTE STATS", "ANALYZE", "REORG")
 ) | {"ADD FEATURE"}
 LOG = "_delta_log"
+ZONELESS = "timestampNtz"  # the feature of a protocol for moments without a time zone
+LAYER = re.compile(r"(?:\x1b\[\d*m|\u21b3)+")
+STACK = re.compile(r"\n\s+0: ")  # where RUST_BACKTRACE asks for it
 EXPECTED = "ibbmaster-expected"  # rows that a MERGE shall change, and add
 # Columns beside those of a table, with names that are too long for one of these.
 OUTCOME = "outcome".ljust(65, "_")
@@ -264,3 +267,41 @@ def _source(changes: LastChanges) -> pa.Table:
 
 def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
+
+
+@contextmanager
+def plain_errors(directory: Path) -> Iterator[None]:
+    """Errors of delta-rs in one line, with the place of a table."""
+    from deltalake.exceptions import DeltaError
+
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # it is not from delta-rs, and names the place
+        raise StoreError(f"{directory}: {innermost(str(error))}") from error
+
+
+def innermost(text: str) -> str:
+    """The cause in an error of delta-rs, which shows errors inside errors as a tree with colours, and a stack trace."""
+    lines = [" ".join(line.split()) for line in LAYER.split(STACK.split(text)[0])]
+    return next((line for line in reversed(lines) if line), "delta-rs gave no reason")
+
+
+def have_features(table: DeltaTable, schema: pa.Schema) -> None:
+    """Give a table the feature that columns of these types need: a MERGE that adds such columns does not."""
+    import pyarrow as pa
+    from deltalake import TableFeatures
+
+    is_needed = any(pa.types.is_timestamp(one) and one.tz is None for one in schema.types)
+    if is_needed and ZONELESS not in (table.protocol().reader_features or ()):
+        table.alter.add_feature(TableFeatures.TimestampWithoutTimezone, allow_protocol_versions_increase=True)
+
+
+def feature_commit(before: DeltaTable) -> bytes:
+    """What `have_features` commits, for a table that cannot be opened for want of it; `before` is what it was then."""
+    protocol = before.protocol()
+    known = {"readerFeatures": protocol.reader_features, "writerFeatures": protocol.writer_features}
+    raised: dict[str, Any] = {name: sorted({*(found or ()), ZONELESS}) for name, found in known.items()}
+    raised |= {"minReaderVersion": 3, "minWriterVersion": 7}
+    return b'{"commitInfo":{"operation":"ADD FEATURE"}}\n' + json.dumps({"protocol": raised}).encode()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -13,15 +14,15 @@ from ibbmaster.arrow.plan import end_of, history_of, open_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
 from ibbmaster.arrow.shape import TableFields, field_name, table_fields
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
+from ibbmaster.event.header import decode_event_header
 from ibbmaster.fold.base_rows import BaseDump
 from ibbmaster.fold.folding import WITHOUT_BEGINNING
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.kernel.parts import KernelSet
-from ibbmaster.lake.arrow_changes import effective, read_table
+from ibbmaster.lake.arrow_changes import after, effective, read_table
 from ibbmaster.lake.maintain.gathering import SharedScan, TableRequest
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
-from ibbmaster.lake.marks import Marks, expect_same
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, completions, logged_statements
 from ibbmaster.log.locating import resume
@@ -37,7 +38,6 @@ from ibbmaster.sqltext.table_name import TableName, parse_table_name
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PLACE = ("_file_no", "_offset")
 GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
 
 
@@ -235,12 +235,17 @@ class LogSource:
         rows = groups.take(list(last.values())).to_pylist() if last else []
         return {str(row["_domain"]): (row["_gtid"], int(row["_commit_ts"].timestamp())) for row in rows}
 
-    def expect_same(self, marks: Marks, position: str) -> None:
+    def expect_same(self, marks: Mapping[str, tuple[str, int]], position: str) -> None:
         """
         Raises:
-            PositionError: this is another log than that with these marks.
+            PositionError: this is another log than that with these marks, which were made at that position.
         """
-        expect_same(self.log, marks, position, end_of(position, self.options, self.log))
+        wanted, end = dict(marks.values()), end_of(position, self.options, self.log)
+        with closing(self.log.groups(self.log.seek(GtidPosition.parse(position)))) as groups:
+            while (group := groups.next_group()) is not None and group.start < end:
+                gtid, seconds = str(group.gtid), decode_event_header(group.gtid_event).timestamp
+                if wanted.get(gtid, seconds) != seconds:
+                    raise PositionError(f"GTID {gtid} is another group in this log than in that of the last run")
 
     def _groups_since(self, gtids: str) -> pa.Table:
         """Groups, all those that took effect since a position among them; from the beginning if it is empty."""
@@ -303,10 +308,7 @@ class LogSource:
 
     def _after(self, changes: pa.Table, start: Place) -> pa.Table:
         """Those that took effect after a place, each with the group that made it so."""
-        changes = effective(changes, self.statements)
-        files, offsets = (changes[name].to_numpy() for name in PLACE)
-        kept = (files > start[0]) | ((files == start[0]) & (offsets > start[1]))
-        return changes if kept.all() else changes.filter(kept)
+        return after(effective(changes, self.statements), start)
 
 
 def _as_before(found: SchemaCatalog) -> SchemaCatalog:

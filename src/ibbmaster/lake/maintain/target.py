@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
+
+from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,10 +17,24 @@ if TYPE_CHECKING:
     from ibbmaster.lake.maintain.versions import NewVersions
 
 APPLICATION = "ibbmaster-maintain"
+_PLAIN = re.compile(r"[\w-]")  # what a name of a directory has as it is
 
 
 class ForeignChangeError(Exception):
     """Another program has written to a table."""
+
+
+def directory_name(table: str) -> str:
+    """What the directory of a table is called: letters that are no letters, digits, `-` or `_` are their bytes.
+
+    Between database and table is a dot; each byte follows a tilde, as delta-rs takes per cent signs for escapes.
+    """
+    return ".".join(
+        "".join(
+            letter if _PLAIN.match(letter) else "".join(f"~{byte:02X}" for byte in letter.encode()) for letter in name
+        )
+        for name in parse_table_name(table)
+    )
 
 
 class TargetTable(Protocol):

@@ -15,7 +15,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from ibbmaster.lake.session import open_session, quiet_logging
+from ibbmaster.spark import register
 
 FAILURES_MAX = 3  # in a row, without a batch between them
 PAUSE_S = 1.0  # before a query is started again
@@ -24,6 +24,10 @@ SETTINGS = {  # batches are small: plans are interpreted sooner than compiled
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
+    "spark.ui.enabled": "false",
+    "spark.log.level": "OFF",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
 }
 
 
@@ -72,26 +76,29 @@ def main() -> int:
     tell("version", text=f"ibbmaster {version('ibbmaster')}, PySpark {version('pyspark')}")
     last = -1 if request["resume"] is None else request["resume"]
     failures = 0
-    with quiet_logging():
-        spark = open_session("local[1]", name="scorecard", settings=SETTINGS)
+    os.environ.update(
+        SPARK_LOCAL_HOSTNAME="localhost", SPARK_LOCAL_IP="127.0.0.1"
+    )  # this machine's name may lead nowhere
+    spark = SparkSession.builder.master("local[1]").appName("scorecard").config(map=SETTINGS).getOrCreate()
+    register(spark)
 
-        def columns_of(table: str) -> list[str]:
-            """What a reader of the one table has; of key and types only what Spark's own say."""
-            names = spark.read.format("ibb").options(**login_of(request), table=table).load().columns
-            return [name for name in names if not name.startswith("_")]
+    def columns_of(table: str) -> list[str]:
+        """What a reader of the one table has; of key and types only what Spark's own say."""
+        names = spark.read.format("ibb").options(**login_of(request), table=table).load().columns
+        return [name for name in names if not name.startswith("_")]
 
-        batches = Batches(last, request["delay_ms"], columns_of if request.get("tables") else None)
-        while True:
-            last = batches.last
-            try:
-                start(spark, request, batches).awaitTermination()
-            except PySparkException as error:
-                failures = 1 if batches.last > last else failures + 1
-                is_fatal = failures >= FAILURES_MAX
-                tell("error", text=problem_of(error), is_fatal=is_fatal, is_retried=not is_fatal)
-                if is_fatal:
-                    return 1
-            time.sleep(PAUSE_S)
+    batches = Batches(last, request["delay_ms"], columns_of if request.get("tables") else None)
+    while True:
+        last = batches.last
+        try:
+            start(spark, request, batches).awaitTermination()
+        except PySparkException as error:
+            failures = 1 if batches.last > last else failures + 1
+            is_fatal = failures >= FAILURES_MAX
+            tell("error", text=problem_of(error), is_fatal=is_fatal, is_retried=not is_fatal)
+            if is_fatal:
+                return 1
+        time.sleep(PAUSE_S)
 
 
 def start(spark: SparkSession, request: dict[str, Any], batches: Batches) -> StreamingQuery:

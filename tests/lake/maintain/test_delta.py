@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ibbmaster.lake.delta import innermost
+from ibbmaster.lake.maintain.delta import innermost
 
 
 def test_an_error_in_colours_is_cut_down_to_its_cause() -> None:

@@ -17,7 +17,7 @@ from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
-from ibbmaster.lake.snapshots import domains_left_out, snapshot
+from ibbmaster.lake.arrow_snapshots import domains_left_out
 from ibbmaster.lake.statements import statements_of
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.spark.options import parse_options
@@ -69,8 +69,14 @@ def log(tmp_path):
     return write
 
 
-def rows(spark, path, table="d.t", **given):
-    return sorted(tuple(row) for row in snapshot(spark, path, table, **given).collect())
+def rows(path, table="d.t", **given):
+    with ibbmaster.open(path) as log:
+        return sorted(tuple(row.values()) for row in log.snapshot(table, **given).to_pylist())
+
+
+def history(path, *names, table="d.t", **given):
+    with ibbmaster.open(path) as log:
+        return sorted(tuple(row.values()) for row in log.history(table, **given).select(names).to_pylist())
 
 
 EMPTYING = {
@@ -89,32 +95,28 @@ def found_in(path, **given):
     return [one for task in plan_tasks(options, find_fields(options)) for one in statements_of(task)]
 
 
-def test_a_statement_that_empties_a_table_is_known_however_it_is_written(spark, log):
+def test_a_statement_that_empties_a_table_is_known_however_it_is_written(log):
     steps = []
     for number, statement in enumerate(EMPTYING.values(), start=1):
         steps += [insert(T, [number, 1]), statement]
     path = log(CREATE_T, *steps, insert(T, [100, 1]))
-    assert rows(spark, path, at="0-1-5") == []
-    assert rows(spark, path) == [(100, 1)]
-    history = snapshot(spark, path, "d.t", with_history=True).selectExpr("id", "_gtid_to", "_is_current").collect()
-    kept = ibbmaster.open(path).history("d.t").select(["id", "_gtid_to", "_is_current"]).to_pylist()
-    assert sorted(map(tuple, history)) == sorted(tuple(row.values()) for row in kept)
-    assert all((row["_gtid_to"] is None) == row["_is_current"] for row in kept)
-    assert [row["_is_current"] for row in kept] == [False] * len(EMPTYING) + [True]
+    assert rows(path, at="0-1-5") == []
+    assert rows(path) == [(100, 1)]
+    emptied = [(number, False, f"0-1-{2 * number + 1}") for number in range(1, len(EMPTYING) + 1)]
+    assert history(path, "id", "_is_current", "_gtid_to") == [*emptied, (100, True, None)]
 
 
-def test_the_rows_of_create_or_replace_select_are_those_of_its_group(spark, log):
+def test_the_rows_of_create_or_replace_select_are_those_of_its_group(log):
     path = log(
         CREATE_T,
         insert(T, [1, 1], [2, 2]),
         ["CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, a INT)", *insert(T, [3, 3])],
     )
-    assert rows(spark, path) == [(3, 3)]
-    history = snapshot(spark, path, "d.t", with_history=True).selectExpr("id", "_is_current").collect()
-    assert sorted(map(tuple, history)) == [(3, True)]  # what was called so before was another table
+    assert rows(path) == [(3, 3)]
+    assert history(path, "id", "_is_current") == [(3, True)]  # what was called so before was another table
 
 
-def test_a_snapshot_that_is_not_sure_says_so_with_gtid_and_reason_unless_it_is_accepted(spark, log):
+def test_a_snapshot_that_is_not_sure_says_so_with_gtid_and_reason_unless_it_is_accepted(log):
     path = log(
         CREATE_T,
         insert(T, [1, 1]),
@@ -124,30 +126,30 @@ def test_a_snapshot_that_is_not_sure_says_so_with_gtid_and_reason_unless_it_is_a
         insert(U, [7, 7]),
     )
     with pytest.raises(InexactError, match=r"^d\.t: not exact since 0-1-3, because DELETE in statement format"):
-        rows(spark, path)
-    assert rows(spark, path, at="0-1-2") == [(1, 1)]
+        rows(path)
+    assert rows(path, at="0-1-2") == [(1, 1)]
     heard = []
-    assert rows(spark, path, on_doubt=heard.append) == [(1, 1)]
+    assert rows(path, on_doubt=heard.append) == [(1, 1)]
     assert heard == [f"d.t: not exact since 0-1-3, because {in_statement_format('DELETE')}"]
     heard.clear()
-    assert rows(spark, path, with_history=True, on_doubt=heard.append)
+    assert history(path, "id", on_doubt=heard.append)
     assert heard == [
         f"d.t: not exact since 0-1-3, because {in_statement_format('DELETE')}",
         "d.t: not exact since 0-1-4, because DROP PARTITION changes or removes rows",
     ]
-    assert rows(spark, path, "d.u") == [(7, 7)]
+    assert rows(path, "d.u") == [(7, 7)]
 
 
-def test_what_had_no_rows_cannot_have_lost_any(spark, log):
+def test_what_had_no_rows_cannot_have_lost_any(log):
     altered = "ALTER TABLE t MODIFY a SMALLINT"
     path = log(CREATE_T, altered, "UPDATE t SET a=1", CREATE_U, "RENAME TABLE u TO v", insert(SMALL, [1, 1]))
-    assert rows(spark, path) == [(1, 1)]
+    assert rows(path) == [(1, 1)]
     path = log(insert(SMALL, [5, 500]), "ALTER TABLE t MODIFY a TINYINT", first=7)
     with pytest.raises(InexactError, match="0-1-8, because MODIFY or CHANGE of column a may change its values: 500"):
-        rows(spark, path)
+        rows(path)
 
 
-def test_renamed_tables_and_cascades_are_told(spark, log):
+def test_renamed_tables_and_cascades_are_told(log):
     path = log(
         CREATE_U,
         insert(U, [1, 1]),
@@ -155,17 +157,17 @@ def test_renamed_tables_and_cascades_are_told(spark, log):
         insert(T, [4, 1]),
         insert(U, [2, 2]),
     )
-    assert rows(spark, path) == [(4, 1)]
+    assert rows(path) == [(4, 1)]
     path = log(delete(U, [2, 2]), "RENAME TABLE t TO v, u TO t", insert(T, [9, 9]), first=6)
-    assert rows(spark, path, at="0-1-6") == [(4, 1)]
-    assert rows(spark, path) == [(1, 1), (9, 9)]
+    assert rows(path, at="0-1-6") == [(4, 1)]
+    assert rows(path) == [(1, 1), (9, 9)]
 
 
-def test_a_log_that_does_not_begin_with_the_table_is_told(spark, log):
+def test_a_log_that_does_not_begin_with_the_table_is_told(log):
     path = log(insert(T, [1, 1]))
     with pytest.raises(InexactError, match="log begins, because the log does not begin with its CREATE TABLE"):
-        rows(spark, path)  # nobody says that nothing was before it
-    assert rows(spark, path, on_doubt=lambda text: None) == [(1, 1)]
+        rows(path)  # nobody says that nothing was before it
+    assert rows(path, on_doubt=lambda text: None) == [(1, 1)]
 
 
 def test_statements_are_found_alike_with_and_without_kernels(log, monkeypatch):
@@ -219,55 +221,38 @@ def test_columns_may_be_called_anything(spark, log, tmp_path):
     some = spark.read.format("ibb").options(table="d.t", columns="`a,b`,__gtid,`a``b`,_gtid").load(path)
     assert [*some.first()] == [values[5], values[0], values[6], "0-1-1"]
     accepted = {"on_doubt": lambda text: None}  # the log has no CREATE TABLE
-    for given in ({}, {"key": ["_gtid"]}, {"key": ["a,b"]}):
-        found = snapshot(spark, path, "d.t", **accepted, **given)
-        assert found.columns == ["_op", *fields]
-        assert [1, *values] in [[*row] for row in found.collect()]
-    history = snapshot(spark, path, "d.t", with_history=True, **accepted)
-    assert history.columns[: len(OURS) + 1] == ["_op", *fields]
-    assert sorted([*row][1 : len(OURS) + 1] for row in history.where("_is_current").collect()) == [values]
+    with ibbmaster.open(path) as opened:
+        for given in ({}, {"key": ["_gtid"]}, {"key": ["a,b"]}):
+            found = opened.snapshot("d.t", **accepted, **given)
+            assert found.column_names == ["_op", *fields]
+            assert [1, *values] in [[*row.values()] for row in found.to_pylist()]
+        assert opened.history("d.t", **accepted).column_names[: len(OURS) + 1] == ["_op", *fields]
+    assert history(path, "_is_current", *fields, **accepted) == [(False, *[None] * len(OURS)), (True, *values)]
     written = str(tmp_path / "written")
     changes = frame.drop("_domain", "_server_id", "_commit_ts", "_file_no", "_offset")
     changes.write.format("ibb").options(table="d.t", primaryKey="_op").mode("append").save(written)
     assert spark.read.format("ibb").option("table", "d.t").load(written).columns[-len(OURS) :] == fields
 
 
-def test_a_key_that_is_none_is_refused(spark, log):
+def test_a_key_that_is_none_is_refused(log):
     with pytest.raises(ConfigurationError, match="no column nope"):
-        rows(spark, log(insert(T, [1, 1])), key=["nope"])
+        rows(log(insert(T, [1, 1])), key=["nope"])
 
 
-def test_the_command_refuses_a_snapshot_that_is_not_sure_or_lists_why(spark, log, tmp_path, monkeypatch, capsys):
-    from ibbmaster.cli.main import main
-
-    class Shared:
-        def __getattr__(self, name):
-            return getattr(spark, name)
-
-        def stop(self):
-            pass
-
-    monkeypatch.setattr("ibbmaster.lake.session.open_session", lambda master, **options: Shared())
-    command = [
-        "lake",
-        "snapshot",
-        "--engine",
-        "spark",
-        log(CREATE_T, insert(T, [1, 1]), "CALL p()"),
-        "d.t",
-        "--to",
-        str(tmp_path / "to"),
-    ]
+def test_the_command_refuses_a_snapshot_that_is_not_sure_or_lists_why(log, tmp_path, run):
+    command = ["lake", "snapshot", log(CREATE_T, insert(T, [1, 1]), "CALL p()"), "d.t", "--to", tmp_path / "to"]
     reason = f"d.t: not exact since 0-1-3, because {in_statement_format('CALL p()')}"
-    assert main(command) == 2
-    assert capsys.readouterr() == ("", f"ibbmaster: {reason}; --accept-inexact takes it as it is, and lists them\n")
+    assert run(*command) == (2, "", f"ibbmaster: {reason}; --accept-inexact takes it as it is, and lists them\n")
     assert not (tmp_path / "to").exists()
-    assert main([*command, "--accept-inexact", "--json"]) == 0
-    out, err = capsys.readouterr()
-    assert (json.loads(out), err) == ({"table": "d.t", "rows": 1, "inexact": [reason]}, f"ibbmaster: {reason}\n")
+    code, out, err = run(*command, "--accept-inexact", "--json")
+    assert (code, json.loads(out), err) == (
+        0,
+        {"table": "d.t", "rows": 1, "inexact": [reason]},
+        f"ibbmaster: {reason}\n",
+    )
 
 
-def test_a_table_that_was_altered_is_told_by_its_versions(spark, log):
+def test_a_table_that_was_altered_is_told_by_its_versions(log):
     wide = written_table("d.t", {"b": "bigint", "id": "int", "n": "int", "g": "bigint"}, table_id=3)
     path = log(
         CREATE_T,
@@ -279,8 +264,8 @@ def test_a_table_that_was_altered_is_told_by_its_versions(spark, log):
         is_marked=True,
     )
 
-    assert rows(spark, path, key=["id"]) == [(10, 1, 7, 20), (20, 2, 7, 40), (2**40, 3, 8, 2**41)]
-    assert rows(spark, path, at="0-1-2") == [(1, 10), (2, 20)]
+    assert rows(path, key=["id"]) == [(10, 1, 7, 20), (20, 2, 7, 40), (2**40, 3, 8, 2**41)]
+    assert rows(path, at="0-1-2") == [(1, 10), (2, 20)]
 
 
 ALTERED = {
@@ -289,22 +274,22 @@ ALTERED = {
 }
 
 
-def test_a_type_that_has_less_values_is_converted_as_select_does_it(spark, log):
+def test_a_type_that_has_less_values_is_converted_as_select_does_it(log):
     path = log(CREATE_T, insert(T, [1, 1], [2, None]), "ALTER TABLE t MODIFY a TINYINT NOT NULL")
-    assert rows(spark, path) == [(1, 1), (2, 0)]
+    assert rows(path) == [(1, 1), (2, 0)]
 
 
 @pytest.mark.parametrize("clause", ALTERED)
-def test_what_the_versions_do_not_tell_is_refused_with_its_gtid(spark, log, clause):
+def test_what_the_versions_do_not_tell_is_refused_with_its_gtid(log, clause):
     path = log(CREATE_T, insert(T, [1, 1]), f"ALTER TABLE t {clause}", is_marked=True)
 
     with pytest.raises(InexactError, match=rf"^d\.t: not exact since 0-1-3, because {ALTERED[clause]}"):
-        rows(spark, path)
-    assert rows(spark, path, at="0-1-2") == [(1, 1)]
+        rows(path)
+    assert rows(path, at="0-1-2") == [(1, 1)]
 
 
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL"])
-def test_generated_columns_that_images_leave_out_are_computed_stay_or_are_refused(spark, tmp_path, image):
+def test_generated_columns_that_images_leave_out_are_computed_stay_or_are_refused(tmp_path, image):
     made = {"twice": "bigint as (a * 2) stored", "back": "varchar(9) as (reverse(t)) stored"}
     with FixturePrimary(profile="classic-11.8") as primary:
         table = primary.table("d.t", id="int primary key", a="int", t="varchar(9)", **made)
@@ -318,9 +303,13 @@ def test_generated_columns_that_images_leave_out_are_computed_stay_or_are_refuse
         table.update(id=1, t="cd", back="dc")
         primary.save_classic(tmp_path / "2")
 
-    assert rows(spark, str(tmp_path / "1")) == [(1, 5, "ab", 10, "ba"), (4, 2, "ab", 4, "ba")]
+    assert rows(str(tmp_path / "1")) == [(1, 5, "ab", 10, "ba"), (4, 2, "ab", 4, "ba")]
     with pytest.raises(InexactError, match="an UPDATE has no value for the generated column back"):
-        rows(spark, str(tmp_path / "2"))
+        rows(str(tmp_path / "2"))
+
+
+def left_out(path, at):
+    return domains_left_out(parse_options({"path": path, "endingGtid": at}))
 
 
 def test_a_position_that_leaves_domains_out_is_told(fixtures):
@@ -328,5 +317,5 @@ def test_a_position_that_leaves_domains_out_is_told(fixtures):
     with ibbmaster.open(path) as log:
         position = [str(gtid) for gtid in log.position.values()]
     assert len(position) > 1
-    assert domains_left_out(path, ",".join(position)) == []
-    assert domains_left_out(path, position[0]) == sorted(int(gtid.partition("-")[0]) for gtid in position[1:])
+    assert left_out(path, ",".join(position)) == []
+    assert left_out(path, position[0]) == sorted(int(gtid.partition("-")[0]) for gtid in position[1:])
