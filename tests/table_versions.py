@@ -7,6 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import ibbmaster
+from ibbmaster.arrow.plan import open_source, versions_in
+from ibbmaster.arrow.read_options import ReadOptions
 from ibbmaster.codec import lenenc
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.gtid_event import GTID_FLAGS_OFFSET, GtidEvent, GtidFlag, encode_gtid_event
@@ -20,6 +22,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion
+from ibbmaster.schema.versions import TableVersions
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event, make_gtid_event
 
@@ -116,3 +119,9 @@ def write_log(directory: Path, *items: str | list[bytes], first: int = 1) -> Pat
             else:
                 writer.write_group(gtid, make_gtid_event(gtid), [*item, make_event(16, 1, bytes(8))])
     return directory
+
+
+def versions_of(options: ReadOptions) -> TableVersions:
+    """Those of the tables that options select in their log."""
+    with closing(open_source(options)) as source:
+        return versions_in(source, options)

@@ -97,7 +97,6 @@ def test_whoever_imports_it_the_extra_is_named_and_not_the_module_alone(module: 
 
 
 COMMANDS = {
-    "py4j": (["lake", "snapshot", str(FIXTURE), "shop.parent", "--engine", "spark"], "spark"),
     "sniffio": (["serve", str(FIXTURE)], "server"),
     "outcome": (["serve", str(FIXTURE)], "server"),
 }
@@ -106,8 +105,6 @@ COMMANDS = {
 @pytest.mark.parametrize("module", COMMANDS)
 def test_a_command_says_the_same_in_a_line(module: str, tmp_path: Path) -> None:
     command, extra = COMMANDS[module]
-    if extra == "spark":
-        pytest.importorskip("pyspark")
     done = said_without(module, ["-m", "ibbmaster", *command], tmp_path)
 
     assert (done.returncode, done.stdout) == (2, "")

@@ -10,7 +10,6 @@ from ibbmaster.errors import ConfigurationError
 
 EXTRAS = {  # a module that is imported here -> the extra that brings it, and what it needs itself
     "pyspark": "spark",
-    "py4j": "spark",
     "pandas": "spark",
     "pyspark_ibb": "spark",
     "pyarrow": "arrow",

@@ -13,7 +13,7 @@ import pytest
 
 import ibbmaster
 from ibbmaster.arrow import plan
-from ibbmaster.arrow.plan import find_fields, find_versions, maps_backwards, open_source, plan_tasks
+from ibbmaster.arrow.plan import find_fields, maps_backwards, open_source, plan_tasks
 from ibbmaster.classic import following
 from ibbmaster.classic.exporting import export_traditional
 from ibbmaster.disk import local
@@ -23,7 +23,7 @@ from ibbmaster.dump.profile import PROFILES
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.spark.options import parse_options
-from tests.table_versions import write_log
+from tests.table_versions import versions_of, write_log
 from tests.written_log import inserted
 from tests.written_log import write_log as write_groups
 
@@ -31,13 +31,13 @@ from tests.written_log import write_log as write_groups
 def test_a_log_that_grew_or_is_another_one_is_folded_anew(tmp_path) -> None:
     options = parse_options({"path": str(tmp_path)})
     write_log(tmp_path, "CREATE TABLE t (id INT)")
-    assert len(find_versions(options).of("db", "t")) == 1
+    assert len(versions_of(options).of("db", "t")) == 1
     write_log(tmp_path, "ALTER TABLE t ADD a INT", first=2)
-    assert len(find_versions(options).of("db", "t")) == 2
+    assert len(versions_of(options).of("db", "t")) == 2
     for path in tmp_path.iterdir():
         path.unlink()
     write_log(tmp_path, "CREATE TABLE u (id INT)")
-    assert not find_versions(options).of("db", "t")
+    assert not versions_of(options).of("db", "t")
 
 
 def test_a_table_that_was_last_written_long_ago_is_found_in_any_file(tmp_path) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 import ibbmaster
-from ibbmaster.arrow.plan import find_shape, find_versions
+from ibbmaster.arrow.plan import find_shape
 from ibbmaster.arrow.schema_reading import declared_schema, schema_of_log
 from ibbmaster.errors import ConfigurationError, EventError, PositionError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.spark.options import parse_options
-from tests.table_versions import inserts, write_log
+from tests.table_versions import inserts, versions_of, write_log
 from tests.written_log import inserted
 from tests.written_log import write_log as write_named_log
 
@@ -122,8 +122,8 @@ def test_a_shape_is_taken_only_where_it_is_known(tmp_path) -> None:
             log.to_arrow(table="db.t", schema_mode="at:0-1-1")
         with pytest.raises(PositionError):
             log.to_arrow(table="db.t", schema_mode="at:0-1-9")
-    assert len(find_versions(parse_options({"path": str(path), "tables": "db.*"})).of("db", "t")) == 1
-    assert not find_versions(parse_options({"path": str(path), "tables": "other.*"})).of("db", "t")
+    assert len(versions_of(parse_options({"path": str(path), "tables": "db.*"})).of("db", "t")) == 1
+    assert not versions_of(parse_options({"path": str(path), "tables": "other.*"})).of("db", "t")
 
 
 @pytest.mark.parametrize("kernels", ["on", "off"])

@@ -81,8 +81,7 @@ def test_an_object_has_what_a_file_has(object_store):
         "verify --json {}",
         "info --json {}",
         "seek --json {} 0-1-20",
-        "lake snapshots {}",
-    ][:5],
+    ],
 )
 def test_a_command_gives_the_same_of_both(copied, run, command, kernels, monkeypatch):
     monkeypatch.setenv("IBBMASTER_KERNELS", kernels)

@@ -19,7 +19,7 @@ from lanes.replay import as_sql
 
 import ibbmaster
 from ibbmaster.arrow.fast_reading import fast_batches
-from ibbmaster.arrow.plan import find_fields, find_shape, find_versions, plan_tasks
+from ibbmaster.arrow.plan import find_fields, find_shape, plan_tasks
 from ibbmaster.arrow.reading import batches, rows_of
 from ibbmaster.arrow.shape import table_fields
 from ibbmaster.event.rows.column import Column, ColumnType
@@ -28,6 +28,7 @@ from ibbmaster.rows.shape import version_shape
 from ibbmaster.spark.options import parse_options
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.table_versions import versions_of
 
 STEPS_PART = 3  # the campaign of test_random_ddl takes the most
 
@@ -163,7 +164,7 @@ def expect_as_written(directory: Path, table: str, count: int) -> None:
     """Every row is there by the names of its time, but for columns whose name was that of another type, too."""
     names = {}
     options = parse_options({"path": str(directory), "table": table})
-    for version in find_versions(options).of(*parse_table_name(table)):
+    for version in versions_of(options).of(*parse_table_name(table)):
         for field in table_fields(version_shape(table, version), options.zero_dates):
             names.setdefault(field.name, set()).add(field.type)
     plain = [name for name, types in names.items() if len(types) == 1]

@@ -13,13 +13,12 @@ from lanes.replay import CLASSIC, created_table, raw_events, readable_captures
 from pyspark.errors import PySparkException
 
 import ibbmaster
-from ibbmaster.arrow.plan import find_versions
 from ibbmaster.arrow.staging import option_names
 from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.types import EventType
 from ibbmaster.log.group_content import RowReader, TableFilter, table_name
 from ibbmaster.spark.options import parse_options
-from tests.table_versions import without_statements
+from tests.table_versions import versions_of, without_statements
 
 
 @pytest.mark.parametrize("capture", [name for name in readable_captures() if "/big" not in name])  # values of megabytes
@@ -76,9 +75,7 @@ def readable_tables(directory):
 def image_columns(directory, tables):
     """The columns of each image in order, as the log alone tells them."""
 
-    reader = RowReader(
-        TableFilter(tuple(tables)), find_version=find_versions(parse_options({"path": str(directory)})).at
-    )
+    reader = RowReader(TableFilter(tuple(tables)), find_version=versions_of(parse_options({"path": str(directory)})).at)
     with ibbmaster.open(directory) as log:
         for group in log:
             for schema, change in reader.changes((event.data for event in group.events()), group.start):

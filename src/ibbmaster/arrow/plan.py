@@ -119,12 +119,6 @@ def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowRe
     )
 
 
-def find_versions(options: ReadOptions) -> TableVersions:
-    """As `versions_in`, of the log of options."""
-    with closing(open_source(options)) as source:
-        return versions_in(source, options)
-
-
 def versions_in(
     source: GroupSource, options: ReadOptions, *, to_end: bool = False, known: SchemaHistory | None = None
 ) -> TableVersions:

@@ -103,17 +103,6 @@ class ObjectClient:
             below = [prefix.rstrip("/").rpartition("/")[2] for prefix in answer["common_prefixes"]]
             return [_found(one) for one in answer["objects"]], below
 
-    def walk(self) -> Iterator[StoredObject]:
-        """The objects, with those of all directories below this one; their names say where.
-
-        Raises:
-            StoreError: the store cannot be reached, or refuses.
-        """
-        with self._errors(""):
-            pages = self._library.list(self._store)
-            for page in pages:
-                yield from (_found(one)._replace(name=one["path"]) for one in page)
-
     def head(self, name: str) -> StoredObject | None:
         """One object; None if it is not there.
 

@@ -40,24 +40,13 @@ def made_place(target: Path, *, is_kept: Callable[[str], bool] = lambda name: Tr
             yield staging
         return
     expect_nothing_at(target)
-    with temporary_directory() as staging:
-        yield staging
-        upload(staging, target, is_kept=is_kept)
-
-
-@contextlib.contextmanager
-def temporary_directory() -> Iterator[Path]:
-    """A directory that is removed afterwards, with all that is in it.
-
-    Raises:
-        StoreError: none can be made.
-    """
     try:
         made = tempfile.TemporaryDirectory(prefix="ibbmaster-")
     except OSError as error:
         raise StoreError(f"a temporary directory is needed: {error.strerror} (TMPDIR names where)") from None
     with made as name:
         yield Path(name)
+        upload(Path(name), target, is_kept=is_kept)
 
 
 def expect_nothing_at(target: ObjectPath) -> None:

@@ -1,1 +1,1 @@
-"""Jobs over whole archives, in Arrow or on Spark (extra `spark`): tables as they were, exported, or kept in a lake."""
+"""Tables of whole archives, in Arrow: as they were, or kept as Delta and Iceberg tables."""

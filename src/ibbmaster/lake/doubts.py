@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from ibbmaster.arrow.shape import field_name, own_name
 from ibbmaster.fold.contents import LIKE_A_REPLACE
 from ibbmaster.fold.folding import WITHOUT_BEGINNING
 from ibbmaster.lake.arrow_changes import after, read_table
+from ibbmaster.lake.maintain.last_changes import absent_columns
 from ibbmaster.lake.pasts import START, Doubt, Past
 from ibbmaster.rows.shape import TableShape, holds_dates
 from ibbmaster.schema.model import TableVersion
@@ -67,30 +68,32 @@ def _reasons(
     changes: pa.Table, past: Past, shape: TableShape, keys: Sequence[str], options: ReadOptions
 ) -> Iterator[tuple[str, Any]]:
     """Reasons, and which changes are so: images of each kind that lack what only the server knew."""
+    import numpy as np
+
     names = {column.name: field_name(column.name) for column in shape.columns}
-    known = past.state.columns if isinstance(past.state, TableVersion) else ()
+    absent = absent_columns(changes, list(names.values()))
+
+    def lacks(some: Iterable[str]) -> Any:
+        return np.any([np.zeros(len(changes), dtype=bool), *(absent[name] for name in some if name in absent)], axis=0)
+
     inserted, updated = (_are_of(changes, [kind]) for kind in ("insert", POST_IMAGE))
-    filled_in = [name for name in names.values() if name not in past.nulls]
     reason = "an INSERT has no value for some columns, which the server has filled in"
-    yield reason, inserted & (_lacking(changes, filled_in) > 0)
-    lacks_key = _lacking(changes, keys) > 0
-    yield "an image has no value for columns of the key", lacks_key & _are_of(changes, IMAGES_BEFORE)
-    lacks_others = _lacking(changes, [name for name in names.values() if name not in keys]) > 0
-    yield LIKE_A_REPLACE, updated & lacks_others & ~lacks_key
+    yield reason, inserted & lacks(set(names.values()) - past.nulls)
+    yield "an image has no value for columns of the key", lacks(keys) & _are_of(changes, IMAGES_BEFORE)
+    yield LIKE_A_REPLACE, updated & lacks(set(names.values()) - set(keys)) & ~lacks(keys)
     lower = {name.lower(): field for name, field in names.items()}
-    for column in known:
+    for column in past.state.columns if isinstance(past.state, TableVersion) else ():
         if column.expression is None or column.name not in names:
             continue
         sources = {lower[name] for name in named_in(column.expression) if name in lower}
+        has_one = ~np.all([np.ones(len(changes), dtype=bool), *(lacks([name]) for name in sources)], axis=0)
         reason = f"an UPDATE has no value for the generated column {column.name}"
-        lacks_it = _lacking(changes, [names[column.name]]) > 0
-        yield reason, updated & lacks_it & (_lacking(changes, list(sources)) < len(sources))
+        yield reason, updated & lacks([names[column.name]]) & has_one
     if options.zero_dates is ZeroDates.NULL:
         for name in (names[column.name] for column in shape.columns if holds_dates(column)):
             if name in keys:
                 reason = f"a value of the key column {own_name(name)} is no date: --zero-dates text keeps it"
-                is_null = changes[name].is_null().to_numpy(zero_copy_only=False)
-                yield reason, is_null & (_lacking(changes, [name]) == 0)
+                yield reason, changes[name].is_null().to_numpy(zero_copy_only=False) & ~lacks([name])
 
 
 def _are_of(changes: pa.Table, kinds: Sequence[str]) -> Any:
@@ -99,18 +102,6 @@ def _are_of(changes: pa.Table, kinds: Sequence[str]) -> Any:
     import pyarrow.compute as pc
 
     return pc.is_in(changes["_change_type"], pa.array(kinds)).to_numpy(zero_copy_only=False)
-
-
-def _lacking(changes: pa.Table, names: Sequence[str]) -> Any:
-    """How many of some columns the image of each change leaves out."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    absent = changes["_absent"].combine_chunks()
-    is_named = pc.is_in(pc.list_flatten(absent), pa.array(names, pa.string()))
-    parents = pc.list_parent_indices(absent).filter(is_named).to_numpy(zero_copy_only=False)
-    return np.bincount(parents, minlength=len(changes))
 
 
 def _cascaded(options: ReadOptions, past: Past) -> Iterator[Doubt]:

@@ -1,4 +1,4 @@
-"""A table as the fold of its rows leaves it: the same that SELECT reads, where Spark alone cannot be sure of it."""
+"""A table as the fold of its rows leaves it: the same that SELECT reads, where changes alone are not enough."""
 
 from __future__ import annotations
 

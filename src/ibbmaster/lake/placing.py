@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ibbmaster.disk.local import FULL, RealDisk
 from ibbmaster.disk.object_store import BusyNameError, client_of
 from ibbmaster.disk.place import ObjectPath, directory_at
-from ibbmaster.disk.uploading import temporary_directory, upload
+from ibbmaster.disk.uploading import made_place
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
 
 if TYPE_CHECKING:
@@ -142,9 +142,8 @@ def write_whole(rows: pa.Table, place: Path) -> int:
         StoreError: the directory holds something else, or cannot be made.
     """
     if isinstance(place, ObjectPath):
-        with temporary_directory() as made:
-            _write(rows, made / TABLE)
-            upload(made / TABLE, place)
+        with made_place(place) as made:
+            _write(rows, made)
         return len(rows)
     fresh, old = _beside(place, "new"), _beside(place, "old")
     with contextlib.ExitStack() as held:
@@ -157,6 +156,7 @@ def write_whole(rows: pa.Table, place: Path) -> int:
             held.enter_context(only_writer(place))  # `lake maintain` would have only this
         for left in (fresh / TABLE, old):
             shutil.rmtree(left, ignore_errors=True)
+        (fresh / TABLE).mkdir()
         _write(rows, fresh / TABLE)
         _check_replaceable(place)  # who knows what has come meanwhile
         if place.exists():
@@ -169,7 +169,6 @@ def write_whole(rows: pa.Table, place: Path) -> int:
 def _write(rows: pa.Table, directory: Path) -> None:
     from pyarrow import parquet
 
-    directory.mkdir()
     parquet.write_table(rows, directory / "part-00000.parquet")
     (directory / DONE).touch()
 

@@ -61,7 +61,7 @@ def row_steps(changes: pa.Table, keys: Sequence[str], names: Sequence[str], null
         pc.equal(kind, name).to_numpy(zero_copy_only=False)
         for name in ("insert", "delete", "update_preimage", "update_postimage")
     )
-    absent = _absent(changes["_absent"].combine_chunks(), names)
+    absent = absent_columns(changes, names)
     if nulls is not None:
         _expect_known(absent, keys, inserted, after, nulls)
     updates = np.flatnonzero(after)
@@ -159,11 +159,12 @@ def _sources_of_key(found: Any, codes: Any, absent: Any) -> Any:
     return source[np.searchsorted(of, found)]
 
 
-def _absent(lists: pa.ListArray, names: Sequence[str]) -> dict[str, Any]:
-    """By column, in which rows it is left out; columns that never are have no entry."""
+def absent_columns(changes: pa.Table, names: Sequence[str]) -> dict[str, Any]:
+    """By column, which images leave it out; columns that all have are left out."""
     import numpy as np
     import pyarrow.compute as pc
 
+    lists = changes["_absent"].combine_chunks()
     texts, rows = pc.list_flatten(lists), pc.list_parent_indices(lists).to_numpy()
     found = {}
     for name in set(pc.unique(texts).to_pylist()) & set(names):
