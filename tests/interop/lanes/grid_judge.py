@@ -42,7 +42,7 @@ Cell = tuple[str, str]  # an operation, and the families of values
 REFUSED = "E1235"
 HEAD = """\
 # Operations over families of values that gave what servers give: facts of MariaDB 10.11 and 11.8, from their answers.
-# In quotes stands what a statement has written, in brackets what is computed, alone a column; `beside` is the left side.
+# In quotes stands what a statement has written, in brackets what is computed, else a column; `beside` is the left one.
 """
 DIFFERENT = "|"  # between answers of servers that differ
 
