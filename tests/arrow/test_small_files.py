@@ -204,7 +204,7 @@ def test_a_file_that_begins_after_other_groups_is_an_error(kernels):
 
 @pytest.mark.parametrize("count", [1, 40])
 def test_files_that_flush_has_ended_are_read_once(tmp_path, kernels, count):
-    with ibbmaster.create(tmp_path, durability="later") as log:
+    with ibbmaster.create(tmp_path, durability="later", max_file_bytes=1 << 20) as log:
         for number in range(1, 12 * count + 1):
             log.append(f"0-1-{number}", f"INSERT INTO t VALUES ('{'x' * 900}')", database="d")
             if number % count == 0:

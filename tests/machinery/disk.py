@@ -14,6 +14,11 @@ from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 ALLOCATED_MAX = 128 << 20  # bytes of a file
 
 
+def check_size(name: str, size: int) -> None:
+    """End where a test would fill the memory: a real disk has holes for what is not written yet."""
+    assert size <= ALLOCATED_MAX, f"{name} would take {size} bytes of memory: give the log a smaller max_file_bytes"
+
+
 class MemoryFiles(ABC):
     """What disks in memory have in common: all of their files is there to be read."""
 
@@ -36,7 +41,10 @@ class MemoryDisk(MemoryFiles):
     """A `Disk` that holds its `files`: name -> bytes. `reads` counts calls of `read`, `pages_read` pages."""
 
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
-        self.files = {name: bytearray(content) for name, content in (files or {}).items()}
+        self.files: dict[str, bytearray] = {}
+        for name, content in (files or {}).items():
+            check_size(name, len(content))
+            self.files[name] = bytearray(content)
         self.reads = 0
         self.pages_read = 0
 
@@ -83,7 +91,7 @@ class MemoryDisk(MemoryFiles):
         self.truncate(name, max(size, self.size(name)))
 
     def truncate(self, name: str, size: int) -> None:
-        assert size <= ALLOCATED_MAX, f"{name} would take {size} bytes of memory: give the log a smaller max_file_bytes"
+        check_size(name, size)
         file = self._file(name)
         del file[size:]
         file.extend(bytes(size - len(file)))

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import MissingFileError, StoreError
-from tests.machinery.disk import MemoryFiles
+from tests.machinery.disk import MemoryFiles, check_size
 
 _T = TypeVar("_T")
 
@@ -270,6 +270,7 @@ class SimulatedDisk(MemoryFiles):
         }
 
     def _resize(self, verb: str, name: str, size: int, *, may_shrink: bool) -> None:
+        check_size(name, size)
         self._begin(verb, name)
         inode = self._inode(name)
         resize = _Resize(size=size, may_shrink=may_shrink)

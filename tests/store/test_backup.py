@@ -153,6 +153,16 @@ def test_a_copy_of_a_log_without_redo_is_a_copy(long_log):
         assert copy.seek(GtidPosition()).position.file_no == 0
 
 
+def test_a_next_file_that_was_copied_while_it_was_made_is_as_large_in_the_copy_as_the_others():
+    source, target = MemoryDisk(), MemoryDisk()
+    with BinlogStore(source, OPTIONS) as store:
+        feed(store, 1)
+        store.prepare_next_file()
+        source.truncate("binlog-000001.ibb", 0)
+        back_up(source, target)
+    assert {len(target.files[f"binlog-00000{number}.ibb"]) for number in range(2)} == {OPTIONS.max_file_bytes}
+
+
 def test_a_directory_that_is_not_empty_is_refused(long_log):
     with pytest.raises(StoreError, match="not empty"):
         back_up(long_log.disk, MemoryDisk({"anything": b""}))

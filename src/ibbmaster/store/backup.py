@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from ibbmaster.disk.interface import Disk, ReadDisk
 from ibbmaster.errors import DamageError, MissingFileError, StoreError
 from ibbmaster.gtid import GtidState
-from ibbmaster.ibb.file_header import decode_file_header
+from ibbmaster.ibb.file_header import SIZE_PAGES_MIN, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.fault import Totals
+from ibbmaster.log.limits import MAX_FILE_BYTES
 from ibbmaster.log.verify import verify
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import RedoScan, scan_redo
@@ -59,7 +60,8 @@ def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object]
     for name in target.list():
         target.sync(name)
     target.sync_dir()
-    with BinlogStore(target, StoreOptions(is_sparse=True), replay_from=replay_from or None) as store:
+    options = StoreOptions(max_file_bytes=copier.file_bytes, is_sparse=True)
+    with BinlogStore(target, options, replay_from=replay_from or None) as store:
         if store.files()[-1].size < PAGE_SIZE:
             store.prepare_next_file()  # it was copied while it was made
         report = BackupReport(
@@ -89,6 +91,7 @@ class _Copier:
         self._progress = progress
         self._final: dict[str, tuple[int, int]] = {}  # name -> start LSN, and bytes in the copy that are final
         self._complete: dict[str, int] = {}  # files that are final as a whole -> start LSN
+        self.file_bytes = MAX_FILE_BYTES  # what the source gives its next file
         self.copied_bytes = 0
         self.lsn = 0
 
@@ -136,6 +139,8 @@ class _Copier:
         name = format_file_name(file_no)
         header = decode_file_header(self._source.read(name, 0, PAGE_SIZE).ljust(512, b"\0"), file_no=file_no)
         start_lsn = 0 if header is None else header.start_lsn
+        if header is not None:
+            self.file_bytes = max(header.size_pages, SIZE_PAGES_MIN) * PAGE_SIZE
         if self._complete.get(name) == start_lsn:
             return
         known_lsn, offset = self._final.get(name, (start_lsn, 0))
