@@ -74,6 +74,7 @@ def start(disk: RealDisk, *, forget_first: bool) -> None:
 
 def time_to_first_group(directory: Path, *, forget_first: bool) -> float:
     """Seconds from nothing to the first group of a reader."""
+    os.sync()
     begun = time.perf_counter()
     disk = RealDisk(directory)
     start(disk, forget_first=forget_first)
@@ -90,7 +91,9 @@ def measure(size_mb: int, *, repeats: int = REPEATS, base: Path | None = None) -
         build(original, size_mb)
         times = {
             forget_first: statistics.median(
-                time_to_first_group(_copy(original, Path(name) / f"{forget_first}-{number}"), forget_first=forget_first)
+                time_to_first_group(
+                    copy_of(original, Path(name) / f"{forget_first}-{number}"), forget_first=forget_first
+                )
                 for number in range(repeats)
             )
             for forget_first in (False, True)
@@ -98,7 +101,7 @@ def measure(size_mb: int, *, repeats: int = REPEATS, base: Path | None = None) -
     return RestartTimes(size_mb=size_mb, at_once_s=times[False], forgetting_first_s=times[True])
 
 
-def _copy(original: Path, copy: Path) -> Path:
+def copy_of(original: Path, copy: Path) -> Path:
     """The same store again: the files that a start may change are copied, the others linked."""
     copy.mkdir()
     newest = sorted(original.glob("binlog-*.ibb"))[-3:]
@@ -107,7 +110,6 @@ def _copy(original: Path, copy: Path) -> Path:
             shutil.copyfile(path, copy / path.name)
         else:
             os.link(path, copy / path.name)
-    os.sync()
     return copy
 
 

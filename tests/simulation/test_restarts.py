@@ -8,10 +8,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from benchmarks.restart import build, start
+from benchmarks.restart import build, copy_of, start
 from ibbmaster.disk.local import RealDisk
 
-SIZES_MB = (1, 20, 200)
+SIZES_MB = (1, 200)
 
 
 class CountingDisk(RealDisk):
@@ -50,8 +50,7 @@ class CountingDisk(RealDisk):
 
 def work_of_a_start(directory: Path, copy: Path, *, forget_first: bool) -> tuple[int, int]:
     """Calls and bytes from nothing to the first group of a reader, on a copy of a store."""
-    shutil.copytree(directory, copy)
-    disk = CountingDisk(copy)
+    disk = CountingDisk(copy_of(directory, copy))
     start(disk, forget_first=forget_first)
     disk.close()
     shutil.rmtree(copy)
