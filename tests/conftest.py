@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import resource
@@ -242,6 +243,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         for item in session.items:
             if item.get_closest_marker("xdist_group") is not None and item.nodeid == _plain_id(item):
                 raise pytest.UsageError("pytest-xdist does not see xdist_group with this pytest: install pytest < 9.2")
+    gc.collect()
+    gc.freeze()  # so much stays to the end that garbage beside it, with whole logs in it, would long be too little
 
 
 def _plain_id(item: pytest.Item) -> str:

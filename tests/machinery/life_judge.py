@@ -129,9 +129,9 @@ class LifeJudge:
         self._life.schedule.checked += 1
         engine = Engine(self._life.engine.held)
         held = set(engine.held)
+        disk = SimulatedDisk(image)
         with self._scheduler.quiet():
             try:
-                disk = SimulatedDisk(image)
                 store = BinlogStore(disk, self._life.schedule.options, engines=[engine])
                 found = check_log(disk.files())
                 state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.state()}
@@ -143,6 +143,8 @@ class LifeJudge:
                 self._check_engine(engine, held, found)
             except (CheckError, IbbMasterError, AssertionError) as error:
                 raise CheckError(f"{how}: {type(error).__name__}: {error}") from error
+            finally:
+                disk.forget()
 
     def _check_engine(self, engine: Engine, held: set[Xid], found: FoundLog) -> None:
         """The other engine has committed exactly what the log holds."""

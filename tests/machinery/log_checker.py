@@ -225,28 +225,28 @@ class _Checker:
 
     def pieces(self, record: _Record, count: int, first: tuple[int, int], last: tuple[int, int]) -> bytes:
         found: list[bytes] = []
-
-        def visit(ref: tuple[int, int], *, is_leftmost: bool) -> None:
-            node = self.records.get(ref)
-            if node is None or ref[0] < self.oob_file_no:
-                raise CheckError(f"file {record.file_no} offset {record.offset}: reference to {ref}")
-            data = bytes(node.data)
-            index, at = _number(data, 0)
-            left, at = _pair(data, at)
-            right, at = _pair(data, at)
-            if left != (0, 0):
-                visit(left, is_leftmost=is_leftmost)
-                visit(right, is_leftmost=False)
-            elif right != (0, 0) and is_leftmost:
-                visit(right, is_leftmost=True)
-            if index != len(found):
-                raise CheckError(f"file {record.file_no} offset {record.offset}: node {index} as number {len(found)}")
-            found.append(data[at:])
-
-        visit(last, is_leftmost=True)
+        self.visit(record, last, found, is_leftmost=True)
         if len(found) != count or first not in self.records:
             raise CheckError(f"file {record.file_no} offset {record.offset}: {len(found)} nodes of {count}")
         return b"".join(found)
+
+    def visit(self, record: _Record, ref: tuple[int, int], found: list[bytes], *, is_leftmost: bool) -> None:
+        """Add the data of a node and of those below it."""
+        node = self.records.get(ref)
+        if node is None or ref[0] < self.oob_file_no:
+            raise CheckError(f"file {record.file_no} offset {record.offset}: reference to {ref}")
+        data = bytes(node.data)
+        index, at = _number(data, 0)
+        left, at = _pair(data, at)
+        right, at = _pair(data, at)
+        if left != (0, 0):
+            self.visit(record, left, found, is_leftmost=is_leftmost)
+            self.visit(record, right, found, is_leftmost=False)
+        elif right != (0, 0) and is_leftmost:
+            self.visit(record, right, found, is_leftmost=True)
+        if index != len(found):
+            raise CheckError(f"file {record.file_no} offset {record.offset}: node {index} as number {len(found)}")
+        found.append(data[at:])
 
     def check_state(self, where: str, data: bytes, *, is_full: bool) -> None:
         count, at = _number(data, 0)

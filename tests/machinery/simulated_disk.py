@@ -197,6 +197,11 @@ class SimulatedDisk(MemoryFiles):
         """What a loss of power leaves at least: what was synced, and nothing else."""
         return {name: inode.durable for name, inode in self._durable_names.items()}
 
+    def forget(self) -> None:
+        """Hold no file any more: its store is a cycle, and none is collected while threads are simulated."""
+        for held in (self._names, self._durable_names, self._pending_names):
+            held.clear()
+
     def crash_state(self, rng: random.Random) -> dict[str, bytes]:
         """One state that a loss of power may leave at this moment."""
         share = rng.choice((0.1, 0.5, 0.9))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor
 
@@ -14,7 +15,7 @@ FIRST_SEED = 1
 def test_every_state_a_crash_leaves_is_recovered(record_property, request):
     """Prints the seed if it is not; `python -m tests.machinery.crash --seed SEED` shows it again."""
     checked, wanted = 0, request.config.getoption("--crash-states")
-    with ProcessPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as pool:  # a fork is large
         seeds = iter(range(FIRST_SEED, 10**6))
         waiting = [pool.submit(judge_seed, next(seeds)) for _ in range(2 * (os.cpu_count() or 1))]
         while checked < wanted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import os
 import random
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -13,6 +14,7 @@ from ibbmaster.kernel import loading
 from tests.machinery.scheduler import Scheduler
 from tests.machinery.schedules import Schedule, import_under_threads, run_failing_seed, run_seed
 
+SPAWN = multiprocessing.get_context("spawn")  # a fork of a process that has run tests is as large as that is
 SEEDS_PER_BACKUP = 6
 SEEDS_PER_FAILURE = 2
 
@@ -21,7 +23,7 @@ def test_no_order_of_threads_loses_a_group_or_shows_one_too_early(pytestconfig):
     """Prints the seed if one does; `python -m tests.machinery.schedules --seed SEED` shows it again."""
     first, count = (pytestconfig.getoption(f"--{name}") for name in ("first-schedule", "schedules"))
     checked = 0
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), SPAWN) as pool:
         runs = [pool.submit(run_seed, seed) for seed in range(first, first + count)]
         try:
             for run in as_completed(runs):
@@ -36,7 +38,7 @@ def test_whichever_call_of_the_disk_fails_nobody_is_told_what_is_not_so(pytestco
     first, count = (pytestconfig.getoption(f"--{name}") for name in ("first-schedule", "schedules"))
     seeds = range(first, first + count // SEEDS_PER_FAILURE)
     checked, failed = 0, set()
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), SPAWN) as pool:
         try:
             for states, calls in pool.map(run_failing_seed, seeds):
                 checked += states
