@@ -49,16 +49,17 @@ def classic_files(series: Path) -> list[Path]:
 def events_by_hand(series: Path) -> Iterator[bytes]:
     """The events of a captured series that belong to groups, as an engine binlog has them."""
     for path in classic_files(series):
-        data = memoryview(lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes())
-        checksum_size = 4 * data[4 + struct.unpack_from("<I", data, 4 + 9)[0] - 5]
-        position = 4
-        while position < len(data):
-            (size,) = struct.unpack_from("<I", data, position + 9)
-            if data[position + 4] not in AROUND_GROUPS:
-                end = position + size - checksum_size
-                head = bytes(data[position : position + 9]) + struct.pack("<II", end - position, 0)
-                yield head + bytes(data[position + 17 : end])
-            position += size
+        checksum_size = None
+        with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:  # 222 MB of some
+            file.read(4)
+            while head := file.read(19):
+                (size,) = struct.unpack_from("<I", head, 9)
+                event = head + file.read(size - 19)
+                if checksum_size is None:
+                    checksum_size = 4 * event[-5]
+                if event[4] not in AROUND_GROUPS:
+                    end = size - checksum_size
+                    yield event[:9] + struct.pack("<II", end, 0) + event[17:end]
 
 
 def stored_events(store: BinlogDirectory, position: GtidPosition) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from ibbmaster.fold.fast_folding import FastRowFold
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.sql.select import ALONE_MAX, TableReader
-from tests.fold.test_folding import CAPTURES, unpacked
+from tests.fold.test_folding import CAPTURES
 from tests.sql.test_select import everything, places_in
 from tests.written_log import deleted, inserted, updated, write_log
 
@@ -45,8 +45,8 @@ def both(ours: OurTables, monkeypatch: pytest.MonkeyPatch, places) -> tuple[list
 def test_tables_of_captures_have_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number, capture in enumerate(random.sample([one for one in CAPTURES if not one.marks], 7)):
         folder = tmp_path / str(number)
-        folder.mkdir()
-        ours = OurTables(ibbmaster.open(unpacked(capture.values[0], folder)).engine)
+        capture.values[0].unpack(folder)
+        ours = OurTables(ibbmaster.open(folder).engine)
         places = places_in(ours)
         fast, plain = both(ours, monkeypatch, [*sorted(random.sample(places, min(2, len(places)))), places[-1]])
 
