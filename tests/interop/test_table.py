@@ -12,13 +12,10 @@ import numpy as np
 import pytest
 from lanes.primary import IbbPrimary
 
-from benchmarks.consumer import RECORD_REST, Records
 from benchmarks.figures import FURTHER, ROWS, Figure, Target
-from benchmarks.latency import PACED_PERIOD_S, paced
 from benchmarks.replica import Account, first_event_s, reconnect_s, waiting
 from benchmarks.servers import Contender
 from benchmarks.stream import one_run
-from benchmarks.table import selected
 from benchmarks.workloads import large_log, small_group
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.store.writer import BinlogWriter
@@ -71,6 +68,8 @@ def test_replicas_that_log_in_all_at_once_get_their_first_event(server: Contende
 
 @pytest.mark.parametrize("is_secret", [False, True], ids=["in clear", "over TLS"])
 def test_waiting_replicas_get_each_group_once(server: Contender, writer: BinlogWriter, is_secret: bool) -> None:
+    from benchmarks.latency import PACED_PERIOD_S, paced  # each worker of a run would have Numba, and keep it
+
     numbers = itertools.count(GROUPS + 1)
 
     def commit(size: int) -> None:
@@ -86,6 +85,8 @@ def test_waiting_replicas_get_each_group_once(server: Contender, writer: BinlogW
 
 @pytest.mark.parametrize("cut", [1, 2, 4, 5, 6, 21, 22, 23, 400])
 def test_what_comes_in_records_is_counted_once_wherever_they_are_cut(cut: int) -> None:
+    from benchmarks.consumer import RECORD_REST, Records
+
     sizes = [300, 0, 1, 700]
     stream = b"".join(
         b"\x17\x03\x03" + (size + RECORD_REST).to_bytes(2, "big") + bytes(size + RECORD_REST) for size in sizes
@@ -125,6 +126,8 @@ def test_a_target_is_met_or_not(target: Target, is_met: bool) -> None:
 
 
 def test_rows_are_selected_by_patterns_in_the_order_of_the_table() -> None:
+    from benchmarks.table import selected
+
     assert selected(["tls", "large-*"]) == ["large-1", "large-16", "tls"]
     with pytest.raises(SystemExit, match="--rows nothing: there are "):
         selected(["tls", "nothing"])

@@ -7,6 +7,7 @@ sentence, and the best that a right consumer can make of it.
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -102,6 +103,7 @@ class Card:
         }
 
 
+@functools.cache
 def read_cards() -> tuple[Card, ...]:
     """Every card, family by family.
 
