@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import random
@@ -30,6 +31,8 @@ pytest_plugins = [
 ]  # logs in memory, for the folders that read them
 
 DATA_MAX = 12 << 30  # bytes of private memory, mapped or not, in each process of tests
+GROWTH_MAX = 64 << 20  # of that, by tests, before garbage is collected
+RESIDENT = pytest.StashKey[int]()  # what there was behind the last collection
 LARGE_CAPTURES = ("10.11/big", "10.11/big-none", "11.8/big", "11.8/big-none")
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
@@ -245,6 +248,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
                 raise pytest.UsageError("pytest-xdist does not see xdist_group with this pytest: install pytest < 9.2")
     gc.collect()
     gc.freeze()  # so much stays to the end that garbage beside it, with whole logs in it, would long be too little
+    gc.collect()  # counts what is not frozen, by which the next one is begun
 
 
 def _plain_id(item: pytest.Item) -> str:
@@ -263,7 +267,18 @@ def _turn(item: pytest.Item) -> int:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     item.stash.setdefault(tmppath_result_key, {})  # what is cleaned up after ^C looks for the result of a test
-    return (yield)
+    found = yield
+    if _resident() > item.config.stash.get(RESIDENT, 0) + GROWTH_MAX:
+        gc.collect()  # a few objects hold a disk in memory: too few for a collection of their own
+        if hasattr(ctypes.CDLL(None), "malloc_trim"):
+            ctypes.CDLL(None).malloc_trim(0)
+        item.config.stash[RESIDENT] = _resident()
+    return found
+
+
+def _resident() -> int:
+    """Bytes of memory that this process takes."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _end_at_interrupt() -> Generator[None, object, object]:
