@@ -20,7 +20,6 @@ from ibbmaster.ibb.file_header import SIZE_PAGES_MIN, decode_file_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.log.fault import Totals
-from ibbmaster.log.limits import MAX_FILE_BYTES
 from ibbmaster.log.verify import verify
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import RedoScan, scan_redo
@@ -60,8 +59,7 @@ def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object]
     for name in target.list():
         target.sync(name)
     target.sync_dir()
-    options = StoreOptions(max_file_bytes=copier.file_bytes, is_sparse=True)
-    with BinlogStore(target, options, replay_from=replay_from or None) as store:
+    with BinlogStore(target, copier.options, replay_from=replay_from or None) as store:
         if store.files()[-1].size < PAGE_SIZE:
             store.prepare_next_file()  # it was copied while it was made
         report = BackupReport(
@@ -91,7 +89,7 @@ class _Copier:
         self._progress = progress
         self._final: dict[str, tuple[int, int]] = {}  # name -> start LSN, and bytes in the copy that are final
         self._complete: dict[str, int] = {}  # files that are final as a whole -> start LSN
-        self.file_bytes = MAX_FILE_BYTES  # what the source gives its next file
+        self.options = StoreOptions(is_sparse=True)  # the next file is as large as those of the source
         self.copied_bytes = 0
         self.lsn = 0
 
@@ -140,7 +138,8 @@ class _Copier:
         header = decode_file_header(self._source.read(name, 0, PAGE_SIZE).ljust(512, b"\0"), file_no=file_no)
         start_lsn = 0 if header is None else header.start_lsn
         if header is not None:
-            self.file_bytes = max(header.size_pages, SIZE_PAGES_MIN) * PAGE_SIZE
+            size_pages = max(header.size_pages, SIZE_PAGES_MIN)
+            self.options = StoreOptions(max_file_bytes=size_pages * PAGE_SIZE, is_sparse=True)
         if self._complete.get(name) == start_lsn:
             return
         known_lsn, offset = self._final.get(name, (start_lsn, 0))
