@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 102_610
+TESTS_MAX = 102_680
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_210,
@@ -34,7 +34,7 @@ BUDGET: dict[str, int] = {
     "recorder": 1_740,
     "rows": 1_360,
     "schema": 7_930,
-    "scorecard": 4_660,
+    "scorecard": 4_670,
     "server": 3_710,
     "spark": 2_360,
     "sql": 1_720,
