@@ -11,7 +11,6 @@ from ibbmaster.dialogue.conversion import (
     integer_of,
     number_of,
     text_of,
-    truth_of,
 )
 from ibbmaster.dialogue.refusal import RefusedError
 
@@ -45,11 +44,6 @@ def test_bytes_that_are_no_text_go_into_a_row_as_they_are():
 )
 def test_a_text_counts_as_the_number_it_begins_with(value, number):
     assert number_of(value) == number
-
-
-@pytest.mark.parametrize(("value", "truth"), [(0, False), ("0.0", False), ("a", False), ("1a", True), (None, None)])
-def test_truth_is_that_of_the_number(value, truth):
-    assert truth_of(value) is truth
 
 
 @pytest.mark.parametrize(

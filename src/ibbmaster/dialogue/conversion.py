@@ -47,12 +47,6 @@ def number_of(value: Value) -> int | float | Decimal | None:
             return float(match[1]) if match else 0.0
 
 
-def truth_of(value: Value) -> bool | None:
-    """Whether a value counts as true; None where it is NULL."""
-    number = number_of(value)
-    return None if number is None else number != 0
-
-
 def integer_of(value: Value) -> int | None:
     """A value as an integer, rounded.
 

@@ -1,14 +1,14 @@
-"""The values of expressions in one session; NULL is None."""
+"""What a session, its primary and the clock say as values of expressions; the rest is computed by `query`.
+
+NULL is None.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ibbmaster.dialogue.conversion import (
-    integer_of,
-    text_of,
-)
+from ibbmaster.dialogue.conversion import integer_of, text_of
 from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, out_of_memory
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.statement import GivenTable, Unread
@@ -43,7 +43,7 @@ _CLOCKS = {  # what is shown of a moment, and whether in UTC
 }
 _DATES = {"curdate": False, "current_date": False, "utc_date": True}
 LONG_VALUE = 1 << 10  # letters; shorter values are not counted
-MADE_SIZE_MAX = 16 << 20  # letters of the long values that calls make for one row
+MADE_SIZE_MAX = 16 << 20  # letters of the long values that the calls of one statement make
 _USERS = ("user", "session_user", "system_user")
 
 

@@ -235,10 +235,11 @@ class _Parser(ShowParser):
         """
         start = self._index
         self.expect("SELECT")
-        is_distinct = False
+        is_distinct = counts_all = False
         while (token := self._token()) is not None and token.kind is TokenKind.WORD:
             if token.word not in _SELECT_OPTIONS and token.word != "DISTINCT":
                 break
+            counts_all |= token.word == "SQL_CALC_FOUND_ROWS"
             is_distinct |= token.word in ("DISTINCT", "DISTINCTROW")
             self._index += 1
         items = [self._select_item()]
@@ -251,6 +252,8 @@ class _Parser(ShowParser):
         having = self._expression() if self._accept("HAVING") else None
         order_by = self._order() if self._accept("ORDER", "BY") else ()
         limit = self._limit()
+        if counts_all and limit is not None:
+            raise self._error()
         self._accept("FOR", "UPDATE")
         self._accept("LOCK", "IN", "SHARE", "MODE")
         return Select(

@@ -9,7 +9,7 @@ from ibbmaster.sqltext.token import Token, words
 
 _ENDS_FROM = words("WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT SELECT INTO FOR LOCK PROCEDURE WINDOW")
 _BEGINS_QUERY = words("SELECT WITH VALUES TABLE")
-_NO_TABLE = _ENDS_FROM | words("ON USING SET LATERAL JSON_TABLE")
+_NO_TABLE = _ENDS_FROM | words("ON USING SET LATERAL")
 
 
 def named_tables(tokens: Sequence[Token]) -> tuple[GivenTable, ...]:
@@ -37,6 +37,8 @@ def named_tables(tokens: Sequence[Token]) -> tuple[GivenTable, ...]:
             is_after_from = is_due = True
         elif word == "," and is_after_from:
             is_due = True
+        elif word == "JSON_TABLE":
+            is_due = False  # what stands in its brackets is none
         elif word in _ENDS_FROM:
             is_after_from = is_due = False
             has_select |= word == "SELECT"

@@ -50,11 +50,6 @@ def _clock_part(digits: int, of_moment: Callable[[str], int], of_duration: Calla
     return build
 
 
-def _if_calendar(function: Callable[[str], Any]) -> Callable[[str], Any]:
-    """NULL for days that are in no calendar."""
-    return lambda value: function(value) if values.is_calendar(value) else None
-
-
 def _date(arguments: list[Scalar]) -> Scalar:
     return apply(kinds.date(), lambda value: value[:10], _moment(arguments[0]))
 

@@ -43,7 +43,6 @@ from ibbmaster.query.tree import (
 from ibbmaster.query.walking import contains, equalities
 from ibbmaster.sqltext.expression import Literal, Operation, UserVariable
 
-ITERATIONS_MAX = 1000
 BLOB_MAX = 16_777_215  # bytes, of a variable of a user that has no value
 
 

@@ -283,11 +283,6 @@ def is_calendar(value: str) -> bool:
     return value[5:7] != "00" and value[8:10] != "00"
 
 
-def day_number(value: str) -> int:
-    """Days since 1970-01-01."""
-    return days_of(int(value[0:4]), int(value[5:7]), int(value[8:10]))
-
-
 def microseconds_of(value: str) -> int:
     """Microseconds since 1970-01-01 00:00:00."""
     year, month, day, hour, minute, second, fraction = parts_of(value)
