@@ -9,6 +9,7 @@ import random
 import resource
 import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -34,6 +35,8 @@ DATA_MAX = 12 << 30  # bytes of private memory, mapped or not, in each process o
 GROWTH_MAX = 64 << 20  # of that, by tests, before garbage is collected
 RESIDENT = pytest.StashKey[int]()  # what there was behind the last collection
 LARGE_CAPTURES = ("10.11/big", "10.11/big-none", "11.8/big", "11.8/big-none")
+MEMORY = Path("/dev/shm")
+MEMORY_MIN = 1 << 30  # bytes that are to be free there: several tests run at a time
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 # `lanes` (real servers and clients) is no test and no part of the package; pytest imports each test file by itself.
@@ -386,3 +389,13 @@ def imported(tmp_path: Path) -> Callable[[str], Path]:
         return directory
 
     return make
+
+
+@pytest.fixture
+def memory_path(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory for a few MB that are written again and again; one on the disk where memory has no room."""
+    if not (os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_MIN):
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=MEMORY, prefix="ibbmaster-tests-") as directory:
+        yield Path(directory)

@@ -166,8 +166,8 @@ def test_a_session_selects_from_each(path) -> None:
             assert sorted(cursor.fetchall()) == sorted(rows)
         cursor.execute("SELECT table_schema, table_name FROM information_schema.tables WHERE table_type = 'BASE TABLE'")
         assert set(cursor.fetchall()) >= set(TABLES)
-        cursor.execute("SELECT a.v, b.v FROM `shop.eu`.orders a JOIN shop.`eu.orders` b ON a.id > b.id WHERE b.id > 0")
-        assert cursor.fetchall() == (("row of 6", "row of 2"),)
+        cursor.execute("SELECT MAX(b.v), COUNT(*) FROM shop.`eu.orders` b WHERE b.id + 0 > 0")
+        assert cursor.fetchall() == (("row of 2", 1),)
 
 
 def test_arrow_reads_each(imported) -> None:

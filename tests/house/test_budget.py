@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 102_680
+TESTS_MAX = 102_710
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_210,
@@ -30,7 +30,7 @@ BUDGET: dict[str, int] = {
     "log": 7_270,
     "player": 730,
     "printing": 2_130,
-    "query": 6_370,
+    "query": 6_360,
     "recorder": 1_740,
     "rows": 1_360,
     "schema": 7_930,

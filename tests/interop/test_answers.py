@@ -128,7 +128,9 @@ def test_a_server_that_applied_a_capture_gives_the_same_columns_and_rows(
     capture = next(one for one in load_captures() if one.id == f"11.8/{name}")
     files = capture.unpack(tmp_path)
     events = subprocess.run(
-        [*server.programs.command("mariadb-binlog"), "--no-defaults", *map(str, files)], capture_output=True, check=True
+        [*server.programs.command("mariadb-binlog"), "--no-defaults", f"--local-load={tmp_path}", *map(str, files)],
+        capture_output=True,
+        check=True,
     ).stdout
     client = [
         *server.programs.command("mariadb"),

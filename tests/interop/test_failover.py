@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import shutil
 import subprocess
@@ -168,6 +169,15 @@ def test_switchover_and_switchback_make_one_archive(
     assert fresh.tables(TABLES) == first.tables(TABLES)
 
 
+def digests(directory: Path) -> dict[str, str]:
+    """What its files hold; those of a store are a GiB each."""
+    found = {}
+    for path in directory.iterdir():
+        with path.open("rb") as file:
+            found[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return found
+
+
 def test_an_errant_row_is_refused_with_both_gtids_and_places(pair: Pair) -> None:
     first, second = pair.servers
     pair.switch(to=0)
@@ -176,7 +186,7 @@ def test_an_errant_row_is_refused_with_both_gtids_and_places(pair: Pair) -> None
     second.sql("STOP SLAVE")
     run(first, ("INSERT INTO shop.audit VALUES ('of the primary')",))
     pair.add(0)
-    before = {path.name: path.read_bytes() for path in pair.archive.iterdir()}
+    before = digests(pair.archive)
 
     run(second, ("INSERT INTO shop.audit VALUES ('of the replica')",))
     said = pair.add(1, code=2)
@@ -189,4 +199,4 @@ def test_an_errant_row_is_refused_with_both_gtids_and_places(pair: Pair) -> None
     assert f"the log has another group 0-1-{count + 1}, at binlog-000000.ibb offset " in said
     assert "than what is added, at binlog.000001 offset " in said
     assert ": event 1, WRITE_ROWS_V1, differs; " in said
-    assert {path.name: path.read_bytes() for path in pair.archive.iterdir()} == before
+    assert digests(pair.archive) == before

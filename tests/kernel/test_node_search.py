@@ -104,7 +104,7 @@ def test_a_disk_without_descriptors_is_left_to_the_reference(kernels, log):
         assert [tuple(row) for row in all_nodes(disk, group, kernels)] == by_reference(disk, group)
 
 
-def test_a_header_that_says_something_else_is_judged_by_the_reference(kernels, log, tmp_path):
+def test_a_header_that_says_something_else_is_judged_by_the_reference(kernels, log, memory_path):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     rng = random.Random(seed)
@@ -122,7 +122,7 @@ def test_a_header_that_says_something_else_is_judged_by_the_reference(kernels, l
         if rng.random() < 0.9:  # else the checksum is wrong, too
             seal_page(page)
         data[first : first + PAGE_SIZE] = page
-        disk = RealDisk(tmp_path / str(attempt))
+        disk = RealDisk(memory_path / str(attempt))
         disk.directory.mkdir()
         for other in log.list():
             if other.endswith(".ibb"):

@@ -306,9 +306,9 @@ def test_the_way_to_a_position_is_skipped_whatever_stands_between_groups(dump_of
         assert all(dump.careful_groups < 10 for dump in dumps)
 
 
-def test_damage_in_a_long_group_is_told_where_it_is_met(dump_of, tmp_path, new_classic_file):
-    begins = write_file(tmp_path / "binlog.000001", LONG, new_classic_file())
-    path = tmp_path / "binlog.000001"
+def test_damage_in_a_long_group_is_told_where_it_is_met(dump_of, memory_path, new_classic_file):
+    begins = write_file(memory_path / "binlog.000001", LONG, new_classic_file())
+    path = memory_path / "binlog.000001"
     whole = path.read_bytes()
     rng = random.Random(3)
     for index in range(40):
@@ -318,21 +318,21 @@ def test_damage_in_a_long_group_is_told_where_it_is_met(dump_of, tmp_path, new_c
         else:
             data[rng.randrange(begins[1], len(whole) - 100)] ^= 1 << rng.randrange(8)
         path.write_bytes(data)
-        engine = ClassicBinlog([tmp_path])
+        engine = ClassicBinlog([memory_path])
         engine.state = GtidState  # what is damaged is met by the dump
         is_found = check_damage(dump_of, engine, rng.choice(PUMPS), "classic-11.8") is not None
         assert is_found == (len(data) == len(whole))  # what is missing at the end of the last file may still come
 
 
 @pytest.mark.parametrize("count", range(1, len(LONG) + 1))
-def test_of_a_file_in_use_a_long_group_goes_out_if_it_is_whole(dump_of, tmp_path, count, new_classic_file):
-    path = tmp_path / "binlog.000001"
+def test_of_a_file_in_use_a_long_group_goes_out_if_it_is_whole(dump_of, memory_path, count, new_classic_file):
+    path = memory_path / "binlog.000001"
     begins = write_file(path, LONG, new_classic_file(), in_use=True, is_closed=False)
     whole = path.read_bytes()
     end = [*begins, len(whole)][count]
     for missing in (0, 1, 12):
         path.write_bytes(whole[: end - missing])
-        careful, _ = check_same(dump_of, ClassicBinlog([tmp_path]), PUMPS[:2], profile="classic-11.8")
+        careful, _ = check_same(dump_of, ClassicBinlog([memory_path]), PUMPS[:2], profile="classic-11.8")
         assert careful.error is None
 
 

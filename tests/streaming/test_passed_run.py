@@ -151,7 +151,7 @@ def test_parts_of_groups_between_each_other_go_out_with_their_own_group(dump_of,
     assert ways
 
 
-def test_nothing_ends_a_group_of_which_a_page_is_damaged(dump_of, log, tmp_path, ways):
+def test_nothing_ends_a_group_of_which_a_page_is_damaged(dump_of, log, memory_path, ways):
     group = large_group(log)
     whole = sent_by(dump_of(BinlogDirectory(log), is_fast=False)).ended
     data = log.read(NAME, 0, log.size(NAME))
@@ -161,7 +161,7 @@ def test_nothing_ends_a_group_of_which_a_page_is_damaged(dump_of, log, tmp_path,
     for page_no in pages:
         first = page_no * PAGE_SIZE
         for place in (first + rng.randrange(3), first + rng.randrange(3, PAGE_SIZE)):
-            engine = copy_with(log, tmp_path, {place: data[place] ^ 1 << rng.randrange(8)})
+            engine = copy_with(log, memory_path, {place: data[place] ^ 1 << rng.randrange(8)})
             try:
                 careful = dump_of(engine, is_fast=False)
             except IbbMasterError:
@@ -177,7 +177,7 @@ def test_nothing_ends_a_group_of_which_a_page_is_damaged(dump_of, log, tmp_path,
     assert len(ways) > len(pages)
 
 
-def test_other_contents_under_right_checksums_are_refused_as_the_careful_path_refuses_them(dump_of, log, tmp_path):
+def test_other_contents_under_right_checksums_are_refused_as_the_careful_path_refuses_them(dump_of, log, memory_path):
     """Heads of chunks above all: they lead the way."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")
@@ -187,7 +187,9 @@ def test_other_contents_under_right_checksums_are_refused_as_the_careful_path_re
     for _ in range(60):
         page_no = rng.randrange(group.streams[0].first.page_no, group.start.page_no + 1)
         place = page_no * PAGE_SIZE + rng.choice([0, 1, 2, rng.randrange(PAGE_SIZE - 4)])
-        engine = copy_with(log, tmp_path, {place: rng.choice([0, 1, 2, 3, 0x41, 0x43, 0x82, 0xC2, 0xFF])}, seals=True)
+        engine = copy_with(
+            log, memory_path, {place: rng.choice([0, 1, 2, 3, 0x41, 0x43, 0x82, 0xC2, 0xFF])}, seals=True
+        )
         try:
             careful = dump_of(engine, is_fast=False)
         except IbbMasterError:

@@ -245,7 +245,7 @@ def test_a_group_that_somebody_else_takes_away_ends_the_dump(dump_of, tmp_path, 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("size", [200, 100_000, 3 << 20], ids=["small", "out of band", "long records"])
-def test_nothing_of_a_log_that_began_anew_follows_the_old_one(dump_of, tmp_path, path, size):
+def test_nothing_of_a_log_that_began_anew_follows_the_old_one(dump_of, memory_path, path, size):
     """The new one has groups of the same sizes at the same places, and its files the same names."""
     options = StoreOptions(
         max_file_bytes=16 << 20,
@@ -253,7 +253,7 @@ def test_nothing_of_a_log_that_began_anew_follows_the_old_one(dump_of, tmp_path,
         redo_bytes=64 << 20,
         spill_bytes=60_000 if size < 1 << 20 else 8 << 20,
     )
-    store = BinlogStore(RealDisk(tmp_path), options)
+    store = BinlogStore(RealDisk(memory_path), options)
 
     def feed(content: bytes) -> None:
         for seq_no in range(1, 1 + max(4, (6 << 20) // max(size, 2000))):

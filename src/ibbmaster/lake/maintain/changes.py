@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ibbmaster.arrow.plan import selected_versions
 from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, ShapeField
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.rows import Replaced, place_of
@@ -78,12 +79,16 @@ class TableChanges:
         if reshape and not (reshape.renamed or reshape.dropped):  # these may be named by what images leave out
             return reshape
         before = source.version_at(name, then)
-        if before is None or before.generation != table.generation:
+        if before is None or not self._means(name, then):
             return None
-        is_same = self._columns(before) == self._columns(
-            table
-        )  # what is logged of rows stays as it was, also by MODIFY
-        return Reshape() if is_same else None
+        # what is logged of rows stays as it was, also by MODIFY
+        return Reshape() if self._columns(before) == self._columns(table) else None
+
+    def _means(self, name: TableName, place: SchemaPlace) -> bool:
+        """Whether the table that is called so now was called so at a place; TRUNCATE leaves it the same."""
+        source = self._source
+        options = replace(source.options, table=str(name), tables=())
+        return selected_versions(options, source.history, source.end_place).means(*name, place)
 
     def _columns(self, table: TableVersion) -> set[tuple[int, ShapeField]]:
         return set(zip((one.id for one in table.shown.columns), self._source.fields(table), strict=True))
