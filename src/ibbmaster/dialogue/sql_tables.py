@@ -38,7 +38,7 @@ def named_tables(tokens: Sequence[Token]) -> tuple[GivenTable, ...]:
         elif word == "," and is_after_from:
             is_due = True
         elif word == "JSON_TABLE":
-            is_due = False  # what stands in its brackets is none
+            is_due = False  # its brackets name no table
         elif word in _ENDS_FROM:
             is_after_from = is_due = False
             has_select |= word == "SELECT"

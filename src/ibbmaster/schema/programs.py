@@ -176,7 +176,7 @@ class TriggerParts:
     """A trigger in the words of information_schema.
 
     `on` is where ON and the name of the table stand in the text. `ordering` are FOLLOWS or PRECEDES and the trigger
-    that it is about, and `row_end` and `body_start` what stands around them.
+    that it is about; `row_end` is the place before them, `body_start` the one after them.
     """
 
     timing: str
