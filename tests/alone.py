@@ -4,8 +4,6 @@ The packages that an extra brings are those of this Python, found as pip finds t
 They are linked, not copied, so an installation takes no network, some MB, and some tenths of a second.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import venv

@@ -1,7 +1,5 @@
 """Logs in memory, built with the appender, and traditional files, built event by event."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Commands as a user calls them."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Options of the whole suite, and the place the slow parts import their own modules from."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

@@ -1,7 +1,5 @@
 """Ends runs of `lake maintain` at their steps, as a kill does."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Killed processes leave files there, and the JVMs of Spark leave libraries and blocks.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -3,8 +3,6 @@
 It answers clients of Google Cloud Storage, too, whose XML API is that of S3 but for two headers.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import logging

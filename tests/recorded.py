@@ -1,7 +1,5 @@
 """A recorder in this process, between a primary and what connects to it."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Results of the scorecard that were never measured: every grade, gaps, hostile texts, and as many as one likes."""
 
-from __future__ import annotations
-
 import random
 
 from ibbmaster.scorecard.grade import Grade

@@ -1,7 +1,5 @@
 """A session without a connection, for what only asks it for values."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from ibbmaster.dialogue.evaluating import Evaluator, Who

@@ -1,7 +1,5 @@
 """Runs a test of Spark again where the machine was too busy for it: Spark gives ten seconds to a Python that plans."""
 
-from __future__ import annotations
-
 import pytest
 from _pytest.runner import runtestprotocol
 

@@ -1,7 +1,5 @@
 """Servers of Spark itself, as processes: a master and workers of a standalone cluster, a server of Spark Connect."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

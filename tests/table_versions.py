@@ -1,7 +1,5 @@
 """TABLE_MAP events without names, as `binlog_row_metadata=NO_LOG` leaves them, and versions of tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path

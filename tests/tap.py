@@ -1,7 +1,5 @@
 """A primary with faults in this process, and a tap: a client that keeps every byte and says how it ended."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import struct

@@ -1,7 +1,5 @@
 """The tree of exceptions: drawn as it is, and each survives the way between processes."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import re

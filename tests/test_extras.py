@@ -1,7 +1,5 @@
 """Who lacks an extra is told its name, whatever module was looked for, and by an error that can be caught."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Facts as tables of text: each is whole, says where it is from, and comes with the wheel."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """GTIDs, positions and states."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Places in the log: their order, their pages, and what errors say of them."""
 
-from __future__ import annotations
-
 import pickle
 import random
 

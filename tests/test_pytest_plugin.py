@@ -1,7 +1,5 @@
 """The fixtures as another project's tests have them, in a pytest of its own."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

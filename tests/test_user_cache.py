@@ -1,7 +1,5 @@
 """What lies in a cache is believed only where nobody but its user and root can have put it there."""
 
-from __future__ import annotations
-
 import os
 import re
 

@@ -1,7 +1,5 @@
 """What is between which versions; the table itself is compared in tests/protocol."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.versions import Difference, version_number

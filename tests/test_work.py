@@ -1,7 +1,5 @@
 """Work that is broken off: it ends where it asks, and only then."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

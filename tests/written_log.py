@@ -1,7 +1,5 @@
 """A log of statements and rows, written group by group as a test spells them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path

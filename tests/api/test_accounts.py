@@ -1,7 +1,5 @@
 """Accounts out of a file, and what they may do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Each file of a log with its state."""
 
-from __future__ import annotations
-
 import lzma
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Groups and events as values: they may be asked again, later, and in any order."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import shutil

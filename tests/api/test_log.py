@@ -1,7 +1,5 @@
 """Reading by the front door: any directory, any position, and what is wrong with either."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

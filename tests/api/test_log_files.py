@@ -1,7 +1,5 @@
 """A log of either kind of files answers the same questions, each as its files are."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

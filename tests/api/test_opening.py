@@ -1,7 +1,5 @@
 """Which log a path is, and who may write it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

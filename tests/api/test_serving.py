@@ -1,7 +1,5 @@
 """Serving by the front door: in a thread, in trio, to real clients; and errors where they can be caught."""
 
-from __future__ import annotations
-
 import functools
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """An option of serving is said in one place: whoever gives it, and wherever it is named, it is the same one."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """What SQL texts and events become: one group, with the flags that its end asks for."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.api.statements import Origin, group_of, is_of_transaction, whole_group

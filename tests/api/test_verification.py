@@ -1,7 +1,5 @@
 """What commands verify is what `Log.verify` does, without what reads rows."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

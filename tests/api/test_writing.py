@@ -1,7 +1,5 @@
 """Writing by the front door: SQL texts, events, groups in pieces; and what is refused."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

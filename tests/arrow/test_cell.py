@@ -1,7 +1,5 @@
 """Values of rows as text, and as cells of a column that has a type."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import struct

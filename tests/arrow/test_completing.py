@@ -1,7 +1,5 @@
 """Which values an image after an update takes from the one before it; tests/interop/test_refusals.py asks servers."""
 
-from __future__ import annotations
-
 from ibbmaster.arrow.completing import completed, completed_columns
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import TableSchema

@@ -1,7 +1,5 @@
 """A schema history that begins with a scan by kernels is the one that was folded group by group."""
 
-from __future__ import annotations
-
 import pytest
 
 import ibbmaster

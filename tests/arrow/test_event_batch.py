@@ -1,7 +1,5 @@
 """Groups side by side: which are wanted, as GroupSelection says of each, and what they are called."""
 
-from __future__ import annotations
-
 import random
 from types import SimpleNamespace
 

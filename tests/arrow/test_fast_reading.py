@@ -1,7 +1,5 @@
 """What kernels read is what the careful path reads, for every fixture and every kind of row image."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import ipaddress

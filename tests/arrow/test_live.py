@@ -1,7 +1,5 @@
 """A primary that Spark reads: its ranges are positions, and a dump that ends early is an error of the batch, too."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Several tables are read in one pass, each as it is read alone."""
 
-from __future__ import annotations
-
 import pickle
 import random
 from contextlib import closing

@@ -1,7 +1,5 @@
 """What a query reads is decided by what the log holds now."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What a worker says that does not see the log which the driver has planned with."""
 
-from __future__ import annotations
-
 import pickle
 import shutil
 

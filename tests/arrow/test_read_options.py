@@ -1,7 +1,5 @@
 """What names the shape that a table is read in."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.arrow.read_options import parse_schema_mode

@@ -1,7 +1,5 @@
 """Rows of several versions of a table in one shape: the kernels and the reference read the same."""
 
-from __future__ import annotations
-
 import dataclasses
 import random
 from contextlib import closing

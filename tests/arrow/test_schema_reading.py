@@ -1,7 +1,5 @@
 """What a user declares is how the tables were when the log began; its statements go on from there."""
 
-from __future__ import annotations
-
 import pytest
 
 import ibbmaster

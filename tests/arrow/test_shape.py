@@ -1,7 +1,5 @@
 """Columns of DataFrames: names that cannot collide, and types that Arrow and Spark agree on."""
 
-from __future__ import annotations
-
 import random
 
 import pyarrow as pa

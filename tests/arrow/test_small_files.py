@@ -1,7 +1,5 @@
 """Small files that are read together give what each gives by itself, and cost one read each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Record batches of a log after stages have what its groups have, and what a log has that was made of them."""
 
-from __future__ import annotations
-
 import pickle
 import random
 from contextlib import closing

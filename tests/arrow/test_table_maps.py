@@ -1,7 +1,5 @@
 """The tables that a log writes to, found by kernels and group by group."""
 
-from __future__ import annotations
-
 import random
 from contextlib import closing
 

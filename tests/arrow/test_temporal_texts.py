@@ -1,7 +1,5 @@
 """Dates and times of many rows at once read as the reference reads each."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A primary that is read: what it sends is all it has promised, or an error."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Traditional files served as they are: the same groups as after an import, found by the same positions."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path

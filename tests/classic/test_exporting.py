@@ -1,7 +1,5 @@
 """Logs as traditional files and back: event by event the same, whatever the sizes of files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Traditional files that others write meanwhile: a fresh look finds nothing else, whatever they do."""
 
-from __future__ import annotations
-
 import random
 import shutil
 

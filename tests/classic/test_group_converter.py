@@ -1,7 +1,5 @@
 """Many groups at once, or one by one: an import writes the same bytes and finds the same damage."""
 
-from __future__ import annotations
-
 import random
 import struct
 import zlib

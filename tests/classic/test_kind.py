@@ -1,7 +1,5 @@
 """Which kind of log a path holds, told by names alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.classic.kind import holds_traditional

@@ -1,7 +1,5 @@
 """Files that kernels write are those that the reference writes, byte for byte."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Traditional files as they are written: heads, ends, places, and what they cannot hold."""
 
-from __future__ import annotations
-
 import struct
 import tracemalloc
 from dataclasses import replace

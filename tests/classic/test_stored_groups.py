@@ -1,7 +1,5 @@
 """Traditional files as a primary sends them: every byte of them, from every event on, also as they grow."""
 
-from __future__ import annotations
-
 import lzma
 import random
 import shutil

@@ -1,7 +1,5 @@
 """What verification says of traditional files is what readers of them say."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

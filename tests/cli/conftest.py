@@ -1,7 +1,5 @@
 """Commands as a user calls them, and logs for them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`ibbmaster backup`: a directory that can be used."""
 
-from __future__ import annotations
-
 import json
 
 

@@ -1,7 +1,5 @@
 """`ibbmaster cat`: what a log changes, as text."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

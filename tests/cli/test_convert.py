@@ -1,7 +1,5 @@
 """`ibbmaster convert`: both ways, parts, and what is left where it fails."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Where a command finds its user and password."""
 
-from __future__ import annotations
-
 import argparse
 
 import pytest

@@ -1,7 +1,5 @@
 """`ibbmaster demo`, as far as it needs no server of MariaDB: tests/interop shows it whole."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

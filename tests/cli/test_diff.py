@@ -1,7 +1,5 @@
 """`ibbmaster diff`: two logs beside each other, with the exit code of diff."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`ibbmaster flush`: the next file begins."""
 
-from __future__ import annotations
-
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.store.binlog_store import BinlogStore
 

@@ -1,7 +1,5 @@
 """`ibbmaster info`: of a log, of one file, as JSON; and what is no log."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

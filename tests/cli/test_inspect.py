@@ -1,7 +1,5 @@
 """`ibbmaster inspect`: what is in a file, or what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables as the log leaves them, written or shown; what was a job once names the way out."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

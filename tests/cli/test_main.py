@@ -1,7 +1,5 @@
 """What all commands have in common: one line for what goes wrong, and an exit code."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

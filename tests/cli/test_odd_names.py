@@ -3,8 +3,6 @@
 Each row comes out under its own table, and each table can be named alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Bars, and what ^C does to commands with threads."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`ibbmaster purge`: what went, and what could not."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

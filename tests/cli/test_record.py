@@ -1,7 +1,5 @@
 """`ibbmaster record`: as a process it relays, ends at a signal or in time, and leaves what it has when it is killed."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket

@@ -1,7 +1,5 @@
 """`ibbmaster recover`: a directory made whole, and none begun."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

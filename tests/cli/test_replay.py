@@ -1,7 +1,5 @@
 """A captured log is served as a recording is played."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`ibbmaster reset`: asked for twice."""
 
-from __future__ import annotations
-
 
 def test_reset_asks_to_be_told_twice(run, feed, tmp_path):
     feed(tmp_path, range(1, 4))

@@ -1,7 +1,5 @@
 """`ibbmaster scorecard` lists, runs, writes and shows again; a run that is broken off keeps what it has."""
 
-from __future__ import annotations
-
 import sys
 import tomllib
 import types

@@ -1,7 +1,5 @@
 """`ibbmaster seek`: where a position starts, or why it cannot be served."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

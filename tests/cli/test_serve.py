@@ -1,7 +1,5 @@
 """The options of `serve`, each checked before a file is touched; and where secrets come from."""
 
-from __future__ import annotations
-
 import json
 import re
 import signal

@@ -1,7 +1,5 @@
 """`ibbmaster verify`: each fault by name, and how the command ends."""
 
-from __future__ import annotations
-
 import json
 import random
 from contextlib import closing

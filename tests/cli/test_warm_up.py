@@ -1,7 +1,5 @@
 """`ibbmaster warm-up`, and which commands load kernels before they begin."""
 
-from __future__ import annotations
-
 import json
 import threading
 from pathlib import Path

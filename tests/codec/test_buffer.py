@@ -1,7 +1,5 @@
 """Whether bytes are all zero, in each kind of buffer."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.codec.buffer import is_zero

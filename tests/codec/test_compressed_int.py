@@ -1,7 +1,5 @@
 """Compressed integers, against the examples of the format."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.codec.compressed_int import decode, encode

@@ -1,7 +1,5 @@
 """CRC-32C: published values, and two implementations that agree."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Length-encoded integers and strings of the client protocol."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.codec.lenenc import decode_bytes, decode_int, encode_bytes, encode_int

@@ -1,7 +1,5 @@
 """Text from outside cannot change a terminal."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.codec.printable import printable

@@ -1,7 +1,5 @@
 """Two streams of transactions beside each other: what is found, in which order, and what is counted."""
 
-from __future__ import annotations
-
 import random
 from typing import NamedTuple
 

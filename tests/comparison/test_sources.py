@@ -1,7 +1,5 @@
 """Transactions of a log, and those that a primary sends, are the same to who compares them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A primary to ask."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 import random

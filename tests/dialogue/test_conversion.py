@@ -1,7 +1,5 @@
 """Values taken as other types; what is expected was asked of MariaDB 10.11."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """The columns of results, as 11.8.6 described them to a client of utf8mb4."""
 
-from __future__ import annotations
-
 import pytest
 
 RECORDED = {  # statement: name, type, length, flags, decimals

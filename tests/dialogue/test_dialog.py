@@ -1,7 +1,5 @@
 """The conversation beside a dump: every statement clients are known to send, and whatever else may come."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The values of expressions in a session; what is expected was asked of MariaDB 10.11."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.conversion import text_of

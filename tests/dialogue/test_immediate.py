@@ -1,7 +1,5 @@
 """Which statements are answered at once: those of a login, and none that reads the log or takes long."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue import immediate

@@ -1,7 +1,5 @@
 """The tables that exist without a schema."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.information_schema import Catalog, collation_rows

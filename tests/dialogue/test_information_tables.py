@@ -1,7 +1,5 @@
 """The rows of information_schema that are about tables."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.information_tables import AboutTables, information_table

@@ -1,7 +1,5 @@
 """Answers that sessions share: the same bytes as of a session alone, whatever the values in them are."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import pytest

@@ -1,7 +1,5 @@
 """LIKE against a second opinion, the regular expressions of Python, and in time that no pattern can stretch."""
 
-from __future__ import annotations
-
 import random
 import re
 

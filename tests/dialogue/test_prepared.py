@@ -1,7 +1,5 @@
 """Prepared statements of one session; answers and codes are those of MariaDB 11.8."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """What an account may do."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.privileges import PRIVILEGES, READING, grant_text, parse_privileges

@@ -1,7 +1,5 @@
 """Triggers, routines and events of a log, as information_schema and SHOW have them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue import privileges

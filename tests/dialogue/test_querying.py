@@ -1,7 +1,5 @@
 """SELECT of expressions; codes were asked of MariaDB 10.11."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """What a client is told of a statement that ends before its time: a server's own numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.refusal import broken_off

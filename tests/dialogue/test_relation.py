@@ -1,7 +1,5 @@
 """Tables as values: chosen from, cut to size, and turned into an answer."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

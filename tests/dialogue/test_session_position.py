@@ -1,7 +1,5 @@
 """Where a session is in the log: at its end, where it stopped, or where it has gone."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError

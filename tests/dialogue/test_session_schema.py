@@ -1,7 +1,5 @@
 """Databases and tables as a session with some privileges sees them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue import privileges

@@ -1,7 +1,5 @@
 """The variables of a session; codes and values were asked of MariaDB 10.11."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError

@@ -1,7 +1,5 @@
 """SHOW: what is there, who may see it, and what does not exist."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue import privileges

@@ -1,7 +1,5 @@
 """SHOW about databases and tables of a log."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError

@@ -1,7 +1,5 @@
 """Statements out of their text."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 

@@ -1,7 +1,5 @@
 """SHOW out of its words."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.sql import parse

@@ -1,7 +1,5 @@
 """Which tables a query names."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.sql_tables import handled_table, named_tables

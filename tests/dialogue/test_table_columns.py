@@ -1,7 +1,5 @@
 """Columns of information_schema and SHOW, out of their short texts."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, SHOWN, information_columns, read_columns

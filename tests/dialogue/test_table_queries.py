@@ -1,7 +1,5 @@
 """SELECT over tables: what goes to information_schema, what to the log, and what nowhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.dialog import Dialog

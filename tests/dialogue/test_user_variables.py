@@ -1,7 +1,5 @@
 """What a session keeps under names with @, and how much of it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError

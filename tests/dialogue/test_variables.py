@@ -1,7 +1,5 @@
 """System variables of the primary."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.variables import (

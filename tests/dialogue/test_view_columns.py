@@ -1,7 +1,5 @@
 """The columns of views; those that are told are as MariaDB 10.11 and 11.8 show them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.session_schema import SessionSchema

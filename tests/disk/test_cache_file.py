@@ -1,7 +1,5 @@
 """A cache file is there as a whole or not at all, and is never an error."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

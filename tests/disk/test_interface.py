@@ -1,7 +1,5 @@
 """A directory has one owner; one that could not begin gives it back."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.disk.interface import owning

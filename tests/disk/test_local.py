@@ -1,7 +1,5 @@
 """The files of a directory, through the operating system."""
 
-from __future__ import annotations
-
 import errno
 import gc
 import os

@@ -1,7 +1,5 @@
 """A directory of an object store: which ranges are fetched, and when it is looked again."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

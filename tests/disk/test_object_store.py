@@ -1,7 +1,5 @@
 """What is asked of an object store, and what is said when it cannot answer."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Changes on top of a directory that it never sees: what is read is what a directory changed so would hold."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 

@@ -1,7 +1,5 @@
 """Places: the same log in a directory and in an object store is the same log."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

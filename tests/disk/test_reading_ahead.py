@@ -1,7 +1,5 @@
 """Bytes in order, by as many threads as there are."""
 
-from __future__ import annotations
-
 import gc
 import random
 import weakref

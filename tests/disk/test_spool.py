@@ -1,7 +1,5 @@
 """What is too large for the memory is on the disk meanwhile, and read from there."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

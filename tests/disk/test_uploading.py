@@ -1,7 +1,5 @@
 """Directories that are made here, and then put into an object store."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from pathlib import Path

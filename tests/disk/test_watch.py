@@ -1,7 +1,5 @@
 """Who waits for others to write is told by the kernel, or looks now and then where it does not tell."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Writes that nobody waits for come in order, and none behind one that failed."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

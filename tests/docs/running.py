@@ -9,8 +9,6 @@ ends with its document. A command that fails is wrong, whatever it prints, unles
 or by `$?`. `pytest tests/docs --rewrite` pastes in what came out, wherever it differs.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """Every document is run: its commands and its `>>>` examples show what really comes out."""
 
-from __future__ import annotations
-
 import doctest
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Each extra brings what it is for: the wheel is installed with it, and nothing else, and does there what is shown."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Groups to dump, and a client that takes the stream of a session apart."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import struct

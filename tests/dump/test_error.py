@@ -1,7 +1,5 @@
 """Errors that end a dump: what the replica is told, and what stands in our log."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 

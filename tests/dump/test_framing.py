@@ -1,7 +1,5 @@
 """Packets do not depend on how a group is cut, and memory does not depend on how large it is."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 import zlib

@@ -1,7 +1,5 @@
 """What becomes of single events: left out, replaced, stamped; and streams that must equal captured files."""
 
-from __future__ import annotations
-
 import lzma
 import zlib
 from collections.abc import Callable

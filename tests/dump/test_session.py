@@ -1,7 +1,5 @@
 """The stream as a replica sees it. Expected bytes are those of the specification, or of recorded primaries."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

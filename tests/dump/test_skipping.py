@@ -1,7 +1,5 @@
 """Skipping and UNTIL against a slow literal model that goes through the log event by event, as the server does."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from types import SimpleNamespace

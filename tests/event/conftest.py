@@ -1,7 +1,5 @@
 """The events of real binlogs, cut by a walker that shares no code with the package."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every event of real servers is understood, and comes out of the encoders as it went in."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

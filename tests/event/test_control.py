@@ -1,7 +1,5 @@
 """The events of a few fields each: read as they were written, and refused where they are cut."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

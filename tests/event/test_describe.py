@@ -1,7 +1,5 @@
 """A line for people about each event, in the words of SHOW BINLOG EVENTS."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.control import GtidList, encode_gtid_list, encode_xid

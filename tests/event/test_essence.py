@@ -1,7 +1,5 @@
 """What counts of an event, and that what is ignored is, and nothing else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """FORMAT_DESCRIPTION events: those of real servers, open files among them, and what is refused."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 

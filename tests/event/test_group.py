@@ -1,7 +1,5 @@
 """Where an event group ends."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.group import GroupBoundary

@@ -1,7 +1,5 @@
 """GTID events with each of their optional fields; cut or overlong ones are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import EventError

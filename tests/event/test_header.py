@@ -1,7 +1,5 @@
 """The 19 bytes before every event, and the checksum behind it."""
 
-from __future__ import annotations
-
 import zlib
 
 import pytest

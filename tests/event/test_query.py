@@ -1,7 +1,5 @@
 """QUERY events, their session settings, and compressed texts."""
 
-from __future__ import annotations
-
 import zlib
 
 import pytest

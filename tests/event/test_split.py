@@ -1,7 +1,5 @@
 """Cutting a stream into events, whatever pieces it comes in."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """The heads of TABLE_MAP and row events."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import EventError

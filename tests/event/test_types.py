@@ -1,7 +1,5 @@
 """Event types have the names and post-header sizes that real servers give them."""
 
-from __future__ import annotations
-
 from ibbmaster.event.types import TYPE_COUNT_CLASSIC, TYPE_COUNT_ENGINE, EventType, post_header_sizes, type_name
 
 

@@ -3,8 +3,6 @@
 tests/interop/test_refusals.py has the same beside real servers.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Generated columns that images leave out; tests/interop/test_answers.py compares their rows with a real server's."""
 
-from __future__ import annotations
-
 import pytest
 from lanes.answers import SESSIONS, OurTables, values_of
 

@@ -1,7 +1,5 @@
 """Rows folded by kernels: the same as those that the reference folds."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Rows kept in arrays: what is asked of them has the answers that the reference gives."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("numpy")

@@ -1,7 +1,5 @@
 """Rows folded out of a log: every capture's tables at its end, and the same whichever way a position is reached."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import ipaddress

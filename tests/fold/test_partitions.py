@@ -1,7 +1,5 @@
 """The partition of a row, by how its table is partitioned; tests/interop/test_refusals.py asks servers."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.statement.logged import LoggedStatement

@@ -1,7 +1,5 @@
 """Rows after changes in statement format: none is guessed; tests/interop/test_refusals.py asks servers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Rows in arrays: what many changes at once make of them is what a model makes of them one by one."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

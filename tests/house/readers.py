@@ -3,8 +3,6 @@
 Says what is done in a line that begins with `DONE`, and goes on when it is given a line, or the end of its input.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Iterator

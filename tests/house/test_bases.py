@@ -1,7 +1,5 @@
 """A class that has a base is made as its base is: what sets the fields of a base is its constructor alone."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The checks of the whole tree; what they want is in pyproject.toml."""
 
-from __future__ import annotations
-
 import subprocess
 import sysconfig
 from pathlib import Path

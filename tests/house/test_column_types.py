@@ -1,7 +1,5 @@
 """What is said of a column type is said in `event/rows`; who reads columns asks them, and knows no type by its code."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What importing the package brings in: nothing that a part of it alone needs."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """^C ends the suite: at once, and without a traceback, and a test hears it also where the suite ignores it."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

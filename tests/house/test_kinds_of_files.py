@@ -1,7 +1,5 @@
 """Which kind of files a log has is asked where it is opened, and in few places more: the others ask the log."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The names of the front door: those of its document and of the typed file, each there and loaded when asked for."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """A question that has its home is answered there alone."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What reads a log leaves its directory as it was: it may be that of a running server, or a read-only file system."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Regular expressions do what they say in every Python that runs the package."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What `.ci/prepare` asks of apt: packages of another release come from the mirror that apt is set up with."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A test that Spark has ended for want of time runs again, and one that fails by itself does not."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A run of tests leaves nothing among the temporary files of the machine, and says what its tests have left."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

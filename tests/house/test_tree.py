@@ -1,7 +1,5 @@
 """Where things are: tests mirror the source, and a path says what is in it."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from pathlib import Path

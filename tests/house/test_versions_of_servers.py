@@ -1,7 +1,5 @@
 """What differs between versions of servers is asked of one table: nobody else compares their numbers."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

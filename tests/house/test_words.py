@@ -1,7 +1,5 @@
 """Names are made of the words of protocol/glossary.md, and each means one thing; invariants name their tests."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

@@ -1,7 +1,5 @@
 """Pages in memory, filled by an appender, and their SHA-256 as the format's examples give it."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where bytes go, against the examples of the format description, byte for byte."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.gtid import Gtid, GtidState

@@ -1,7 +1,5 @@
 """Chunks on a page: found one behind the other, and what is no chunk is refused with its place."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ChunkError

@@ -1,7 +1,5 @@
 """Headers of commit records: those of MariaDB come out as they went in, and cut ones are refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import Location, RecordError

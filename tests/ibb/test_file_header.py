@@ -1,7 +1,5 @@
 """Header pages: MariaDB's come out as they went in; each field that is wrong is named."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

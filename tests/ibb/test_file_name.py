@@ -1,7 +1,5 @@
 """Names of `.ibb` files: one for each number, and other spellings do not count."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

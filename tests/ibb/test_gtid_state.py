@@ -1,7 +1,5 @@
 """GTID state records: those of MariaDB come out as they went in, and hostile ones are refused early."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.codec import compressed_int

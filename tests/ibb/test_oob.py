@@ -1,7 +1,5 @@
 """Forests: built by appending, walked in order, and hostile ones refused."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

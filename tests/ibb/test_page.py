@@ -1,7 +1,5 @@
 """Pages: sealed by MariaDB they are sound here, and one flipped bit is seen."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

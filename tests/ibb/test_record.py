@@ -1,7 +1,5 @@
 """References between records: two compressed numbers, file and offset."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

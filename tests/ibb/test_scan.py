@@ -1,7 +1,5 @@
 """What may follow what in a log, and that the kernel and the reference see the same chunks."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """XA records: those of MariaDB come out as they went in; what no server writes is refused."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import Location, RecordError

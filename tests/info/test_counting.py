@@ -1,7 +1,5 @@
 """What is counted of a group: rows, DDL and bytes of each table."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What kernels count is what the reference counts, also of damaged logs."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

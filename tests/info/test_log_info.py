@@ -1,7 +1,5 @@
 """What is said of a log: beside what its capture says, what other commands answer, and where it is damaged or empty."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """One page about a log: all that is known of it, nothing loaded, nothing from the log that is markup."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

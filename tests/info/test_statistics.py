@@ -1,7 +1,5 @@
 """Sums over groups that come one by one: gaps, clocks, the largest, and what keeps memory bounded."""
 
-from __future__ import annotations
-
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.info.statistics import (

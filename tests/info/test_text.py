@@ -1,7 +1,5 @@
 """Facts as lines: nothing in them can change a terminal."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Real servers and clients for a test, and the table of what became of each capture."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os

@@ -1,7 +1,5 @@
 """A query of many tasks on a cluster, as a program: tasks say where they are, and one worker waits to be killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """What a client of Spark Connect does with the format, as a program, without a Java of its own: prints it as JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Kernels that are compiled here for ARM's servers do there what their references do."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -3,8 +3,6 @@
 `--record-answers` keeps what the real server says in fixtures/answers, where tests/sql compares with it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import random

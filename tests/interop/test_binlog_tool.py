@@ -1,7 +1,5 @@
 """`mariadb-binlog --read-from-remote-server` prints what the same tool prints from the capture's own files."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import struct

@@ -1,7 +1,5 @@
 """What ALTER TABLE makes of rows and of columns on real servers, beside what our reader says of them."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Traditional files as ibbmaster serves them, against the real server that wrote them and still writes."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

@@ -1,7 +1,5 @@
 """`diff` finds the log of a real replica equal to that of its primary, in what a replica takes over."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

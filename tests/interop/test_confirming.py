@@ -1,7 +1,5 @@
 """A silent loss of a consumer is one beside a real primary, too, which crashes and purges on cue."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.scorecard.adapter import read_adapters

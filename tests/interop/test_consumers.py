@@ -1,7 +1,5 @@
 """MariaDB's own consumers and this project's stream as the scorecard sees them."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 They write to a real server, and reset its log before each test; a `serve` of its directory gives them their streams.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Traditional files made of `.ibb` files, judged by real servers and tools of both versions."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path

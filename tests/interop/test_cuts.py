@@ -4,8 +4,6 @@
 primary with the same data shows that it is us who are tested, and not the replicas.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import math

@@ -1,7 +1,5 @@
 """Debezium's MariaDB connector: its snapshots, its stream and its restarts are those beside a real primary."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`ibbmaster demo` shows what it promises: a CDC client's changes and a private replica that follows."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

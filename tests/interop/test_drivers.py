@@ -1,7 +1,5 @@
 """Drivers of Java, Go and Node: they connect, ask, and those that can follow the binlog, as with a real primary."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from contextlib import closing

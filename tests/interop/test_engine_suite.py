@@ -1,7 +1,5 @@
 """What tests of MariaDB's suite `binlog_in_engine` show with two servers: here with our primary and real servers."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

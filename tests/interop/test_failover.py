@@ -1,7 +1,5 @@
 """One archive of two real servers that take turns as primary: what both have logged is in it once."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """Real replicas come to the right contents after every fault that they can recover from, alone or by START SLAVE."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """What `ibbmaster.create` writes from SQL texts, `ibbmaster.serve` sends and a real replica then holds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The hash of a unique index of long columns is in rows of a real server, and in nothing that is read of them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What `ibbmaster import` refuses, by the word a user needs."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

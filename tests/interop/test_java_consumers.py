@@ -1,7 +1,5 @@
 """The adapters of consumers in Java tell what was logged, and go on behind what they lost."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """The log directory of a real server that runs, and that of a copier: served while they do what they do."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import time

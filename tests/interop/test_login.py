@@ -1,7 +1,5 @@
 """How real replicas and clients log in: TLS with the automatic certificate, ed25519, and what is refused."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 `--maintain-logs=30` is a longer campaign; a failure prints the seed, and `--interop-seed` brings it back.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import random

@@ -1,7 +1,5 @@
 """Tables of a log without its beginning: a dump of a real server has their rows, and the log goes on from there."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What an operator sees who asks with the `mariadb` client."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A real server with lower_case_table_names=1, and all that answers from its log alone: found out, not told."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The same commands and requests in each kind of object store: S3 and Google's of moto, Azure's of Azurite."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Real servers of odd names: one makes the log anew, and replicas take it whole, chosen, renamed and as SQL."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Logs of servers without checksums and GTIDs are served as a real primary serves them: by file and position."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a replica may start, and MariaDB's own words where it may not."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

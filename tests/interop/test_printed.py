@@ -1,7 +1,5 @@
 """What `cat` prints for a server is run by real ones, by their own client, and gives the tables of the primary."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Triggers, routines and events of a real server's binlog: shown as it logs them, and dumped into another server."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable, Iterator

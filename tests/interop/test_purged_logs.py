@@ -1,7 +1,5 @@
 """The log of a real server is purged after each run: kept tables go on with what it was, or say that they do not."""
 
-from __future__ import annotations
-
 import itertools
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """python-mysql-replication sees the same stream from us as from a real primary that serves the capture's own files."""
 
-from __future__ import annotations
-
 import importlib.metadata
 from collections.abc import Callable
 

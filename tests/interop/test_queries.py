@@ -1,7 +1,5 @@
 """Queries of any form over tables: what a real server says, and what ours says that knows its binlog alone."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 `--ddl-steps=20000` is a longer campaign; a failure prints the seed, and `--interop-seed` brings it back.
 """
 
-from __future__ import annotations
-
 import random
 import re
 import shutil

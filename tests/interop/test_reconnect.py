@@ -1,7 +1,5 @@
 """Connections that break and servers that die: a replica ends with the same tables as if nothing had happened."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

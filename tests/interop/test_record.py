@@ -1,7 +1,5 @@
 """A session of a real replica at a real primary is recorded, and another replica gets the same from the recording."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real replica follows every capture from an empty position and ends with the tables the capture's primary had."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Replicas that ask for something else than the defaults, and every profile."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A real server as judge of the schema history: columns, indexes and keys of all tables, at the end and on the way."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

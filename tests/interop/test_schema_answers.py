@@ -1,7 +1,5 @@
 """What a real server and ours say of the same tables: ours knows them from the real one's binlog alone."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Clients that ask what tables look like and what they hold: as beside the primary that has the tables."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Adapters in Go, Node and Rust tell what a primary logged; they are built once, into the cache of the user."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial

@@ -3,8 +3,6 @@
 `--soak-seconds N` says how long; `python -m tests.machinery.soak` does the same without replicas.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Spark and real servers: a replica follows what was written, and a running primary is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A cluster: a master and two workers, processes of their own, one of which dies; their Python may lack the package."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Spark Connect: a server elsewhere runs the queries, and the client has neither Java nor a context."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What a log has after stages is what a real replica's own filters make of the same log."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Every statement clients are known to send, asked of a real primary and of ours that serves the same files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Streams of a real server's changes: from its files as it writes them, and from the server; each change once."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

@@ -1,7 +1,5 @@
 """The clients of `benchmarks/` read what a replica reads, and the table judges what they measured."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import random

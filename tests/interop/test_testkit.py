@@ -1,7 +1,5 @@
 """What the test kit writes, real servers and their tools take for what it says, in every format of rows."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import subprocess

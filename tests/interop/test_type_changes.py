@@ -1,7 +1,5 @@
 """Every change of one type into another, by ALTER TABLE on a real server; its values beside those of our reader."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What a program appends to a log, real replicas take: by whichever way a transaction is ended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

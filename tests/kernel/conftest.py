@@ -1,7 +1,5 @@
 """Caches of compiled kernels, and processes that have loaded none."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A cache of kernels is trusted only where it is whole, and made from what runs now."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What mypy is told of the kernels, against the kernels."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 

@@ -1,7 +1,5 @@
 """The kernel that frames traditional files gives the packets of the careful path, and stops where that decides."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Another process compiles: once, whoever asks at the same time, and again if it was killed."""
 
-from __future__ import annotations
-
 import fcntl
 import io
 import os

@@ -1,7 +1,5 @@
 """The pieces of the import kernel, each beside what it stands for."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Code is made for the CPU that is here, or for one that is named, and for no more than that."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.kernel import cpu

@@ -1,7 +1,5 @@
 """The checksum of events is zlib's, whatever the CPU can do."""
 
-from __future__ import annotations
-
 import random
 import zlib
 

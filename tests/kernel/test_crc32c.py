@@ -1,7 +1,5 @@
 """The checksum kernel agrees with crcmod on any page, whatever the CPU can do."""
 
-from __future__ import annotations
-
 import random
 
 import crcmod.predefined

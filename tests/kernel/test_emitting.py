@@ -1,7 +1,5 @@
 """Object files: each function is compiled once, and what comes out needs neither Numba nor Python."""
 
-from __future__ import annotations
-
 EMIT = """
 import re, sys
 from numba.core.dispatcher import Dispatcher

@@ -1,7 +1,5 @@
 """Loaded kernels are called with words: what is not what they take never gets there."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 

@@ -1,7 +1,5 @@
 """Whole groups of a block of pages as packets: what is framed, and what is left to the reference."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Where the kernels cannot be had, everything goes on without them; where they can, no process but one compiles."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Nodes of out-of-band streams: a kernel finds those that the reference finds, and leaves to it what is odd."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

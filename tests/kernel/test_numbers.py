@@ -1,7 +1,5 @@
 """Days, decimals and fractions of a second are to kernels what they are to Python."""
 
-from __future__ import annotations
-
 import calendar
 import datetime
 import random

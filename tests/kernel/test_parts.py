@@ -1,7 +1,5 @@
 """Every kernel belongs to a part, and every part to what needs it."""
 
-from __future__ import annotations
-
 from ibbmaster.kernel.parts import KERNELS, PARTS, KernelPart, KernelSet, parts_of
 
 

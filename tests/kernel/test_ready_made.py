@@ -1,7 +1,5 @@
 """Kernels that came with the package are used where nothing was compiled, as long as they fit."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.kernel import loading, ready_made

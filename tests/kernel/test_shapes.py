@@ -1,7 +1,5 @@
 """What kernels take, as words."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.kernel.fields import Framing

@@ -1,7 +1,5 @@
 """What kernels write as text is what the reference shows."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A log of rows of two tables that come and go between statements that change, move and doubt them."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Snapshots, histories and differences without a JVM: exact, or said not to be; beside SELECT, `test_one_certainty`."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

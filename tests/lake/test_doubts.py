@@ -1,7 +1,5 @@
 """Snapshots of logs whose statements empty, rename and alter tables: right, or said not to be."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """A table at a position has one answer: SELECT and the snapshots of archives have the same rows, or the same reason."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """What statements come to for a table: where it was emptied, and what of its rows no event tells."""
 
-from __future__ import annotations
-
 import pytest
 
 import ibbmaster

@@ -1,7 +1,5 @@
 """One job in one place."""
 
-from __future__ import annotations
-
 import errno
 import signal
 import subprocess

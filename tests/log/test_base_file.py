@@ -1,7 +1,5 @@
 """A dump on disk: its tables, its rows and its position, or one line that says what is missing."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

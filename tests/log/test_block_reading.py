@@ -1,7 +1,5 @@
 """Blocks of pages come in order, and what follows them is asked for in time."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """A file that is shorter than its header says was ended by FLUSH, or has lost its rest."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ChunkError

@@ -1,7 +1,5 @@
 """A directory that is read: what it costs to know where the log ends, and to begin reading, whatever its size."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

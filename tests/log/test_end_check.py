@@ -1,7 +1,5 @@
 """A zero where data is expected is the end only if nothing lies behind it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.disk.local import RealDisk

@@ -1,7 +1,5 @@
 """Reading whole groups in commit order, with bounded memory, behind a writer and over file borders."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

@@ -1,7 +1,5 @@
 """What a verification finds, in a line."""
 
-from __future__ import annotations
-
 from ibbmaster.errors import Location
 from ibbmaster.log.fault import Fault, Severity, Totals
 

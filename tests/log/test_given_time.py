@@ -1,7 +1,5 @@
 """Times have a zone, or are local ones, and who gave one is shown which."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

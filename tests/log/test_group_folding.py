@@ -1,7 +1,5 @@
 """Groups put into a schema history: once, however often that is broken off."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path

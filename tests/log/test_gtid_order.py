@@ -1,7 +1,5 @@
 """A store takes a group only if it is newer than what its domain has, and says what it is if not."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Which file the schema history of a log is kept in: beside it by its writer only."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.log.history_cache import CACHE_FILE, HistoryCache

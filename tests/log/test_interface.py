@@ -1,7 +1,5 @@
 """What holds for every log, and for those that are written: the one on a disk and the one in memory."""
 
-from __future__ import annotations
-
 import contextlib
 import lzma
 

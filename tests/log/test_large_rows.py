@@ -1,7 +1,5 @@
 """Large row events go to the disk, up to the size that a user allows."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.disk.spool import Spool

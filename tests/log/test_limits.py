@@ -1,7 +1,5 @@
 """Sizes of a log: refused where the format has no such, and grown where a GTID state is large."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

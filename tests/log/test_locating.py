@@ -1,7 +1,5 @@
 """Where GTIDs are: found by seek and groups alone, so alike in each kind of log, and around damage."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace

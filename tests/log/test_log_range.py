@@ -1,7 +1,5 @@
 """Stretches of a log, and which of its groups are wanted."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """A stretch with a page in the wrong place is refused when it is served, as far as states or copies prove it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import RecordError

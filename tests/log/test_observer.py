@@ -3,8 +3,6 @@
 A walk is a list of steps that each draw their own chances, so that a walk that fails is still one without most of them.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import random

@@ -1,7 +1,5 @@
 """Pages in the wrong place, where groups end at the borders of pages; and logs that rightly look so."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.gtid import Gtid

@@ -1,7 +1,5 @@
 """Records that are no commit records, and commit records that look like others."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ChunkError, RecordError

@@ -1,7 +1,5 @@
 """What is added to a log that is there: nothing is written before it is known that it continues the log."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Nodes that have passed: of what is right in them nothing is read again, and what is wrong is found as ever."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.ibb.oob import OobForest, OobNode

@@ -1,7 +1,5 @@
 """Which files a purge takes."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import StoreError

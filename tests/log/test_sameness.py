@@ -1,7 +1,5 @@
 """Whether two groups are the same transaction: cut anywhere, short or long."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import EventError

@@ -1,7 +1,5 @@
 """The schema history of a log: folded once, continued, kept beside it, and folded again where that does not fit."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

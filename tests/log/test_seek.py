@@ -1,7 +1,5 @@
 """Finding the page for a GTID position by binary search over state records."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

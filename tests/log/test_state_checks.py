@@ -1,7 +1,5 @@
 """Which states fit the groups before them, and which are what MariaDB leaves after a restart."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

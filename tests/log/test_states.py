@@ -1,7 +1,5 @@
 """GTID states where they are kept, and what must follow from one file to the next."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ChecksumError, Location, RecordError

@@ -1,7 +1,5 @@
 """A hole in a log: refused, or read around."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import MissingFileError, StoreError

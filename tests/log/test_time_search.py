@@ -1,7 +1,5 @@
 """A log passes a time where it says, whatever the order of its times, and few places are read to find that."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import random

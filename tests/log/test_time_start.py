@@ -1,7 +1,5 @@
 """A range between any two times is a range of the log, whose ends are where the log passes them."""
 
-from __future__ import annotations
-
 import dataclasses
 import datetime
 import random

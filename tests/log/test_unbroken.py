@@ -1,7 +1,5 @@
 """Nobody appends behind a hole: the active file is read before."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import FormatError

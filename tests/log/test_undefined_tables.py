@@ -1,7 +1,5 @@
 """A log whose CREATE TABLE is gone is read as the rest of the whole log, if its rows name their columns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every fault of a directory, with its place; and none where there is none."""
 
-from __future__ import annotations
-
 import random
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Many seeds in several processes, with progress, until enough was checked or one was wrong."""
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os

@@ -1,7 +1,5 @@
 """What a client does with the wire: what it sends, and how it reads what a server sends. Ours only answers."""
 
-from __future__ import annotations
-
 import hashlib
 import struct
 

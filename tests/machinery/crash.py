@@ -5,8 +5,6 @@ what was fed up to some point: not before the last acknowledged step, not before
 replica was sent; nothing twice, nothing half.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 from collections.abc import Callable

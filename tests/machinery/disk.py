@@ -1,7 +1,5 @@
 """A directory in memory, to be read, damaged and counted at will."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 

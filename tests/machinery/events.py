@@ -1,7 +1,5 @@
 """Events for groups made in tests: of any type, as short as they can be."""
 
-from __future__ import annotations
-
 import struct
 
 from ibbmaster.gtid import Gtid

@@ -5,8 +5,6 @@ after each group, N being its sequence number. The groups' bodies follow from N,
 a reader of the log can see that they are whole.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 import sys

@@ -1,7 +1,5 @@
 """Somebody else who writes the files of a log in a directory: a server, a copier, or both at once, in any order."""
 
-from __future__ import annotations
-
 import random
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Traditional files made into `.ibb` files, by their paths."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

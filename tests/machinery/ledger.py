@@ -4,8 +4,6 @@ Unlike the notes of one thread these know no order of their own: the places that
 returns order the groups, once it has returned them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum

@@ -4,8 +4,6 @@ It shares nothing with the readers of the store but the checksum: a mistake ther
 made here, too. Slow, whole files in memory, and no mercy: anything unexpected is a fault.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Binlog files as servers without checksums and GTIDs wrote them: no such server runs today."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from ibbmaster.classic.series import MAGIC

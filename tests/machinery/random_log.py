@@ -1,7 +1,5 @@
 """Logs with everything in them that a reader can meet, from a seed."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

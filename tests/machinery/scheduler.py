@@ -8,8 +8,6 @@ With `preempts_inside` a thread may lose the baton between any two bytecodes of 
 under test, too: that is where a missing lock shows.
 """
 
-from __future__ import annotations
-
 import _thread
 import contextlib
 import random

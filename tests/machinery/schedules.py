@@ -8,8 +8,6 @@ that a replica would, is compared with what was fed. Where the disk `fails`, a c
 in each life, whoever makes it: nobody may be told what did not happen, and nothing goes on behind it.
 """
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import importlib

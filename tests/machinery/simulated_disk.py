@@ -6,8 +6,6 @@ longer; a new name, or not. Only operations on the same file or name keep their 
 sync has failed for is covered by no later one, as the pages of a system that has tried are clean.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence

@@ -7,8 +7,6 @@ group once, whole, and in the order of its domain. Real replicas may follow, too
 where to, and with `--stay` it serves on until standard input ends.
 """
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json

@@ -4,8 +4,6 @@ Prints `port N`, and `fed GROUPS BYTES` now and then. A line on standard input e
 writing: `end POSITION` follows. It serves until standard input ends.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import threading

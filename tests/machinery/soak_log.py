@@ -4,8 +4,6 @@ So a reader can see whether one is whole. They are statements that real replicas
 each leaves a row whose number says in which order it was applied.
 """
 
-from __future__ import annotations
-
 import functools
 import random
 import zlib

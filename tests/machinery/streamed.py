@@ -1,7 +1,5 @@
 """A stream without Spark: the driver's calls in its order, each offset through JSON, each partition through pickle."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from typing import Any

@@ -1,7 +1,5 @@
 """Campaigns over seeds: they stop at what is wrong, show how far they are, and end on ^C without a traceback."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A directory in memory does what one on a disk does."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 import pytest

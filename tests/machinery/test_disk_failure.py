@@ -1,7 +1,5 @@
 """A disk says no once, or is full for some calls, where a seed says so."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

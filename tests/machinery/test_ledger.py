@@ -1,7 +1,5 @@
 """What was fed beside what was found: each way in which a log can be wrong has its sentence."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

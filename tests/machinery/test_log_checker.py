@@ -1,7 +1,5 @@
 """The second opinion on a directory: it agrees where nothing is wrong, and says so where something is."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Random logs hold everything that a reader can meet."""
 
-from __future__ import annotations
-
 from ibbmaster.ibb.chunk import RecordType
 from ibbmaster.log.cursor import ChunkCursor
 from ibbmaster.log.pages import PageReader

@@ -1,7 +1,5 @@
 """Threads one at a time: in any order, the same order for the same seed, and nobody left waiting unseen."""
 
-from __future__ import annotations
-
 import random
 import sys
 

@@ -1,7 +1,5 @@
 """What a crash may leave of what was asked of a disk."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

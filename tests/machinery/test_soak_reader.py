@@ -1,7 +1,5 @@
 """What a reader of a soak finds wrong, and what it does not."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dump.artificial import heartbeat

@@ -1,7 +1,5 @@
 """When a group is due at each pace."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A recording that is played is at each moment the log that its primary had then."""
 
-from __future__ import annotations
-
 import math
 import random
 import struct

@@ -1,7 +1,5 @@
 """A recording again and again is one log, in which a position says where a replica is."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from contextlib import closing

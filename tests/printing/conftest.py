@@ -1,7 +1,5 @@
 """Logs to be printed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a group does: statements that took effect, and changes of rows, in order."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

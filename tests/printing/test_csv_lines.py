@@ -1,7 +1,5 @@
 """The changes of one table as CSV: the rows of its DataFrame, in quotes where they are needed."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values in Debezium's forms; its own connector is the judge in tests/interop/test_debezium.py."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What kernels print is what the reference prints, to the byte, for every capture and every kind of letter."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Lines of JSON have what DataFrames have, without loss, and nothing that a terminal obeys."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Steps have the texts of a line once, and where they are."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind

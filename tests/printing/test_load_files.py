@@ -1,7 +1,5 @@
 """The data of LOAD DATA becomes files that the statement names."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

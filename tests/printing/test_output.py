@@ -1,7 +1,5 @@
 """A group is written whole or not at all, and a file has its name once it is whole."""
 
-from __future__ import annotations
-
 import io
 import os
 import threading

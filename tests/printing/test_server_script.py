@@ -1,7 +1,5 @@
 """A log as a script for a server; that servers run it is seen in tests/interop/test_printed.py."""
 
-from __future__ import annotations
-
 import base64
 import re
 import struct

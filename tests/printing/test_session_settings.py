@@ -1,7 +1,5 @@
 """What a session must have set is said once, until something else is wanted."""
 
-from __future__ import annotations
-
 import struct
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Rows as SQL; that servers come to the same tables is seen in tests/interop/test_printed.py."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
 

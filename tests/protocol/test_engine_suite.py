@@ -1,7 +1,5 @@
 """The table of what stands here for the tests of MariaDB's suite `binlog_in_engine` is that of the tests' comments."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tables of docs/faults.md say what the code has: places, actions, versions, questions, keys."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Directories that MariaDB's own engine code wrote, read in every way; expected.json says what is in them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The way through the source that the guide shows leads through rooms that there are."""
 
-from __future__ import annotations
-
 import ast
 import re
 import tomllib

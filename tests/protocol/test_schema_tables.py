@@ -1,7 +1,5 @@
 """The tables of protocol/schema.md against the code."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The results that are kept with the project: what is known of consumers by other means, the scorecard has found."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

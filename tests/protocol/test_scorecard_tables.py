@@ -1,7 +1,5 @@
 """The tables of protocol/scorecard/adapters.md say what the code has: keys, lines, grades."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tables of docs/spark.md against the code."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import re

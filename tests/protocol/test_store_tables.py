@@ -1,7 +1,5 @@
 """The tables of protocol/store against the code."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tables of protocol/wire against the code, so that neither can drift."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

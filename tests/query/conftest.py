@@ -1,7 +1,5 @@
 """A session that asks anything of the tables of a recorded log."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Queries of any form over a small log; what a real server says to hundreds more is in interop/test_queries.py."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError

@@ -3,8 +3,6 @@
 fixtures/answers/grid has what 10.11 and 11.8 said; a run asks a share of it, all of it with --interop-all.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections import Counter

@@ -1,7 +1,5 @@
 """Queries of tables that every server has: rows, columns, codes, and what bounds them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.log_tables import AnyQuery

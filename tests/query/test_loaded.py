@@ -1,7 +1,5 @@
 """What queries load of tables, and what of it is there for the next statement of their session."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import weakref

@@ -1,7 +1,5 @@
 """Expressions outside of queries: what SET gives, and which rows SHOW … WHERE chooses."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Queries as values."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError

@@ -1,7 +1,5 @@
 """Keys compare as the texts do in a server; the pairs are what MariaDB 11.8 says of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError

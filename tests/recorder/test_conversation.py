@@ -1,7 +1,5 @@
 """Whoever listens between the ends of a connection understands it, however its bytes are cut."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """What was recorded beside a primary is played again: byte for byte, fault for fault; and no secret is in it."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """Passwords and their hashes are taken out of statements, and nothing else is."""
 
-from __future__ import annotations
-
 import random
 import time
 

@@ -1,7 +1,5 @@
 """A relay passes on every byte of both directions, and how each side ends."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import socket

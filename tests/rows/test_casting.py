@@ -1,7 +1,5 @@
 """Values in another type; tests/interop/test_type_changes.py compares all of them with what real servers make."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

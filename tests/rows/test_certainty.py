@@ -1,7 +1,5 @@
 """What statements leave in doubt of the tables that there are, at the place where they stand."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.rows.certainty import Altered, Doubted, Fresh, Gone, Outcome, RowsGone, StatementFold, tables_reached

@@ -1,7 +1,5 @@
 """What statements do to the rows of tables, beyond the row events of their groups."""
 
-from __future__ import annotations
-
 import pytest
 from lanes.replay import CLASSIC, raw_events, readable_captures
 

@@ -1,7 +1,5 @@
 """One shape over the versions of a table: identity through renames, first values, wider types, formulas."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """Statements as a log has them, folded one after the other."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.statement.logged import LoggedStatement

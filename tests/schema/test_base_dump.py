@@ -1,7 +1,5 @@
 """A dump, or CREATE statements, as what there was before the log."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """What statements say of how their server compares names."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.schema.model import TableVersion, UnknownTable

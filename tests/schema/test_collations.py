@@ -1,7 +1,5 @@
 """Character sets and collations: the same as rows are decoded with."""
 
-from __future__ import annotations
-
 from ibbmaster.event.rows.charset import charset_of
 from ibbmaster.schema.collations import (
     character_sets,

@@ -1,7 +1,5 @@
 """Types and defaults of columns; the expected texts were printed by MariaDB 10.11 and 11.8."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.schema.column_text import default_text, type_text

@@ -1,7 +1,5 @@
 """The columns of CREATE TABLE statements, as a user declares them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

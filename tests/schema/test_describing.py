@@ -1,7 +1,5 @@
 """Rows about tables; the expected ones are those of MariaDB 11.8, but for what only a server knows."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.session_schema import GTID_SLAVE_POS

@@ -1,7 +1,5 @@
 """What expressions give: exactly, or nothing."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

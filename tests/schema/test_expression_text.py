@@ -1,7 +1,5 @@
 """Expressions as a server prints them; the expected texts were printed by MariaDB 10.11 and 11.8."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.schema.expression_text import EXPRESSION_SIZE_MAX, default_expression_text, expression_text

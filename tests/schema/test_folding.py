@@ -1,7 +1,5 @@
 """What DDL comes to for a table: columns, indexes and constraints as a real server has them."""
 
-from __future__ import annotations
-
 import random
 import re
 import time

@@ -1,7 +1,5 @@
 """Which version of a table is in force at a place, and what rows say against it."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind

@@ -1,7 +1,5 @@
 """Which table a name means: it is followed by generation, through RENAME, swaps and TRUNCATE, and no further."""
 
-from __future__ import annotations
-
 import random
 from itertools import count
 

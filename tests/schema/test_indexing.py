@@ -1,7 +1,5 @@
 """What identifies the rows of a table: an index that has one row for each of its values, and all of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.schema.indexing import row_key

@@ -1,7 +1,5 @@
 """Names of databases and tables, compared as lower_case_table_names says."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """What a version of a table adds to a TABLE_MAP, and what contradicts one."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """PARTITION BY; the expected texts and rows are those of MariaDB 10.11 and 11.8."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.schema.partition_text import PARTITIONS_MAX, partition_text, partitions

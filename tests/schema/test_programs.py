@@ -1,7 +1,5 @@
 """What statements of a log make of triggers, routines and events."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.schema.clause import NotUnderstoodError

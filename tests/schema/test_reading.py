@@ -1,7 +1,5 @@
 """Expressions of DDL as SQL."""
 
-from __future__ import annotations
-
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace

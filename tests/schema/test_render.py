@@ -1,7 +1,5 @@
 """SHOW CREATE TABLE and SHOW CREATE DATABASE; the expected texts were printed by MariaDB 11.8."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.schema.model import DatabaseVersion

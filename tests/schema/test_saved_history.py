@@ -1,7 +1,5 @@
 """A history is the same after it was kept, and whatever else the bytes are, they are refused."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """TABLE_MAP events of real servers beside the DDL in front of them: columns, types, sizes, names, labels, signs."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.gtid_event import decode_gtid_event

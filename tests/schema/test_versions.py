@@ -1,7 +1,5 @@
 """Versions of tables by place, and how little of them is sent to who reads rows."""
 
-from __future__ import annotations
-
 import pickle
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """SHOW CREATE VIEW and SHOW CREATE SEQUENCE; sequences were printed by MariaDB 11.8."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.schema.model import TableKind, TableVersion

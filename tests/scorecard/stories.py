@@ -1,7 +1,5 @@
 """What was logged and what a consumer told of it, in a few words a line: `begin 2`, `change 3`, `commit`, `error x`."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

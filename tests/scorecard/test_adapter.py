@@ -1,7 +1,5 @@
 """Adapters are read from their directories, and built once, into the user's cache."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every card is a scenario that can be served, and says of itself what a person needs to know."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

@@ -1,7 +1,5 @@
 """Which scenarios can be run beside a real primary, and why the others cannot."""
 
-from __future__ import annotations
-
 import dataclasses
 import types
 

@@ -1,7 +1,5 @@
 """Processes of consumers: what they tell is read, nothing they do is waited for for ever, and nothing of them stays."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Each grade, and what decides between two: what came, in which order, and what the user was told."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

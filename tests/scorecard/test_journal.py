@@ -1,7 +1,5 @@
 """What an adapter prints is read as it is meant, and anything else is refused in one line."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

@@ -1,7 +1,5 @@
 """What a primary has logged is told by its log, row by row, as consumers can be compared with it."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

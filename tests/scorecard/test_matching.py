@@ -1,7 +1,5 @@
 """What was told finds the change that was logged, by position or by name, among equal ones, and again after a cut."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Results as a matrix: every place of it is there, whatever the results say."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.scorecard.grade import Grade

@@ -1,7 +1,5 @@
 """What a run came to, as a cell."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """The page of results, as a browser shows it: every cell can be opened, and no text of a consumer runs."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import os

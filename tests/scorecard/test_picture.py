@@ -1,7 +1,5 @@
 """Results as a picture: small, the same each time, and well-formed whatever names hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Faults between a primary and its consumer are the same as those of the primary itself, byte for byte."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.recorder.relay import Relay

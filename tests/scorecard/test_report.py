@@ -1,7 +1,5 @@
 """Results as text: tables that a code-hosting site shows, and what authors of consumers can be sent."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from pathlib import Path

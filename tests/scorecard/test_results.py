@@ -1,7 +1,5 @@
 """Results are written as JSON, read again as they were, and merged; anything else is refused with its key."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One consumer goes through one scenario: a real one as it is, and small programs that do what no consumer should."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 import time

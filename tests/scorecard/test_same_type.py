@@ -1,7 +1,5 @@
 """A type that was told is compared with the logged one, by number or as SQL."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.rows.encoding import encode_table_map, written_table

@@ -1,7 +1,5 @@
 """Languages write the same values in different ways, and different values never in the same."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from typing import Any
 

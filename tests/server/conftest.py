@@ -1,7 +1,5 @@
 """A primary in this process, over real sockets, and clients for it."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import socket

@@ -1,7 +1,5 @@
 """What an account without any privilege can do to a server: its memory, its time and its end are bounded."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Certificates: made up for a run, or read from files."""
 
-from __future__ import annotations
-
 import hashlib
 import socket
 import threading

@@ -1,7 +1,5 @@
 """One connection: what its login and the start of its dump ask of others."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import time

@@ -1,7 +1,5 @@
 """Crowds by themselves, with members that do nothing but count; what real dumps get is in test_growth."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 

@@ -1,7 +1,5 @@
 """What may refuse a dump, and what it is compared with."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.disk.local import RealDisk

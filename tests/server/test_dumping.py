@@ -1,7 +1,5 @@
 """Dumps over real sockets: growth, heartbeats, endings, and replicas that do not read."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import gc

@@ -1,7 +1,5 @@
 """What a conversation may know of its primary."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """One look at a log serves all who wait for it, however many they are."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Many dumps that wait at the end of a log: each gets what it would get alone, whoever gets it first."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import socket

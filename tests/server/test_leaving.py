@@ -1,7 +1,5 @@
 """A client that leaves ends its statement, however it leaves; who holds all threads keeps no administrator waiting."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import socket

@@ -1,7 +1,5 @@
 """SHOW and the dump of traditional files speak of the same places."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

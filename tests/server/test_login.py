@@ -1,7 +1,5 @@
 """The login of one connection: who is let in, and what the others are told."""
 
-from __future__ import annotations
-
 import functools
 import socket
 

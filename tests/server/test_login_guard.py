@@ -1,7 +1,5 @@
 """Logins that were wrong: who guesses waits, and nobody else does."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

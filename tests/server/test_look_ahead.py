@@ -1,7 +1,5 @@
 """The way to a dump is found while its replica talks: it has the same events as any other, and the same errors."""
 
-from __future__ import annotations
-
 import gzip
 import shutil
 import socket

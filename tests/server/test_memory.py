@@ -1,7 +1,5 @@
 """What sessions keep: a little each by right, more out of one store, of which one account cannot take all."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.dialogue.refusal import RefusedError

@@ -1,7 +1,5 @@
 """An observer is asked at each step of a connection, and may wait, cut it, or answer otherwise."""
 
-from __future__ import annotations
-
 import math
 import struct
 

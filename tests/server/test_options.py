@@ -1,7 +1,5 @@
 """Who may do what on a primary."""
 
-from __future__ import annotations
-
 from ibbmaster.dialogue import privileges
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.server.options import PrimaryOptions

@@ -1,7 +1,5 @@
 """What is done once a primary listens, and what the first dump waits for."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

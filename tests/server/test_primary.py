@@ -1,7 +1,5 @@
 """A primary over real sockets: logging in, asking, and ending."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import errno

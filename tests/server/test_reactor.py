@@ -1,7 +1,5 @@
 """One task reads what all clients say between commands: each gets the answers it would get alone, and delays none."""
 
-from __future__ import annotations
-
 import functools
 import random
 import socket

@@ -1,7 +1,5 @@
 """Who is connected, and whose dump ends."""
 
-from __future__ import annotations
-
 import pytest
 import trio
 

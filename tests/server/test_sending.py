@@ -1,7 +1,5 @@
 """Every byte arrives, wherever it lies and however slowly the client reads."""
 
-from __future__ import annotations
-
 import random
 import socket
 

@@ -1,7 +1,5 @@
 """Bytes to a socket: all in order, however little it takes at once; and from one: some, none yet, the end, or lost."""
 
-from __future__ import annotations
-
 import random
 import select
 import socket

@@ -1,7 +1,5 @@
 """The tables of a served log, at every place of it."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import random

@@ -1,7 +1,5 @@
 """TLS on a socket: every byte arrives, in either direction at once, whatever the version and however it is sent."""
 
-from __future__ import annotations
-
 import random
 import socket
 import ssl

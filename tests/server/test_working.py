@@ -1,7 +1,5 @@
 """Threads for statements: whose turn it is, and how what is not wanted ends."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

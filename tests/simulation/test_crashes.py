@@ -1,7 +1,5 @@
 """What a crash may leave is recovered to what was fed, whatever the moment."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor

@@ -1,7 +1,5 @@
 """What the store does when the disk says no, at each call of a workload in turn."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 

@@ -3,8 +3,6 @@
 `pytest tests/simulation/test_holes.py --holes 5000` for a long run; a failure prints its seed.
 """
 
-from __future__ import annotations
-
 import random
 from contextlib import closing
 

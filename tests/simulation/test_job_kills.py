@@ -1,7 +1,5 @@
 """Snapshots that are killed again and again: a table is whole, the one before or the new one."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -3,8 +3,6 @@
 `pytest tests/simulation/test_kills.py --kills 2000` is the long campaign.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import struct

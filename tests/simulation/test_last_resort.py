@@ -9,8 +9,6 @@ none of their own), a GTID that became another, pages that are gone at the very 
 in random damage a page that is there twice in place of another before a file's end: then `duplicates` counts.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 `pytest tests/simulation/test_mutations.py --mutations 5000` for a long run; a failure prints its seed.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """Bugs that are planted on purpose turn a test red, each of them: here a sample, all of them with `--planted all`."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.simulation.planting import PLANTED, Bug, UnfitPatchError, all_bugs, is_found

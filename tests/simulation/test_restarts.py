@@ -3,8 +3,6 @@
 `python -m benchmarks.table --rows restart` measures the times.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

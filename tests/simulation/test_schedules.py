@@ -1,7 +1,5 @@
 """Threads that write, read, flush, purge, reset and back up, in orders that a seed decides."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import os

@@ -4,8 +4,6 @@ Whatever falls due, is killed, cut or purged meanwhile, each replica gets every 
 log that it lacks, once, in order, in one piece and byte by byte, and nothing else inside one.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import ssl

@@ -3,8 +3,6 @@
 `pytest tests/simulation/test_stream_kills.py --stream-kills 200` is the long campaign.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

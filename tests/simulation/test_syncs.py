@@ -1,7 +1,5 @@
 """What is acknowledged lies on the real disk: the calls of a real process are traced, and their order is looked at."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

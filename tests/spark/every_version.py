@@ -1,7 +1,5 @@
 """What each PySpark has to do, as a program: reads a log in every way, and prints what it has found as JSON."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

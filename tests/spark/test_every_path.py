@@ -4,8 +4,6 @@ Of `.ibb` files, traditional files and a running primary; by kernels and by the 
 batch and as a stream of many, begun anew on its way.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The lag of a stream, in numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.gtid import GtidPosition

@@ -1,7 +1,5 @@
 """What a log has already of the groups that are written to it, without Spark."""
 
-from __future__ import annotations
-
 import pytest
 
 import ibbmaster

@@ -1,7 +1,5 @@
 """Offsets of a stream: a format that running streams depend on."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """What the options of readers and writers take, and what they refuse, before anything is read."""
 
-from __future__ import annotations
-
 import json
 import re
 

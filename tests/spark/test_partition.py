@@ -1,7 +1,5 @@
 """What a Spark task reads: neighbours put together while they are small, and nothing else changed."""
 
-from __future__ import annotations
-
 import dataclasses
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The formats `ibb` and `mariadb_binlog` in a real Spark session."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import lzma

@@ -1,7 +1,5 @@
 """A stream that reads many tables batch by batch: each change once, over an error and a restart."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

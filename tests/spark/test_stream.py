@@ -1,7 +1,5 @@
 """Following a log that grows, in a real Spark session."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import random

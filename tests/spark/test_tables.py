@@ -1,7 +1,5 @@
 """Many tables of a log as DataFrames out of one scan."""
 
-from __future__ import annotations
-
 import random
 import shutil
 

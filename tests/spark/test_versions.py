@@ -3,8 +3,6 @@
 The variable has directories with `:` between them, each as `pip install --no-deps --target DIR pyspark==4.0.5` does.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 Numbers that are none: `test_options`.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """DataFrames written as logs: sound, in order, readable as they were given, whole or not at all."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """A session that asks SQLite."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.sessions import session_evaluator

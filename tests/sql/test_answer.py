@@ -1,7 +1,5 @@
 """SELECTs answered as a real MariaDB 11.8 answered them: fixtures/answers has what it said."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from decimal import Decimal

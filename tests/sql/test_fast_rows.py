@@ -1,7 +1,5 @@
 """The kernel that writes rows: the same bytes as the reference, and as a real server."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from array import array

@@ -1,7 +1,5 @@
 """VIRTUAL columns over TIMESTAMP; what a server gives in several time zones is compared in tests/interop."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.position import LogPosition

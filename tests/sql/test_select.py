@@ -1,7 +1,5 @@
 """Rows at positions: kept, read on, forked from, or read anew."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Walking over the tokens of a statement."""
 
-from __future__ import annotations
-
 import itertools
 
 from ibbmaster.sqltext.cursor import END, Cursor, outside_brackets, parts_of

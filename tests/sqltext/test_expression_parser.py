@@ -1,7 +1,5 @@
 """Expressions as trees: precedence, calls, literals; what MariaDB refuses is an error at the same place."""
 
-from __future__ import annotations
-
 import random
 from decimal import Decimal
 

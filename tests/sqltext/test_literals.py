@@ -1,7 +1,5 @@
 """The values of literals."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

@@ -1,7 +1,5 @@
 """Points in time as texts and numbers, beside Python's own calendar."""
 
-from __future__ import annotations
-
 import datetime
 import random
 

@@ -1,7 +1,5 @@
 """The one table of operators."""
 
-from __future__ import annotations
-
 from ibbmaster.sqltext.operators import BY_NAME, CONCAT, SUM, UNARY, binary_operators
 from ibbmaster.sqltext.sql_mode import ORACLE, PIPES_AS_CONCAT
 

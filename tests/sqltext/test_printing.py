@@ -1,7 +1,5 @@
 """Expressions as a server prints them; the texts are those of SHOW CREATE TABLE of 10.11 and 11.8."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.schema.expression_text import definition_expression

@@ -1,7 +1,5 @@
 """Quotes and what stands between them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.sqltext.quoting import quoted, quoted_in_expression, quoted_name, quoted_text, unescaped, unquoted

@@ -1,7 +1,5 @@
 """sql_mode in names and in bits."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.sqltext.sql_mode import (

@@ -1,7 +1,5 @@
 """Names of tables as text: what is printed is read as the same name, and as a pattern of no other."""
 
-from __future__ import annotations
-
 import fnmatch
 import itertools
 import random

@@ -1,7 +1,5 @@
 """SQL in tokens: what a client sends, as MariaDB cuts it, and what a server has logged, as it has read it."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import time

@@ -1,7 +1,5 @@
 """A log after stages is a log: what it has, where it ends, and what a replica of it gets."""
 
-from __future__ import annotations
-
 import functools
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a filter leaves is a valid group with the GTID of the log, and what it cannot judge it refuses."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Options of stages are checked before a log is touched, and each means the same wherever it is given."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Other names in row events and statements; what may be something else is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 

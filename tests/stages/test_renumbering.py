@@ -1,7 +1,5 @@
 """Other numbers for servers and domains: in every event, in the state, and in the positions of replicas."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Adding groups to a log, whoever wrote it and however that ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

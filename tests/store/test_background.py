@@ -1,7 +1,5 @@
 """What a store does while nobody asks: it becomes durable, is checkpointed, makes files, purges, and forgets."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

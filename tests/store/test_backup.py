@@ -1,7 +1,5 @@
 """A copy of a store that is written meanwhile starts, and holds a prefix of what was fed."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import replace
 

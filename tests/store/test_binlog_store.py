@@ -1,7 +1,5 @@
 """A store that is written and read at the same time, restarted, flushed, reset and purged."""
 
-from __future__ import annotations
-
 import importlib
 import random
 import threading

@@ -1,7 +1,5 @@
 """Files that FLUSH has ended, and a crash before they are cut: the next start cuts them."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 

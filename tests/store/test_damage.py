@@ -1,7 +1,5 @@
 """Whatever happened to the bytes of a file: the same groups, fewer of them, or an error with its place."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

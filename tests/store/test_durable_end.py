@@ -1,7 +1,5 @@
 """The durable end: readers see no further."""
 
-from __future__ import annotations
-
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.store.durable_end import PENDING_MAX, DurableEnd, LogStep

@@ -1,7 +1,5 @@
 """Which errors end writing for good, by where they come from."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import BusyError, DiskFullError, FailedError, StoreError

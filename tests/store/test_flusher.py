@@ -1,7 +1,5 @@
 """The next file is made beside any number of others, and again where an attempt got no further."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import DiskFullError, FailedError, StoreError

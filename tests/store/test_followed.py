@@ -1,7 +1,5 @@
 """A directory that somebody else writes: followed from before it is begun, over every end of its writer."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import random

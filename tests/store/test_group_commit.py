@@ -1,7 +1,5 @@
 """One sync for all who wait: who does it, whom it serves, and that nobody is left behind."""
 
-from __future__ import annotations
-
 import signal
 import threading
 

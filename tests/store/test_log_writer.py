@@ -1,7 +1,5 @@
 """A commit that goes the short way leaves what any other leaves, on the disk and in memory, at every place."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

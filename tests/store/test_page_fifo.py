@@ -1,7 +1,5 @@
 """Pages in memory: what readers see of them, what may go to the files, and what the redo log has to hold."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.ibb.appender import PageChange

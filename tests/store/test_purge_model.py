@@ -5,8 +5,6 @@ to 64 of their headers. It shares nothing with the store: it tries each place wh
 begin (protocol/store/files.md, "What holds a file").
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a start does with damage: a torn tail is mended, anything else is refused with its place."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

@@ -1,7 +1,5 @@
 """What is in a redo log is told without opening the store, and whether it applies."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

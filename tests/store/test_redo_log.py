@@ -1,7 +1,5 @@
 """The redo log: what is durable, when a segment is used again, and what a scan finds."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.disk.local import RealDisk

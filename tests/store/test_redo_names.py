@@ -1,7 +1,5 @@
 """Whether there is a redo log is asked by its names alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.disk.local import RealDisk

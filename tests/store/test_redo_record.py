@@ -1,7 +1,5 @@
 """Redo records: what is written comes back, and nothing else is ever taken for a record."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 

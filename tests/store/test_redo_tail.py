@@ -1,7 +1,5 @@
 """What another process takes from a redo log: what is durable, in order, and nothing that was begun anew."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.gtid import Gtid, GtidPosition

@@ -1,7 +1,5 @@
 """Directories that nobody can open: everything that can be read comes out, and what cannot is named."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -1,7 +1,5 @@
 """What a store can be asked for."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

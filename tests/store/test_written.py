@@ -1,7 +1,5 @@
 """Readers of ranges see what a writer has made durable, also where it is not in the files yet."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Transactions in two phases that are not finished."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import replace
 from pathlib import Path

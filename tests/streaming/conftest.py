@@ -1,7 +1,5 @@
 """Dumps without a network, by the careful path and by the fast one."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 from collections.abc import Callable, Iterator

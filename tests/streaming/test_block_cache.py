@@ -1,7 +1,5 @@
 """Blocks are kept for others while there are others, no more of them than agreed, and each is made once."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Groups that are changed on their way go out by blocks as they do group by group."""
 
-from __future__ import annotations
-
 import random
 import struct
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Traditional files go out by kernels as they do group by group, whatever is in them and wherever a dump begins."""
 
-from __future__ import annotations
-
 import lzma
 import random
 import re

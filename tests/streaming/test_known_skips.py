@@ -1,7 +1,5 @@
 """Ways that dumps have gone: what a later dump may skip of them, and what it then knows."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Ways to commit records: which comes next, and that they are bounded."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.streaming import known_ways

@@ -1,7 +1,5 @@
 """A replica that announces domains of which it applies nothing: it may begin anywhere there, and never goes back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A part of a log goes out by blocks as it does group by group, and ends at its place wherever that is."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Large groups that a pump sends in one pass: the packets of the careful path, and no end of one that is damaged."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A recording that comes again and again goes out by blocks as it does group by group."""
 
-from __future__ import annotations
-
 import random
 from contextlib import closing
 

@@ -1,7 +1,5 @@
 """Steps that many dumps take: packets with other numbers, and a block that stands for several."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

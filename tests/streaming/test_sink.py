@@ -1,7 +1,5 @@
 """A socket takes what it can, and a failure is left to who sends the rest."""
 
-from __future__ import annotations
-
 import random
 import socket
 import threading

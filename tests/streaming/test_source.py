@@ -1,7 +1,5 @@
 """The fast path puts the bytes of the careful one on the wire, whatever is in the log and wherever a dump begins."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 import re

@@ -1,7 +1,5 @@
 """Stages that follow each other: each sees what the one before it sends, and a pump is told to all."""
 
-from __future__ import annotations
-
 import pytest
 import trio
 

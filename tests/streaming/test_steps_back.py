@@ -4,8 +4,6 @@ A server without gtid_strict_mode, the default, logs any number: one that is bel
 logged before, or one of a server whose numbers stand elsewhere.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 import zlib

@@ -1,7 +1,5 @@
 """Primaries of the test kit, and python-mysql-replication as somebody else who reads what they send."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Certificates that a client refuses, each for its own reason, and one that it accepts."""
 
-from __future__ import annotations
-
 import ssl
 
 import pymysql

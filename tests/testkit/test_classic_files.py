@@ -1,7 +1,5 @@
 """Traditional files of a log have its groups, as their readers want them."""
 
-from __future__ import annotations
-
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """The clock of a fixture moves by hand, in both directions."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 from ibbmaster.testkit import FixtureClock

@@ -1,7 +1,5 @@
 """The control socket answers one line of JSON by one line, whatever is asked."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

@@ -1,7 +1,5 @@
 """Faults are read from tables and from lines; what is wrong in one is said with its key."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """A plan gives each fault as often as it says, to whoever asks first."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

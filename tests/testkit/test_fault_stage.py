@@ -1,7 +1,5 @@
 """Each fault reaches the wire as it was asked for, at the place it names; and nothing else changes there."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import gc

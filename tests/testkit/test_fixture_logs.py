@@ -1,7 +1,5 @@
 """A log of a test is torn as a crash in the middle of a write leaves it, and comes back with all that was durable."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import closing
 

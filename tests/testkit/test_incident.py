@@ -1,7 +1,5 @@
 """A primary crashes, is restarted as another, purged under its readers, and replaced: what its replicas see."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct

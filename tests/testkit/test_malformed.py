@@ -1,7 +1,5 @@
 """Malformed events have right sizes and checksums where they should, and end all that reads them with a clear error."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.capture.client import PrimaryAddress, groups_between

@@ -1,7 +1,5 @@
 """The programs of a MariaDB version: where they are looked for, and what is said if they are nowhere."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What stops a replica, as SHOW SLAVE STATUS tells it; interop/test_replica.py follows primaries with it."""
 
-from __future__ import annotations
-
 from ibbmaster.testkit.mariadb_replica import problem_of
 
 WELL = {"Last_SQL_Errno": 0, "Last_IO_Errno": 0, "Slave_IO_Running": "Yes", "Last_SQL_Error": "", "Last_IO_Error": ""}

@@ -1,7 +1,5 @@
 """A private MariaDB server: where it lives, and what becomes of it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

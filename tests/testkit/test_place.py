@@ -1,7 +1,5 @@
 """Places are named by words; what names none is refused in one line."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

@@ -1,7 +1,5 @@
 """A primary in a fixture: it starts at once, ends without a trace, and its log is verified."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import os

@@ -1,7 +1,5 @@
 """What QUERY events of the test kit say of a session; real servers say the same: tests/interop/test_testkit.py."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

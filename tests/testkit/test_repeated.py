@@ -1,7 +1,5 @@
 """What is written shortly in a scenario is what would have been written at length."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A scenario file is a log with faults; what means nothing in one is said in a line, with its key."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 

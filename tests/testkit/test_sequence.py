@@ -1,7 +1,5 @@
 """Which values a sequence gives out, and when the server reserves more of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

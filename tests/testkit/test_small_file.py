@@ -1,7 +1,5 @@
 """Files are read as a whole, up to a size."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

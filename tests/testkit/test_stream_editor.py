@@ -1,7 +1,5 @@
 """The editor gives the same bytes however its input is cut, and holds back no more than it says."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

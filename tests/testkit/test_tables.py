@@ -1,7 +1,5 @@
 """Rows by name become row events that others read as they were meant, and the table remembers them."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """What is written as TOML is read as the same."""
 
-from __future__ import annotations
-
 import random
 import tomllib
 

@@ -1,7 +1,5 @@
 """Transactions: what they log, which GTID they get, and what they take back."""
 
-from __future__ import annotations
-
 import pytest
 from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XidEvent
 

@@ -1,7 +1,5 @@
 """The witness tells who connected, what each asked and was sent, and what its system has."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import struct

@@ -1,7 +1,5 @@
 """Every name of the front door as users use it; read by mypy alone (see `files` in pyproject.toml), never run."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator
 from pathlib import Path

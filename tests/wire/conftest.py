@@ -1,7 +1,5 @@
 """Recorded conversations of real servers and clients, as values for tests."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Passwords: what is kept, what answers them, and the proof that goes with a certificate."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import random

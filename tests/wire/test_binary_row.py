@@ -1,7 +1,5 @@
 """Rows and parameters of prepared statements; the bytes were sent by MariaDB 11.8."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import pytest

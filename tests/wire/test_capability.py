@@ -1,7 +1,5 @@
 """Capabilities: the bits a server offers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ibbmaster.wire.capability import LOW_MASK, SERVER_DEFAULT, Capability, StatusFlag

@@ -1,7 +1,5 @@
 """Commands: recorded ones, short ones, and those nobody knows."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

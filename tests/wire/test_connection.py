@@ -1,7 +1,5 @@
 """The server's end of a connection: who gets in, what everybody else is told, and what follows."""
 
-from __future__ import annotations
-
 import random
 import tracemalloc
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Greeting, login and auth switch, against recorded ones and those of the protocol's description."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import random

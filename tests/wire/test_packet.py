@@ -1,7 +1,5 @@
 """Packets: lengths, numbers, payloads in several packets, and limits."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers: the bytes of real servers, decoded and made again."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 from collections.abc import Callable

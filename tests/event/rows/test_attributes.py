@@ -1,7 +1,5 @@
 """What the types of columns say beyond their word."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.rows.attributes import attributes_of, is_nullable, is_primary_key, is_unsigned, named_charset

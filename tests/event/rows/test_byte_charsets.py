@@ -1,7 +1,5 @@
 """Character sets of single bytes that Python lacks: bytes and letters of published tables."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.rows.byte_charsets import TABLES, codec_name

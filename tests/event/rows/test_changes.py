@@ -1,7 +1,5 @@
 """Row events of real servers: replayed they give the server's tables, and they read as mariadb-binlog prints them."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

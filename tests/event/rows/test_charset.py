@@ -1,7 +1,5 @@
 """Character sets by collation number, and their text."""
 
-from __future__ import annotations
-
 import contextlib
 
 import pytest

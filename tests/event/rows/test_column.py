@@ -1,7 +1,5 @@
 """Columns and tables by their names for people."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind

@@ -1,7 +1,5 @@
 """What a declaration says of columns, beside what real logs say of them."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

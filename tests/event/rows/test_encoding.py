@@ -1,7 +1,5 @@
 """Tables and rows that are written read back as they were given."""
 
-from __future__ import annotations
-
 import datetime
 import random
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The codec of eucjpms; what a real server makes of every code is compared in tests/interop."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.rows.charset import decode_text, encode_text

@@ -1,7 +1,5 @@
 """How large a row event may be, and who is told what to do."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError, EventError

@@ -1,7 +1,5 @@
 """How the digits of a DECIMAL lie in bytes."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.rows.number import decimal_size, digit_groups

@@ -1,7 +1,5 @@
 """Row events in fragments, put together again."""
 
-from __future__ import annotations
-
 import random
 import re
 import struct

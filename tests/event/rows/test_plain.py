@@ -1,7 +1,5 @@
 """Row events as they were before a server packed or cut them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """TABLE_MAP events in full: each optional field, cuts, and contradictions."""
 
-from __future__ import annotations
-
 import pytest
 from lanes.replay import CLASSIC, raw_events
 

@@ -1,7 +1,5 @@
 """Values one behind the other: those of a fixed size, and those behind their length."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.rows.value import BadValueError, fixed, prefixed

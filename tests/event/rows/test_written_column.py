@@ -1,7 +1,5 @@
 """Columns that are written, from their types as CREATE TABLE has them."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

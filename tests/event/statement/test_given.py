@@ -1,7 +1,5 @@
 """What a statement takes from its session: as a real server logged it, and every damage to that."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A statement that loads a file, and where its text names that file."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

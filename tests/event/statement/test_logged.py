@@ -1,7 +1,5 @@
 """Statements as they stand in events, with the settings that give them their meaning."""
 
-from __future__ import annotations
-
 import pytest
 from lanes.replay import CLASSIC, raw_events
 

@@ -1,7 +1,5 @@
 """Savepoints as statements name them."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.event.statement.savepoint import SavepointStep, savepoint_step

@@ -1,7 +1,5 @@
 """Prints the schema and the rows of tables as Spark reads them over JDBC, sorted: URL, user, password, tables."""
 
-from __future__ import annotations
-
 import sys
 
 from pyspark.sql import SparkSession

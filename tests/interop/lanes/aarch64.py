@@ -4,8 +4,6 @@ It has NumPy and llvmlite, which load compiled kernels, and takes packages that 
 the environment of the tests.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

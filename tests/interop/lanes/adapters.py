@@ -1,7 +1,5 @@
 """The programs of adapters as modules: they lie outside of the package, under names that Python cannot import."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Columns that are added, dropped, renamed, moved and widened at random, between random changes, on a real server."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Azurite: Microsoft's own emulator of Azure's object store, with its well-known account."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -4,8 +4,6 @@ Tests may run in several processes. Each report of a test carries its cell to th
 prints the table.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

@@ -1,7 +1,5 @@
 """The captured binlogs in fixtures/classic, and what real replicas made of each."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import shutil

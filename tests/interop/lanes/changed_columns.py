@@ -1,7 +1,5 @@
 """Tables of one column that ALTER TABLE adds or changes: of every type, NULL or not, in every mode of the session."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Where connections are cut: a seeded plan for a proxy."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Iterator

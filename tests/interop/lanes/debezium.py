@@ -1,7 +1,5 @@
 """Debezium's MariaDB connector, run as a program that prints its records."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

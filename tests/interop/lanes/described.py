@@ -1,7 +1,5 @@
 """Tables as a real server describes them in information_schema, and the same out of a schema history."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 `python tests/interop/lanes/drivers.py` builds them all, as `.ci/prepare tests` does.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

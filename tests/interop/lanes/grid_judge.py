@@ -3,8 +3,6 @@
 `python -m lanes.grid_judge` in tests/interop writes src/ibbmaster/query/judged.tsv anew.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections import Counter, defaultdict

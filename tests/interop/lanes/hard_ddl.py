@@ -4,8 +4,6 @@ In `hard_ddl.sql` each statement ends with a line of two semicolons; comment lin
 say under which settings it runs, and which server does not know it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What applications and their migrations do to tables at random, on a real server, and the rows after some of it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Logs of servers at random: of each kind of event, metadata and image, with DDL between, and transactions of XA."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from typing import NamedTuple, Self

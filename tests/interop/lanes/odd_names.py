@@ -3,8 +3,6 @@
 `python -m lanes.odd_names DIRECTORY` in this folder lets a real server of 10.11 make the log of fixtures/odd-names.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """A real server and ours that knows its tables from its binlog alone, asked the same."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

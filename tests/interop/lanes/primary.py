@@ -1,7 +1,5 @@
 """Who serves a capture: `ibbmaster serve` as a user starts it, or a real MariaDB primary."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -5,8 +5,6 @@ events that describe a file rather than a change (its header, its end) are left 
 settings of the session that repeat what is set already, as the tool does after each file header.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import struct

@@ -1,7 +1,5 @@
 """Changes of rows as `mariadb-binlog -vv` prints them."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Triggers, routines and events that a real server logs, and statements about them that ours must answer alike."""
 
-from __future__ import annotations
-
 DDL = (
     "CREATE DATABASE r1 CHARACTER SET latin1",
     "CREATE DATABASE r2",

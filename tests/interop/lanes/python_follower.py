@@ -3,8 +3,6 @@
 It begins at the end of the primary where no file is named, and prints the rows, and where each transaction ends.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import warnings

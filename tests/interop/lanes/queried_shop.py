@@ -1,7 +1,5 @@
 """A shop with a column of every type, nulls and several collations, that queries are asked of."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Random DDL between random changes of rows, on a real server."""
 
-from __future__ import annotations
-
 import datetime
 import random
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Random SELECTs over single tables of `queried_shop`, with rows in an order that is told."""
 
-from __future__ import annotations
-
 import random
 
 COLUMNS = {

@@ -1,7 +1,5 @@
 """Events of a binlog file, taken apart by the few bytes every event begins with; no code of ours in it."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterator

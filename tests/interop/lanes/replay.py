@@ -1,7 +1,5 @@
 """Changes of rows replayed into tables, whose content is compared with what the server had."""
 
-from __future__ import annotations
-
 import datetime
 import hashlib
 import ipaddress

@@ -1,7 +1,5 @@
 """What applications do to rows at random, logged as statements or as rows, and the rows after some of it."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """DDL that a real server runs and logs, and statements about its tables that ours must answer alike."""
 
-from __future__ import annotations
-
 _SEQUENCES = (
     "CREATE SEQUENCE s1",
     "CREATE SEQUENCE s2 COMMENT = 'it''s'",

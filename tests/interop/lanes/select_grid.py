@@ -2,8 +2,6 @@
 which SELECTs are answered. `python -m lanes.select_grid` in tests/interop asks real servers, and keeps their answers.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """A shop whose tables change while it sells, written to a real server in two parts."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Callable

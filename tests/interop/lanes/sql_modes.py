@@ -1,7 +1,5 @@
 """What statements mean under each sql_mode, to be asked of a real primary and of ours."""
 
-from __future__ import annotations
-
 MODES = (
     *("", "NO_BACKSLASH_ESCAPES", "PIPES_AS_CONCAT", "ANSI_QUOTES", "HIGH_NOT_PRECEDENCE", "IGNORE_SPACE"),
     *("EMPTY_STRING_IS_NULL", "ORACLE", "MSSQL", "DB2", "MAXDB", "POSTGRESQL", "MYSQL40", "MYSQL323", "TRADITIONAL"),

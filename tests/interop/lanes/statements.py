@@ -1,7 +1,5 @@
 """Statements that a real primary and ours answer alike, and what of an answer is compared."""
 
-from __future__ import annotations
-
 #: Answers equal in names and types of columns, in rows, and in the code of errors.
 ALIKE = (
     "SELECT 1, -1, 1.5, 'abc', NULL, TRUE, 0x41, x'42', b'1000011', n'd', _latin1'e', 'f' 'g'",

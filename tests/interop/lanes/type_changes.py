@@ -1,7 +1,5 @@
 """Types of columns with the values at their edges, and tables whose columns get every other type."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 LATIN, UTF8, UCS2 = "CHARACTER SET latin1", "CHARACTER SET utf8mb4", "CHARACTER SET ucs2"

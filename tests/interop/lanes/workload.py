@@ -1,7 +1,5 @@
 """Work for a real primary: groups of every size in several domains, each of which needs the ones before it."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 

@@ -1,7 +1,5 @@
 """What becomes of the errors of delta-rs."""
 
-from __future__ import annotations
-
 from ibbmaster.lake.maintain.delta import innermost
 
 

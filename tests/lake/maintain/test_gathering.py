@@ -1,7 +1,5 @@
 """Tables that are asked for one after the other share scans of the log, as far as memory allows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What Iceberg tables have besides: catalogs of others, columns by their numbers, files that stay as they are."""
 
-from __future__ import annotations
-
 import random
 import re
 import shutil

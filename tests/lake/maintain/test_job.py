@@ -1,7 +1,5 @@
 """Tables are brought to the end of a log again and again: with what is new, once, and with a verdict."""
 
-from __future__ import annotations
-
 import datetime
 import functools
 import itertools

@@ -1,7 +1,5 @@
 """Changes folded by key are what a dictionary becomes that takes them one by one."""
 
-from __future__ import annotations
-
 import random
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Rows of a file are found by their keys, and become what changes make of them."""
 
-from __future__ import annotations
-
 import datetime
 import random
 from decimal import Decimal

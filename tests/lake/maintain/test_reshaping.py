@@ -1,7 +1,5 @@
 """Columns of a table that is altered are the same, wider or of NULLs; or its rows have to be written anew."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Directories are called as their tables, in letters that each reader of tables takes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Versions of rows are those of a dictionary that keeps when each came and went, told at once or piece by piece."""
 
-from __future__ import annotations
-
 import datetime
 import random
 

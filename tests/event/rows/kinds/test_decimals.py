@@ -1,7 +1,5 @@
 """DECIMAL values: the example of MariaDB's manual, all digits both ways, and groups that no number has."""
 
-from __future__ import annotations
-
 import random
 from decimal import Decimal
 

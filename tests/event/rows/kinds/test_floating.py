@@ -1,7 +1,5 @@
 """FLOAT and DOUBLE as IEEE 754 has them."""
 
-from __future__ import annotations
-
 import math
 import random
 import struct

@@ -1,7 +1,5 @@
 """Whole numbers, bits and years, beside Python's own packing of numbers."""
 
-from __future__ import annotations
-
 import random
 import struct
 

@@ -1,7 +1,5 @@
 """What is common to all kinds: types as CREATE TABLE writes them, and how values are read."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

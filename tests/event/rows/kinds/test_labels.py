@@ -1,7 +1,5 @@
 """ENUM and SET: numbers that stand for labels."""
 
-from __future__ import annotations
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

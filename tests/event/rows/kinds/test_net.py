@@ -1,7 +1,5 @@
 """UUID, INET4 and INET6 as text, beside Python's own modules and what MariaDB 10.11 and 11.8 show."""
 
-from __future__ import annotations
-
 import ipaddress
 import random
 import uuid

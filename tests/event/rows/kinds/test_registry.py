@@ -1,7 +1,5 @@
 """Every type is of one kind; what a kind writes it reads again, and a value that ends early is an error."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 

@@ -1,7 +1,5 @@
 """Strings of characters and bytes, compressed ones, and what else is stored in them."""
 
-from __future__ import annotations
-
 import zlib
 
 import pytest

@@ -1,7 +1,5 @@
 """Dates and times of all formats, beside Python's calendar."""
 
-from __future__ import annotations
-
 import datetime
 import random
 

@@ -1,7 +1,5 @@
 """VECTOR: floats of four bytes."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest
