@@ -11,13 +11,12 @@ import pytest
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.evaluating import Evaluator, Who
-from ibbmaster.dialogue.log_tables import AnyQuery, LogSnapshot, TableQuery
+from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_table
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_schema import SessionSchema, own_databases
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.statement import Unread
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import BinlogEventRow, ProcessRow, version_number
 from ibbmaster.dump.profile import PROFILES
@@ -29,7 +28,7 @@ from ibbmaster.query.lone_expressions import constant_value, row_condition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, UnknownTable
-from ibbmaster.wire.response import ColumnDefinition, ResultSet
+from ibbmaster.sqltext.query_tree import Query
 
 
 class Tables:
@@ -52,17 +51,11 @@ class Tables:
     def catalog(self, snapshot):
         return dict(self.catalogs).get(str(snapshot.position), self.catalogs[-1][1])
 
-    def read_table(self, query):
-        self.queries.append(query)
-        return ResultSet(columns=self.table_columns(query), rows=[(b"1",)], is_binary=query.is_binary)
-
-    def table_columns(self, query):
-        return tuple(ColumnDefinition(name=item.name, column_type=3, length=11) for item in query.select.items)
-
     def name_case(self):
         return 0
 
     def compute(self, query):
+        self.queries.append(query)
         return QueryRun(query, _no_rows).answer()
 
     def computed_columns(self, query):
@@ -78,7 +71,7 @@ class Tables:
         self.forgotten = session
 
 
-def _no_rows(table, column_ids):
+def _no_rows(table, column_ids, wanted):
     raise not_supported(f"rows of {table.full_name} here")
 
 
@@ -163,15 +156,15 @@ def new_evaluator(new_facts: Callable[..., Facts]) -> Callable[..., Evaluator]:
     return make
 
 
-def rows_of(evaluator: Evaluator) -> Callable[[Unread], Relation]:
+def rows_of(evaluator: Evaluator) -> Callable[[Query], Relation]:
     """What gives the rows of queries that name no table."""
 
     def find(table):
         raise unknown_table(table.database or "", table.name)
 
     def compute(query):
-        asked = AnyQuery(
-            snapshot=None, tokens=query.source.tokens, find=find, evaluator=evaluator, text_charset="utf8mb4",
+        asked = TableQuery(
+            snapshot=None, query=query, sql_mode=0, find=find, evaluator=evaluator, text_charset="utf8mb4",
             text_collation_id=45, is_binary=False, version=101119,
         )  # fmt: skip
         return QueryRun(asked, _no_rows).answer()

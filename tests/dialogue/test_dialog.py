@@ -692,8 +692,7 @@ def test_double_quotes_are_around_names_where_the_session_says_so(shopping, mode
     ask(shopping, f"SET sql_mode = '{mode}'")
     assert ask(shopping, 'SELECT "id"') == (1054, "42S22")
     ask(shopping, 'SELECT "id" FROM "shop"."item" WHERE "id" = 1')
-    (query,) = shopping._facts.tables.queries
-    assert [item.name for item in query.select.items] == ["id"]
+    assert [item.name for item in shopping._facts.tables.queries[-1].query.items] == ["id"]
     (prepared,) = shopping.prepared.prepare(b'SELECT "name" FROM shop.item')
     assert [column.name for column in prepared.columns] == ["name"]
     assert ask(shopping, "SET @a = 'x', sql_mode = DEFAULT; SELECT @a") == [("x",)]

@@ -106,7 +106,7 @@ ASKED = {  # SELECT …: what the client printed, None for NULL
 
 
 def expression_of(sql: str):
-    return parse(f"SELECT {sql}", version=101119)[0].items[0].expression
+    return parse(f"SELECT {sql}", version=101119)[0].query.items[0].node
 
 
 @pytest.mark.parametrize(("sql", "text"), ASKED.items(), ids=list(ASKED))

@@ -19,7 +19,7 @@ def querying(new_evaluator):
 
 def answer(querying, sql):
     (select,) = parse(sql)
-    relation = querying.answer(select)
+    relation = querying.answer(select.query)
     return [column.name for column in relation.columns], [tuple(row) for row in relation.rows]
 
 
@@ -54,11 +54,11 @@ def test_what_is_missing_or_not_answered_has_its_code(querying, sql, code):
 )
 def test_a_query_in_brackets_is_one_value(new_evaluator, sql, code):
     (select,) = parse(sql)
-    columns = tuple(ColumnDefinition(name=item.name, column_type=253, length=4) for item in select.items)
+    columns = tuple(ColumnDefinition(name=item.name, column_type=253, length=4) for item in select.query.items)
     rows = [("row", 1)] if code == 1241 else [("a",), ("b",)]
     querying = Querying(new_evaluator(), lambda _: Relation(columns, rows), 101119)
     with pytest.raises(RefusedError) as caught:
-        querying.value(select)
+        querying.value(select.query)
     assert caught.value.err.code == code
 
 
@@ -80,7 +80,7 @@ def test_a_query_in_brackets_has_a_value_of_its_type(new_evaluator, sql, value):
 
 
 def test_a_query_in_brackets_without_rows_is_null(querying):
-    assert querying.value(parse("SELECT 1 WHERE 0")[0]) is None
+    assert querying.value(parse("SELECT 1 WHERE 0")[0].query) is None
 
 
 def test_a_row_does_not_fill_the_memory(querying):

@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -13,29 +14,35 @@ from ibbmaster.dialogue.statement import (
     CharsetAssignment,
     Describe,
     Do,
-    GivenTable,
     IsolationAssignment,
     KillStatement,
     KillUser,
     LockTables,
     Nothing,
-    Order,
     Savepoint,
     Select,
-    SelectItem,
     Set,
     SetStatement,
     Transaction,
     Unread,
     Use,
 )
-from ibbmaster.sqltext.expression import ColumnName, Default, Literal, Star, Subquery, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import ColumnName, Default, Literal, Nested, Star, SystemVariable, UserVariable
+from ibbmaster.sqltext.query_tree import GivenTable, Item, OrderKey, SelectBlock
 from ibbmaster.sqltext.token import SqlError
 
 
 def one(sql: str):
     (statement,) = parse(sql)
     return statement
+
+
+ONE = SelectBlock(items=(Item(Literal(1), "1"),))
+
+
+def of(sql: str, *tables: GivenTable) -> Select:
+    """A query whose form `test_query_reader` looks at, with the tables that it names."""
+    return Select(one(sql).query, tables)
 
 
 def system(name: str, scope: str = "") -> SystemVariable:
@@ -97,37 +104,44 @@ STATEMENTS = {
     "SET a = NULL": Set((Assignment(system("a"), Literal(None)),)),
     "SET STATEMENT a = 1 FOR USE x": SetStatement((Assignment(system("a"), Literal(1)),), Use("x")),
     "SELECT 'a b', 1 + 1, x AS y, z w, 'q' 'r'": Select(
-        items=(
-            SelectItem(Literal("a b"), "a b"),
-            one("SELECT 1 + 1").items[0],
-            SelectItem(ColumnName(("x",)), "y"),
-            SelectItem(ColumnName(("z",)), "w"),
-            SelectItem(Literal("qr"), "qr"),
+        SelectBlock(
+            items=(
+                Item(Literal("a b"), "a b"),
+                one("SELECT 1 + 1").query.items[0],
+                Item(ColumnName(("x",)), "y", "y"),
+                Item(ColumnName(("z",)), "w", "w"),
+                Item(Literal("qr"), "qr"),
+            )
         )
     ),
     "SELECT SQL_NO_CACHE DISTINCT * FROM a.b AS t WHERE 1 ORDER BY x DESC, y ASC LIMIT 2, 3": Select(
-        items=(SelectItem(Star(), "*"),),
-        tables=(GivenTable("b", "a", "t"),),
-        is_distinct=True,
-        where=Literal(1),
-        order_by=(Order(ColumnName(("x",)), True), Order(ColumnName(("y",)))),
-        limit=(2, 3),
+        SelectBlock(
+            items=(Item(Star(), "*"),),
+            source=GivenTable("b", "a", "t"),
+            is_distinct=True,
+            where=Literal(1),
+            order_by=(OrderKey(ColumnName(("x",)), True), OrderKey(ColumnName(("y",)))),
+            limit=(2, 3),
+        ),
+        (GivenTable("b", "a"),),
     ),
-    "SELECT 1 FROM DUAL LIMIT 1 OFFSET 2 FOR UPDATE": Select(items=(SelectItem(Literal(1), "1"),), limit=(2, 1)),
-    "SELECT 1 FROM a LEFT OUTER JOIN b USING (x)": Unread("SELECT", (GivenTable("a"), GivenTable("b"))),
-    "SELECT 1 FROM a, b": Unread("SELECT", (GivenTable("a"), GivenTable("b"))),
+    "SELECT 1 FROM DUAL LIMIT 1 OFFSET 2 FOR UPDATE": Select(replace(ONE, limit=(2, 1))),
+    "SELECT 1 FROM a LEFT OUTER JOIN b USING (x)": of(
+        "SELECT 1 FROM a LEFT JOIN b USING (x)", GivenTable("a"), GivenTable("b")
+    ),
+    "SELECT 1 FROM a, b": of("SELECT 1 FROM a JOIN b", GivenTable("a"), GivenTable("b")),
     "SELECT 1 FROM b x GROUP BY c HAVING 1 LOCK IN SHARE MODE": Select(
-        items=(SelectItem(Literal(1), "1"),),
-        tables=(GivenTable("b", None, "x"),),
-        group_by=(ColumnName(("c",)),),
-        having=Literal(1),
+        replace(ONE, source=GivenTable("b", None, "x"), group_by=(ColumnName(("c",)),), having=Literal(1)),
+        (GivenTable("b"),),
     ),
-    "(SELECT 1)": Unread("(", ()),
-    "SELECT 1 FROM (SELECT 1) t": Unread("SELECT", ()),
-    "SET a = (SELECT b FROM c)": Set((Assignment(system("a"), Subquery(Unread("SELECT", (GivenTable("c"),)))),)),
-    "SELECT a FROM t UNION SELECT b FROM x.u": Unread("SELECT", (GivenTable("t"), GivenTable("u", "x"))),
-    "SELECT a FROM t1 WINDOW w AS (PARTITION BY b)": Unread("SELECT", (GivenTable("t1"),)),
-    "WITH x AS (SELECT 1) SELECT 1 FROM t": Unread("WITH", (GivenTable("t"),)),
+    "(SELECT 1)": Select(ONE),
+    "SELECT 1 FROM (SELECT 1) t": of("SELECT 1 FROM (SELECT 1) AS t"),
+    "SET a = (SELECT b FROM c)": Set((Assignment(system("a"), Nested(one("SELECT b FROM c").query)),)),
+    "SELECT a FROM t UNION SELECT b FROM x.u": of(
+        "SELECT a FROM t UNION DISTINCT SELECT b FROM x.u", GivenTable("t"), GivenTable("u", "x")
+    ),
+    "SELECT a FROM t1 WINDOW w AS (PARTITION BY b)": Select(None, (GivenTable("t1"),)),
+    "WITH x AS (SELECT 1) SELECT 1 FROM t": Select(None, (GivenTable("t"),)),
     "HANDLER t OPEN": Unread("HANDLER", (GivenTable("t"),)),
     "PREPARE s FROM 'x'": Unread("PREPARE", ()),
     "EXPLAIN SELECT 1": Unread("EXPLAIN", ()),

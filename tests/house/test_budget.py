@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 101_360
+TESTS_MAX = 101_330
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_210,
@@ -16,11 +16,11 @@ BUDGET: dict[str, int] = {
     "cli": 3_470,
     "codec": 170,
     "comparison": 250,
-    "dialogue": 5_070,
+    "dialogue": 4_730,
     "disk": 2_350,
     "dump": 2_340,
     "event": 5_380,
-    "fold": 5_280,
+    "fold": 4_960,
     "ibb": 1_130,
     "info": 1_370,
     "kernel": 7_940,
@@ -28,15 +28,15 @@ BUDGET: dict[str, int] = {
     "log": 7_270,
     "player": 730,
     "printing": 2_130,
-    "query": 6_360,
+    "query": 6_350,
     "recorder": 1_740,
     "rows": 1_360,
     "schema": 7_930,
     "scorecard": 4_670,
     "server": 3_710,
     "spark": 2_360,
-    "sql": 1_720,
-    "sqltext": 1_950,
+    "sql": 1_110,
+    "sqltext": 2_440,
     "stages": 2_090,
     "store": 5_190,
     "streaming": 3_700,

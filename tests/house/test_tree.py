@@ -73,15 +73,15 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("schema/partitioning.py", "schema/session.py", "schema/type_clause.py"),
     ),
     # One answer through all that makes it, and what a real server says: a part by itself has nobody to compare with.
-    "sql/test_answer.py": (
-        *("sql/aggregates.py", "fold/comparing.py", "sql/conditions.py", "sql/definitions.py", "sql/row_blocks.py"),
+    "query/test_scanning.py": (
+        *("query/key_literals.py", "sql/definitions.py", "sql/row_blocks.py"),
         *("sql/row_values.py", "fold/value_texts.py"),
     ),
     # A query goes through all of them, and what is right is what a real server says of the whole.
     "query/test_engine.py": (
         *("query/aggregates.py", "query/arithmetic.py", "query/casting.py", "query/collecting.py"),
         *("query/comparing.py", "query/compiling.py", "query/emitting.py", "query/functions.py", "query/grouping.py"),
-        *("query/kinds.py", "query/moments.py", "query/names.py", "query/nodes.py", "query/number_functions.py"),
+        *("query/kinds.py", "query/moments.py", "query/names.py", "query/number_functions.py"),
         *("query/operators.py", "query/planning.py", "query/scalars.py", "query/session_functions.py"),
         *("query/sets.py", "query/showing.py", "query/sources.py", "query/tables.py", "query/text_functions.py"),
         *("query/values.py", "query/walking.py"),
@@ -101,7 +101,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "server/test_sending.py": ("server/client_stream.py",),
     "server/test_leaving.py": (),  # likewise: what clients that leave, or hold all threads, do to it
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server
-    "dialogue/test_dialog.py": ("dialogue/log_tables.py", "dialogue/session_tables.py"),
+    "dialogue/test_dialog.py": ("dialogue/log_tables.py",),
     "dialogue/test_sql.py": ("dialogue/statement.py",),
     "schema/test_base_dump.py": ("schema/dump_text.py",),
     # A version of a table is seen in the rows that are written of it.

@@ -23,7 +23,7 @@ from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.lake.pasts import START, Doubt
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.names import column_of
-from ibbmaster.sql.answer import UnknownRowsError
+from ibbmaster.sql.select import UnknownRowsError
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary

@@ -29,8 +29,7 @@ from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.spark.options import parse_options
-from ibbmaster.sql.answer import UnknownRowsError
-from ibbmaster.sql.select import TableReader
+from ibbmaster.sql.select import TableReader, UnknownRowsError
 from tests.kept_tables import KeptTables
 from tests.lake.random_log import NAMES, random_log
 from tests.written_log import Item, deleted, inserted, updated, write_log

@@ -6,21 +6,31 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from lanes.answers import FOLDER, VERSION, OurTables
+from lanes.answers import FOLDER, VERSION, OurTables, payloads_of, values_of
 
 import ibbmaster
 from ibbmaster.dialogue.evaluating import Evaluator
-from ibbmaster.dialogue.log_tables import AnyQuery
-from ibbmaster.dialogue.refusal import unknown_table
-from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.statement import GivenTable
+from ibbmaster.dialogue.log_tables import TableQuery
+from ibbmaster.dialogue.refusal import not_supported, unknown_table
+from ibbmaster.dialogue.sql import parse
 from ibbmaster.position import LogPosition
 from ibbmaster.query.engine import QueryRun
 from ibbmaster.query.loaded import KeptDatabases
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.sql.select import FoundRows
-from ibbmaster.sqltext.token import tokenize
+from ibbmaster.sql.select import FoundRows, RowRange
+from ibbmaster.sqltext.query_tree import GivenTable, Query
+from ibbmaster.sqltext.token import UnreadSqlError
+from ibbmaster.wire.response import BlockResultSet
 from tests.sessions import session_evaluator
+
+
+def query_of(sql: str) -> Query:
+    """The tree of a query, or what is wrong with it."""
+    (statement,) = parse(sql)
+    if statement.query is None:
+        problem = statement.problem
+        raise not_supported(problem.what) if isinstance(problem, UnreadSqlError) else problem
+    return statement.query
 
 
 @pytest.fixture
@@ -50,13 +60,14 @@ def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
         session: Evaluator = evaluator,
         end: LogPosition = snapshot.end,
     ) -> QueryRun:
-        def rows_of(table: TableVersion, ids: Sequence[int]) -> FoundRows:
+        def rows_of(table: TableVersion, ids: Sequence[int], wanted: RowRange) -> FoundRows:
             loads.append((table.name, [column.name for column in table.columns if column.id in ids]))
-            return tables.reader.rows_of(snapshot, table, ids)
+            return tables.reader.rows_of(snapshot, table, ids, wanted)
 
-        query = AnyQuery(
+        query = TableQuery(
             snapshot=dataclasses.replace(snapshot, end=end),
-            tokens=tokenize(sql),
+            query=query_of(sql),
+            sql_mode=0,
             find=find,
             evaluator=session,
             text_charset="utf8mb4",
@@ -75,7 +86,12 @@ def rows_of(run_of: Callable[..., QueryRun]) -> Callable[[str], list[tuple[str |
     """The rows of a query, as texts."""
 
     def rows(sql: str) -> list[tuple[str | None, ...]]:
-        found: Relation = run_of(sql).answer()
+        found = run_of(sql).answer()
+        if isinstance(found, BlockResultSet):
+            return [
+                tuple(value and value.decode() for value in values_of(row, len(found.columns)))
+                for row in payloads_of(found.blocks)
+            ]
         return [tuple(None if value is None else bytes(value).decode() for value in row) for row in found.rows]  # type: ignore[arg-type]
 
     return rows

@@ -2,14 +2,15 @@
 
 import pytest
 
-from ibbmaster.dialogue.log_tables import AnyQuery
+from ibbmaster.dialogue.log_tables import TableQuery
 from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_table
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.query import engine
 from ibbmaster.query.engine import QueryRun
-from ibbmaster.sqltext.token import SqlError, tokenize
+from ibbmaster.sqltext.token import SqlError
 from ibbmaster.wire.response import ColumnDefinition, FieldType
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
+from tests.query.conftest import query_of
 from tests.sessions import session_evaluator
 
 COLUMNS = tuple(
@@ -30,12 +31,12 @@ def ask():
             raise unknown_table("information_schema", table.name)
         return Relation(COLUMNS, ROWS if table.name.lower() == "t" else ROWS[:1])
 
-    def no_rows(table, column_ids):
+    def no_rows(table, column_ids, wanted):
         raise not_supported(table.full_name)
 
     def relation_of(sql):
-        query = AnyQuery(
-            snapshot=None, tokens=tokenize(sql), find=find, evaluator=evaluator, text_charset="utf8mb4",
+        query = TableQuery(
+            snapshot=None, query=query_of(sql), sql_mode=0, find=find, evaluator=evaluator, text_charset="utf8mb4",
             text_collation_id=45, is_binary=False, version=110806,
         )  # fmt: skip
         return QueryRun(query, no_rows).answer()

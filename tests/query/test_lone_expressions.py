@@ -37,6 +37,7 @@ def chosen(condition: str) -> list[str]:
         ("1 + 2", 3),
         ("CONCAT(@@character_set_client, ',x')", "utf8mb4,x"),
         ("CAST('12abc' AS SIGNED)", 12),
+        ("CAST(5 AS CHAR(1))", "5"),
         ("CONVERT(5, CHAR)", "5"),
         ("1.50 * 2", Decimal("3.00")),
         ("IF(1 > 2, 'a', 'b')", "b"),
@@ -54,7 +55,6 @@ def test_an_expression_has_a_value(sql: str, value: object) -> None:
     [
         ("nothing + 1", 1054),
         ("nothing(1)", 1305),
-        ("CAST(5 AS CHAR(1))", 1235),
         ("CONVERT('a' USING latin1)", 1235),
         ("'a' REGEXP 'a'", 1235),
         ("CONCAT()", 1582),

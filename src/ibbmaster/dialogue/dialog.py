@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.evaluating import Evaluator, Who
+from ibbmaster.dialogue.evaluating import Evaluator, Who, is_of_session
 from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX, immediate_statements
 from ibbmaster.dialogue.information_schema import Catalog
 from ibbmaster.dialogue.known_answers import KnownAnswers, key_of
 from ibbmaster.dialogue.log_tables import LogFacts
-from ibbmaster.dialogue.querying import Querying, is_plain
+from ibbmaster.dialogue.querying import Querying
 from ibbmaster.dialogue.refusal import (
     NOT_SUPPORTED,
     RefusedError,
@@ -25,7 +25,7 @@ from ibbmaster.dialogue.refusal import (
 )
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPosition
-from ibbmaster.dialogue.session_tables import OF_THE_FORM, SessionTables
+from ibbmaster.dialogue.session_tables import SessionTables
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.show import Shower
 from ibbmaster.dialogue.sql import parse_one
@@ -42,7 +42,6 @@ from ibbmaster.dialogue.statement import (
     KillUser,
     LockTables,
     Nothing,
-    QuerySource,
     Savepoint,
     Select,
     Set,
@@ -61,7 +60,8 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
 from ibbmaster.sqltext.expression import Default, Expression, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
-from ibbmaster.sqltext.token import SqlError, SqlTokens, tokenize
+from ibbmaster.sqltext.query_tree import Query, SelectBlock
+from ibbmaster.sqltext.token import SqlError, SqlTokens, UnreadSqlError, tokenize
 from ibbmaster.wire.capability import StatusFlag
 from ibbmaster.wire.response import (
     COLLATION_DEFAULT,
@@ -246,8 +246,8 @@ class Dialog:
         self._begin(statement)
         values: list[Value | SystemValue]
         match statement:
-            case Select(items=items):
-                values = [self._evaluator.evaluate(item.expression) for item in items]
+            case Select(values=(_, *_) as items):
+                values = [self._evaluator.evaluate(item.node) for item in items]
             case Show(what="VARIABLES", pattern=pattern):
                 values = [self._settings.value(name) for name in self._settings.names(pattern)]
             case _:
@@ -308,6 +308,8 @@ class Dialog:
     def _noted(self, error: Exception) -> Err:
         """What the client gets for an error, which is the session's last one from now on."""
         match error:
+            case UnreadSqlError(what=what):
+                err = not_supported(what).err
             case SqlError():
                 err = _syntax_error(error)
             case EndedRowsError():
@@ -370,23 +372,19 @@ class Dialog:
         """The columns that a statement gives; none where it gives no rows. What it would set stays as it is."""
         if isinstance(statement, SetStatement):
             return self.columns(statement.statement)
-        if not isinstance(statement, Select | Show | Describe) and not (
-            isinstance(statement, Unread) and statement.source is not None
-        ):
+        if not isinstance(statement, Select | Show | Describe):
             return ()
         kept = dict(self.variables)
         self._limit()
         self._begin(statement)
         try:
-            if isinstance(statement, Unread) or (isinstance(statement, Select) and statement.has_tables):
-                return self._query_columns(statement)
-            if isinstance(statement, Select) and not is_plain(statement):
+            if isinstance(statement, Select) and _of_session(statement) is None:
                 try:
-                    return self._told(self._tables.computed_columns(statement))
+                    return self._told(self._tables.columns(statement))
                 except RefusedError as refused:
-                    if refused.err.code != NOT_SUPPORTED:
+                    if refused.err.code != NOT_SUPPORTED or (items := statement.values) is None:
                         raise
-                return self._told(self._querying.unknown_columns(statement))  # of values that are still to come
+                return self._told(self._querying.columns(items, [None] * len(items)))  # of values still to come
             answer = self._answer(statement)
             return answer.columns if isinstance(answer, ResultSet) else ()
         finally:
@@ -406,10 +404,8 @@ class Dialog:
 
     def _answer(self, statement: Statement) -> Response | Kill:
         match statement:
-            case Select(has_tables=False):
-                return self._shown(self._without_tables(statement))
-            case Select() | Unread(source=QuerySource()):
-                return self._query_tables(statement)
+            case Select():
+                return self._select(statement)
             case Set(assignments=assignments):
                 self._set(assignments)
             case SetStatement():
@@ -453,8 +449,10 @@ class Dialog:
                 raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         return self._ok()
 
-    def _computed(self, query: Unread) -> Relation:
-        return self._tables.computed(query, is_binary=False)
+    def _computed(self, query: Query) -> Relation:
+        found = self._tables.answer(Select(query, sql_mode=self._settings.sql_mode), is_binary=False)
+        assert isinstance(found, Relation)
+        return found
 
     def _condition(
         self, expression: Expression, columns: Sequence[ColumnDefinition]
@@ -464,10 +462,14 @@ class Dialog:
     def _constant(self, expression: Expression) -> Value:
         return self._facts.tables.constant_value(expression, self._evaluator, version_number(self._facts))
 
-    def _without_tables(self, select: Select) -> Relation:
-        if is_plain(select):
-            return self._querying.answer(select)
-        return self._tables.computed(select, is_binary=self._is_binary)
+    def _select(self, select: Select) -> Response:
+        if (block := _of_session(select)) is not None:
+            return self._shown(self._querying.answer(block))
+        answer = self._tables.answer(select, is_binary=self._is_binary)
+        if isinstance(answer, Relation):
+            return self._shown(answer)
+        self._evaluator.found_rows = lambda: answer.blocks.row_count
+        return replace(answer, status=self.status)
 
     @property
     def status(self) -> int:
@@ -513,32 +515,6 @@ class Dialog:
 
         self._evaluator.found_rows = lambda: count
         return counted()
-
-    def _query_tables(self, query: Select | Unread) -> Response:
-        found = self._tables.answer(query, is_binary=self._is_binary)
-        if isinstance(found, Relation):
-            return self._shown(found)
-        try:
-            answer = self._facts.tables.read_table(found)
-        except RefusedError as refused:
-            if refused.err.code not in OF_THE_FORM:
-                raise
-            return self._shown(self._tables.computed(query, is_binary=self._is_binary))
-        if isinstance(answer, ResultSet):
-            return replace(answer, rows=self._counted(answer.rows), status=self.status)
-        self._evaluator.found_rows = lambda: answer.blocks.row_count
-        return replace(answer, status=self.status)
-
-    def _query_columns(self, query: Select | Unread) -> tuple[ColumnDefinition, ...]:
-        found = self._tables.answer(query, is_binary=True)
-        if isinstance(found, Relation):
-            return self._told(found.columns)
-        try:
-            return self._facts.tables.table_columns(found)
-        except RefusedError as refused:
-            if refused.err.code not in OF_THE_FORM:
-                raise
-            return self._told(self._tables.computed_columns(query))
 
     def _shower(self) -> Shower:
         return Shower(
@@ -665,6 +641,13 @@ def _with_more(answer: Response | Kill) -> Response | Kill:
     if isinstance(answer, Kill):
         return replace(answer, answer=with_more_results(answer.answer))
     return with_more_results(answer)
+
+
+def _of_session(select: Select) -> SelectBlock | None:
+    """A query that asks only what the session, its primary or the clock says."""
+    items = select.values
+    is_plain = items is not None and all(is_of_session(item.node) for item in items)
+    return select.query if is_plain and isinstance(select.query, SelectBlock) else None
 
 
 def _syntax_error(error: SqlError) -> Err:

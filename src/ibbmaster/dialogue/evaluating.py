@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from ibbmaster.dialogue.conversion import integer_of, text_of
 from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, out_of_memory
 from ibbmaster.dialogue.settings import Settings
-from ibbmaster.dialogue.statement import GivenTable, Unread
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
 from ibbmaster.schema.collations import character_sets
@@ -22,13 +21,14 @@ from ibbmaster.sqltext.expression import (
     Default,
     Expression,
     Literal,
+    Nested,
     Operation,
     Star,
-    Subquery,
     SystemVariable,
     UserVariable,
 )
 from ibbmaster.sqltext.literals import Value
+from ibbmaster.sqltext.query_tree import GivenTable, Query
 
 _CLOCKS = {  # what is shown of a moment, and whether in UTC
     "now": (moment.moment_text, False),
@@ -79,7 +79,7 @@ class Evaluator:
         self.found_rows: Callable[[], int] = lambda: 0  # in the last answer that had rows
         self.warning_count = 0  # of the last statement
         self.now_us = 0  # of the statement, in microseconds since 1970
-        self.subquery: Callable[[Unread], Value] = _no_values
+        self.subquery: Callable[[Query], Value] = _no_values
         self.compute: Callable[[Expression], Value] = _no_values  # of constants
         self._made_size = 0  # of the long values of a statement
 
@@ -108,7 +108,7 @@ class Evaluator:
                 value = self.evaluate(assigned)
                 self.variables.assign(name, value)
                 return value
-            case Subquery(query=query):
+            case Nested(query=query):
                 return self.subquery(query)
             case Call(name=name, arguments=arguments) if is_of_session(expression):
                 return self._of_session(expression, [self.evaluate(argument) for argument in arguments])

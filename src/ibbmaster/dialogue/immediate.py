@@ -74,8 +74,8 @@ def is_immediate(statement: Statement) -> bool:
                 for item in assignments
                 if isinstance(item, Assignment)
             )
-        case Select(items=items, tables=(), where=None, group_by=(), having=None, order_by=()):
-            return all(_is_immediate(item.expression) for item in items)
+        case Select(values=items):
+            return items is not None and all(_is_immediate(item.node) for item in items)
         case Show(what="VARIABLES", pattern=str() as pattern, where=None):
             return not any(map(matcher(pattern), FROM_THE_DISK))
         case Transaction(has_snapshot=has_snapshot):

@@ -13,13 +13,11 @@ from ibbmaster.position import LogPosition
 if TYPE_CHECKING:  # a replica's session needs none of these
     from ibbmaster.dialogue.evaluating import Evaluator
     from ibbmaster.dialogue.relation import Relation
-    from ibbmaster.dialogue.statement import GivenTable, Select
     from ibbmaster.schema.catalog import SchemaCatalog
-    from ibbmaster.schema.model import TableVersion
     from ibbmaster.sqltext.expression import Expression
     from ibbmaster.sqltext.literals import Value
-    from ibbmaster.sqltext.token import SqlTokens
-    from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
+    from ibbmaster.sqltext.query_tree import GivenTable, Query
+    from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
@@ -43,38 +41,20 @@ class LogSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableQuery:
-    """One SELECT over one table of a user, as far as it is understood.
-
-    Columns in `select` are called as in `table`; `*` stands only in COUNT(*); what depends on no
-    column is a literal. What is not carried out is refused by whoever reads the table.
+    """One query of a session.
 
     Attributes:
+        sql_mode: what it was read under.
+        find: gives a table that it names, as its rows or as one of the log.
         text_charset: what texts are sent in; None and `binary` send them as they are stored.
         text_collation_id: the number columns of texts get; they have their own where `text_charset` is None.
-        time_zone_s: seconds that the session is before UTC, for TIMESTAMP.
         is_binary: the rows of a prepared statement are wanted.
         version: of the server that is emulated: 101119, 120302.
     """
 
     snapshot: LogSnapshot
-    table: TableVersion
-    select: Select
-    text_charset: str | None
-    text_collation_id: int
-    time_zone_s: int
-    is_binary: bool
-    version: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnyQuery:
-    """One query in any form, as it was written; `find` gives a table that it names.
-
-    The other attributes are as those of `TableQuery`.
-    """
-
-    snapshot: LogSnapshot
-    tokens: SqlTokens
+    query: Query
+    sql_mode: int
     find: Callable[[GivenTable], object]
     evaluator: Evaluator
     text_charset: str | None
@@ -100,16 +80,10 @@ class LogTables(NamedTables, Protocol):
     def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
         """Databases and tables as they are there."""
 
-    def read_table(self, query: TableQuery) -> ResultSet | BlockResultSet:
+    def compute(self, query: TableQuery) -> Relation | BlockResultSet:
         """The rows of a query."""
 
-    def table_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
-        """The columns that `read_table` would give; no row is read."""
-
-    def compute(self, query: AnyQuery) -> Relation:
-        """The rows of a query that `read_table` does not answer, or that names no table of the log."""
-
-    def computed_columns(self, query: AnyQuery) -> tuple[ColumnDefinition, ...]:
+    def computed_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
         """The columns that `compute` would give; no row is read."""
 
     def constant_value(self, expression: Expression, session: Evaluator, version: int) -> Value:

@@ -1,4 +1,4 @@
-"""Answers to SELECT: of expressions alone. What names tables is for `table_queries`."""
+"""Answers to SELECT of what the session, its primary or the clock says; the rest is for who computes queries."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import bytes_of
 from ibbmaster.dialogue.describing import BINARY, describe
-from ibbmaster.dialogue.evaluating import Evaluator, is_of_session
+from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.statement import Select, SelectItem, Unread
 from ibbmaster.sqltext.expression import SystemVariable
 from ibbmaster.sqltext.literals import Value
+from ibbmaster.sqltext.query_tree import Item, Query, SelectBlock
 from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
 
 _BINARY = (FieldType.VAR_STRING, FieldType.STRING, FieldType.BLOB, FieldType.BIT)
@@ -26,27 +26,23 @@ class Querying:
     """Answers SELECT for one session; `compute` gives the rows of any query, or refuses it."""
 
     evaluator: Evaluator
-    compute: Callable[[Unread], Relation]
+    compute: Callable[[Query], Relation]
     version: int  # of the server, as conditional comments count it
 
-    def answer(self, select: Select) -> Relation:
-        """The row of a query that `is_plain`.
+    def answer(self, select: SelectBlock) -> Relation:
+        """The row of a query whose items are all `is_of_session`.
 
         Raises:
             RefusedError: it names what does not exist.
         """
-        values = [self.evaluator.evaluate(item.expression) for item in select.items]
-        columns = self._columns(select.items, values)
+        values = [self.evaluator.evaluate(item.node) for item in select.items]
+        columns = self.columns(select.items, values)
         row = tuple(_as_shown(item, value) for item, value in zip(select.items, values, strict=True))
         if sum(len(bytes_of(value) or b"") for value in row) > ROW_SIZE_MAX:
             raise RefusedError(1153, "08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
         return Relation(columns, [row]).limited(select.limit)
 
-    def unknown_columns(self, select: Select) -> tuple[ColumnDefinition, ...]:
-        """The columns of values that are not there yet."""
-        return self._columns(select.items, [None] * len(select.items))
-
-    def value(self, query: Unread) -> Value:
+    def value(self, query: Query) -> Value:
         """The value of a query in brackets: of its first column in its only row.
 
         Raises:
@@ -60,18 +56,12 @@ class Querying:
             raise RefusedError(1242, "21000", "Subquery returns more than 1 row")
         return _read(relation.columns[0], rows[0][0]) if rows else None
 
-    def _columns(self, items: Sequence[SelectItem], values: Sequence[Value]) -> tuple[ColumnDefinition, ...]:
+    def columns(self, items: Sequence[Item], values: Sequence[Value]) -> tuple[ColumnDefinition, ...]:
+        """The columns of values; None also stands for one that is still to come."""
         return tuple(
-            describe(item.name, item.expression, value, version=self.version)
+            describe(item.name, item.node, value, version=self.version)
             for item, value in zip(items, values, strict=True)
         )
-
-
-def is_plain(select: Select) -> bool:
-    """Whether a query asks only what the session, its primary or the clock says."""
-    if select.where or select.group_by or select.having or select.order_by or select.has_tables:
-        return False
-    return all(is_of_session(item.expression) for item in select.items)
 
 
 def _read(column: ColumnDefinition, value: Value) -> Value:
@@ -89,8 +79,8 @@ def _read(column: ColumnDefinition, value: Value) -> Value:
     return value if is_data else value.decode("utf-8", "surrogateescape")
 
 
-def _as_shown(item: SelectItem, value: Value) -> Value:
+def _as_shown(item: Item, value: Value) -> Value:
     """System variables with a fraction have six digits of it."""
-    if isinstance(value, float) and isinstance(item.expression, SystemVariable):
+    if isinstance(value, float) and isinstance(item.node, SystemVariable):
         return f"{value:.6f}"
     return value

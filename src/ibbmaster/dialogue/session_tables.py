@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.information_schema import Catalog
-from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.dialogue.refusal import NOT_SUPPORTED, RefusedError, not_supported
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_position import SessionPosition
-from ibbmaster.dialogue.statement import GivenTable, Select, Unread
+from ibbmaster.dialogue.settings import Settings
+from ibbmaster.dialogue.statement import Select
 from ibbmaster.dialogue.variables import version_number
+from ibbmaster.sqltext.query_tree import GivenTable
+from ibbmaster.sqltext.token import UnreadSqlError
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
-    from ibbmaster.dialogue.log_tables import AnyQuery, LogFacts, TableQuery
+    from ibbmaster.dialogue.log_tables import LogFacts, LogSnapshot, TableQuery
     from ibbmaster.dialogue.session_schema import SessionSchema
-    from ibbmaster.dialogue.table_queries import FoundTable
-    from ibbmaster.wire.response import ColumnDefinition
-
-#: Errors of who answers the plain forms that another form may be the reason for: not supported, unknown column
-#: or function.
-OF_THE_FORM = frozenset((1235, 1054, 1305))
+    from ibbmaster.schema.model import TableVersion
+    from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
 
 
 class SessionTables:
@@ -42,72 +42,80 @@ class SessionTables:
         self._evaluator = evaluator
         self._position = position
         self._held = held
-        self._seen: SessionSchema | None = None  # by the statement that is carried out
+        self._snapshot: LogSnapshot | None = None  # that the statement sees which is carried out
+        self._seen: SessionSchema | None = None  # by it
         self._last_seen: SessionSchema | None = None
 
     def begin_statement(self) -> None:
         """Look anew where the session is."""
-        self._seen = None
+        self._snapshot = self._seen = None
+
+    def snapshot(self) -> LogSnapshot:
+        """Where the session is: the same throughout a statement."""
+        if self._snapshot is None:
+            self._snapshot = self._position.snapshot()
+        return self._snapshot
 
     def schema(self) -> SessionSchema:
         """Databases and tables where the session is: the same throughout a statement."""
         if self._seen is None:
             from ibbmaster.dialogue.session_schema import SessionSchema, own_databases
 
-            catalog = self._facts.tables.catalog(self._position.snapshot())
+            catalog = self._facts.tables.catalog(self.snapshot())
             last = self._last_seen
             if last is None or not last.is_of(catalog, self._held()):
                 last = SessionSchema(catalog, self._held(), own_databases(self._evaluator.settings))
             self._seen = self._last_seen = last
         return self._seen
 
-    def answer(self, query: Select | Unread, *, is_binary: bool) -> Relation | TableQuery:
-        """The rows of a query, or what is to be asked of the log where it is about a table of a user.
+    def answer(self, select: Select, *, is_binary: bool) -> Relation | BlockResultSet:
+        """The rows of a query.
 
         Raises:
-            RefusedError: it names what does not exist, or is of a kind that is not answered here.
+            RefusedError: it names what does not exist, or is not answered as a server would.
+            SqlError: it is none.
         """
-        from ibbmaster.dialogue.table_queries import TableQuerying
+        with self._way_out(select):
+            return self._facts.tables.compute(self._query(select, is_binary=is_binary))
 
-        querying = TableQuerying(self._evaluator, self.find, version_number(self._facts))
+    def columns(self, select: Select) -> tuple[ColumnDefinition, ...]:
+        """The columns that `answer` gives."""
+        with self._way_out(select):
+            return self._facts.tables.computed_columns(self._query(select, is_binary=True))
+
+    @contextmanager
+    def _way_out(self, select: Select) -> Iterator[None]:
+        """Say where the rows are whose query is not answered."""
+        found = [self.find(table) for table in select.tables]
         try:
-            found = querying.read(query, self._position.snapshot, is_binary=is_binary)
+            yield
         except RefusedError as refused:
-            if refused.err.code not in OF_THE_FORM:
+            name = next((table.full_name for table in found if not isinstance(table, Relation)), None)
+            if refused.err.code != NOT_SUPPORTED or name is None:
                 raise
-            found = None
-        return self.computed(query, is_binary=is_binary) if found is None else found
+            text = f'{refused.err.text}; its rows: log.snapshot("{name}", at=…), and DuckDB (docs/arrow.md)'
+            raise RefusedError(NOT_SUPPORTED, refused.err.sqlstate, text) from None
 
-    def computed(self, query: Select | Unread, *, is_binary: bool) -> Relation:
-        """The rows of a query in any form.
+    def _query(self, select: Select, *, is_binary: bool) -> TableQuery:
+        from ibbmaster.dialogue.log_tables import TableQuery
 
-        Raises:
-            RefusedError: it is not answered as a server would.
-        """
-        return self._facts.tables.compute(self._any_query(query, is_binary=is_binary))
-
-    def computed_columns(self, query: Select | Unread) -> tuple[ColumnDefinition, ...]:
-        """The columns that `computed` gives."""
-        return self._facts.tables.computed_columns(self._any_query(query, is_binary=True))
-
-    def _any_query(self, query: Select | Unread, *, is_binary: bool) -> AnyQuery:
-        from ibbmaster.dialogue.log_tables import AnyQuery
-        from ibbmaster.dialogue.table_queries import results_charset
-
-        assert query.source is not None
-        charset = results_charset(self._evaluator.settings)
-        return AnyQuery(
-            snapshot=self._position.snapshot(),
-            tokens=query.source.tokens,
+        if select.query is None:
+            assert select.problem is not None
+            raise not_supported(select.problem.what) if isinstance(select.problem, UnreadSqlError) else select.problem
+        settings = self._evaluator.settings
+        return TableQuery(
+            snapshot=self.snapshot(),
+            query=select.query,
+            sql_mode=select.sql_mode,
             find=self.find,
             evaluator=self._evaluator,
-            text_charset=charset,
-            text_collation_id=self._evaluator.settings.results_collation_number,
+            text_charset=results_charset(settings),
+            text_collation_id=settings.results_collation_number,
             is_binary=is_binary,
             version=version_number(self._facts),
         )
 
-    def find(self, table: GivenTable) -> FoundTable:
+    def find(self, table: GivenTable) -> Relation | TableVersion:
         """A table that exists.
 
         Raises:
@@ -122,3 +130,9 @@ class SessionTables:
             text = f"SELECT command denied to user '{who.user}'@'{who.host}' for table `{database}`.`{name}`"
             raise RefusedError(1142, "42000", text)
         return self.schema().table(database, name) if found is None else found
+
+
+def results_charset(settings: Settings) -> str | None:
+    """What texts are sent in; None: as they are stored."""
+    charset = settings.value("character_set_results")
+    return None if charset is None else str(charset)

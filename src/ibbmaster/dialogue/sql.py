@@ -6,8 +6,6 @@ spaces, comments and a trailing semicolon do not matter.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ibbmaster.dialogue.sql_show import ShowParser
 from ibbmaster.dialogue.sql_tables import handled_table, named_tables
 from ibbmaster.dialogue.statement import (
@@ -17,18 +15,13 @@ from ibbmaster.dialogue.statement import (
     CharsetAssignment,
     Describe,
     Do,
-    GivenTable,
     IsolationAssignment,
     KillStatement,
     KillUser,
     LockTables,
     Nothing,
-    Order,
-    Query,
-    QuerySource,
     Savepoint,
     Select,
-    SelectItem,
     Set,
     SetStatement,
     Statement,
@@ -36,18 +29,9 @@ from ibbmaster.dialogue.statement import (
     Unread,
     Use,
 )
-from ibbmaster.sqltext.expression import (
-    ColumnName,
-    Default,
-    Expression,
-    Literal,
-    Star,
-    Subquery,
-    SystemVariable,
-    UserVariable,
-)
-from ibbmaster.sqltext.expression_parser import RESERVED
-from ibbmaster.sqltext.token import PLACEHOLDER, SqlError, SqlTokens, TokenKind, tokenize, words
+from ibbmaster.sqltext.expression import Default, Expression, Literal, SystemVariable, UserVariable
+from ibbmaster.sqltext.query_tree import GivenTable, SelectBlock
+from ibbmaster.sqltext.token import SqlError, SqlTokens, TokenKind, UnreadSqlError, tokenize, words
 
 #: Statements that are no writes, and are answered with "not supported" for now.
 _NOT_SUPPORTED = words(
@@ -63,20 +47,7 @@ _ADMINISTRATION = words(
     "UNINSTALL UPDATE FLUSH"
 )
 _UNREAD_VERBS = frozenset(("SELECT", "HANDLER", "(", "SHOW"))
-_SELECT_OPTIONS = frozenset(
-    [
-        "ALL",
-        "DISTINCTROW",
-        "HIGH_PRIORITY",
-        "STRAIGHT_JOIN",
-        "SQL_SMALL_RESULT",
-        "SQL_BIG_RESULT",
-        "SQL_BUFFER_RESULT",
-        "SQL_CACHE",
-        "SQL_NO_CACHE",
-        "SQL_CALC_FOUND_ROWS",
-    ]
-)
+_QUERIES = frozenset(("SELECT", "WITH", "("))
 _LEVELS = ("READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE")
 
 
@@ -134,10 +105,10 @@ class _Parser(ShowParser):
             statement = self._known_statement()
             if not (self.is_at_end or self._peek(";")):
                 raise self._error()
-        except SqlError:
+        except SqlError as problem:
             failed = self._index
             self._index, self._depth, self._steps = start, 0, 0
-            unread = self._unread(failed)
+            unread = self._unread(failed, problem)
             if unread is None:
                 self._index = failed
                 raise
@@ -145,11 +116,10 @@ class _Parser(ShowParser):
         return statement
 
     def _known_statement(self) -> Statement:
+        if self._peek("(") or self._peek("SELECT") or self._peek("WITH"):
+            return self._select()
         keyword = self._take_word()
         match keyword:
-            case "SELECT":
-                self._index -= 1
-                return self._query()
             case "SET" if self._accept("STATEMENT"):
                 return self._set_statement()
             case "SET":
@@ -190,7 +160,15 @@ class _Parser(ShowParser):
         token = self._token()
         return self._take_text() if token is not None and token.kind is TokenKind.TEXT else self._take_name()
 
-    def _unread(self, failed: int) -> Unread | None:
+    def _select(self) -> Select:
+        start = self._index
+        self._has_subquery = False
+        query = self.query()
+        self.skip_locks()
+        has_tables = self._has_subquery or not isinstance(query, SelectBlock) or query.source is not None
+        return Select(query, named_tables(self._tokens[start : self._index]), has_tables, self._sql_mode)
+
+    def _unread(self, failed: int, problem: SqlError) -> Select | Unread | None:
         """A query that is not understood, or another statement by the tables it names; None if it names none.
 
         `failed` is the place of the token that was not understood.
@@ -208,17 +186,11 @@ class _Parser(ShowParser):
             self._index += 1
         tokens = self._tokens[start : self._index]
         verb = token.word
-        if verb in ("SELECT", "WITH", "("):
-            source = self._source(start)
-            is_cut_off = failed == self._index and not source.tables
-            return None if balance or is_cut_off else Unread(verb, source.tables, source)
         tables = (handled_table(tokens),) if verb == "HANDLER" and len(tokens) > 1 else named_tables(tokens)
+        if verb in _QUERIES:
+            is_cut_off = failed == self._index and not tables and not isinstance(problem, UnreadSqlError)
+            return None if balance or is_cut_off else Select(None, tables, True, self._sql_mode, problem)
         return Unread(verb, tables) if not balance and (tables or verb in _NOT_SUPPORTED) else None
-
-    def _source(self, start: int) -> QuerySource:
-        """What was read since."""
-        tokens = self._tokens[start : self._index]
-        return QuerySource(replace(self._text, tokens=tokens), named_tables(tokens))
 
     def _unread_show(self) -> Unread | None:
         self._index += 1
@@ -226,103 +198,6 @@ class _Parser(ShowParser):
         token = self._token()
         self._skip_statement()
         return Unread("SHOW", ()) if token is not None and token.word in _OTHER_SHOWN else None
-
-    def _query(self) -> Query:
-        """SELECT of one table, or of none.
-
-        Raises:
-            SqlError: another kind of query; `statement` looks what tables it names.
-        """
-        start = self._index
-        self.expect("SELECT")
-        is_distinct = counts_all = False
-        while (token := self._token()) is not None and token.kind is TokenKind.WORD:
-            if token.word not in _SELECT_OPTIONS and token.word != "DISTINCT":
-                break
-            counts_all |= token.word == "SQL_CALC_FOUND_ROWS"
-            is_distinct |= token.word in ("DISTINCT", "DISTINCTROW")
-            self._index += 1
-        items = [self._select_item()]
-        while self._accept(","):
-            items.append(self._select_item())
-        has_tables = self._accept("FROM")
-        tables = self._table() if has_tables else ()
-        where = self._expression() if self._accept("WHERE") else None
-        group_by = self._list(self._expression) if self._accept("GROUP", "BY") else ()
-        having = self._expression() if self._accept("HAVING") else None
-        order_by = self._order() if self._accept("ORDER", "BY") else ()
-        limit = self._limit()
-        if counts_all and limit is not None:
-            raise self._error()
-        self._accept("FOR", "UPDATE")
-        self._accept("LOCK", "IN", "SHARE", "MODE")
-        return Select(
-            items=tuple(items),
-            tables=tables,
-            is_distinct=is_distinct,
-            where=where,
-            group_by=group_by,
-            having=having,
-            order_by=order_by,
-            limit=limit,
-            source=self._source(start),
-            has_tables=has_tables or self._has_subquery,
-        )
-
-    def _select_item(self) -> SelectItem:
-        start = self._start()
-        if self._accept("*"):
-            return SelectItem(Star(), "*")
-        expression = self._expression()
-        name = self._text.text_between(start, self._tokens[self._index - 1].end)
-        if self._accept("AS"):
-            return SelectItem(expression, self._take_name())
-        token = self._token()
-        if token is not None and (
-            token.kind in (TokenKind.NAME, TokenKind.TEXT)
-            or (token.kind is TokenKind.WORD and token.word not in RESERVED)
-        ):
-            return SelectItem(expression, self._take_name())
-        if isinstance(expression, Literal) and isinstance(expression.value, str) and name != PLACEHOLDER:
-            name = expression.value
-        elif isinstance(expression, ColumnName):
-            name = expression.parts[-1]
-        return SelectItem(expression, name)
-
-    def _subquery(self) -> Subquery:
-        """A query in brackets, as it was written: what it means is known to who answers queries."""
-        start = self._index
-        self._skip_brackets()
-        tokens = self._tokens[start : self._index - 1]
-        tables = named_tables(tokens)
-        self._has_subquery = True
-        return Subquery(Unread("SELECT", tables, QuerySource(replace(self._text, tokens=tokens), tables)))
-
-    def _table(self) -> tuple[GivenTable, ...]:
-        """The one table after FROM; none where that is DUAL."""
-        name = self._table_name()
-        found = GivenTable(name.name, name.database, self._alias())
-        return () if found.database is None and found.name.upper() == "DUAL" else (found,)
-
-    def _alias(self) -> str | None:
-        if self._accept("AS"):
-            return self._take_name()
-        token = self._token()
-        is_alias = token is not None and (
-            token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and token.word not in RESERVED)
-        )
-        return self._take_name() if is_alias else None
-
-    def _order(self) -> tuple[Order, ...]:
-        keys = []
-        while True:
-            expression = self._expression()
-            is_descending = self._accept("DESC")
-            if not is_descending:
-                self._accept("ASC")
-            keys.append(Order(expression, is_descending))
-            if not self._accept(","):
-                return tuple(keys)
 
     def _set_statement(self) -> SetStatement:
         assignments = [self._assignment("")]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from ibbmaster.dialogue.statement import GivenTable, Show
+from ibbmaster.dialogue.statement import Show
 from ibbmaster.schema.collations import find_charset
-from ibbmaster.sqltext.expression_parser import ExpressionParser
 from ibbmaster.sqltext.literals import UINT64_MAX
+from ibbmaster.sqltext.query_reader import QueryReader
+from ibbmaster.sqltext.query_tree import GivenTable
 from ibbmaster.sqltext.token import TokenKind
 
 #: What can be shown, by what may follow: rows chosen by LIKE and WHERE come with each of the first three.
@@ -38,7 +39,7 @@ _SAME = {
 }
 
 
-class ShowParser(ExpressionParser):
+class ShowParser(QueryReader):
     """Recursive descent over the words of SHOW."""
 
     def _charset(self, name: str) -> str | None:

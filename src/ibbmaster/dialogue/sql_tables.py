@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ibbmaster.dialogue.statement import GivenTable
+from ibbmaster.sqltext.query_tree import GivenTable
 from ibbmaster.sqltext.token import Token, words
 
 _ENDS_FROM = words("WHERE GROUP HAVING ORDER LIMIT UNION EXCEPT INTERSECT SELECT INTO FOR LOCK PROCEDURE WINDOW")

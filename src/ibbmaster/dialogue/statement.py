@@ -6,77 +6,45 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from ibbmaster.sqltext.expression import Expression, SystemVariable, UserVariable
+from ibbmaster.sqltext.query_tree import GivenTable, Item, Query, SelectBlock
 from ibbmaster.wire.response import Ok, Response
 
 if TYPE_CHECKING:
-    from ibbmaster.sqltext.token import SqlTokens
+    from ibbmaster.sqltext.token import SqlError
 
 
 @dataclass(frozen=True, slots=True)
-class SelectItem:
-    """An expression, and the name its column gets: the text as written, or an alias."""
-
-    expression: Expression
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class GivenTable:
-    """A table as a statement names it; without a database it is one of the session's."""
-
-    name: str
-    database: str | None = None
-    alias: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """One key of ORDER BY."""
-
-    expression: Expression
-    is_descending: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Select:
-    """SELECT; `limit` is rows to leave out and rows to give.
+    """A query, and every table that is named anywhere in it.
 
-    `source` is what it was read from; `has_tables`: it has FROM, or a query in brackets.
+    Attributes:
+        query: None where its form is not known; `problem` says what is wrong with it then.
+        has_tables: it has FROM, or a query in brackets.
+        sql_mode: what it was read under.
     """
 
-    items: tuple[SelectItem, ...]
+    query: Query | None
     tables: tuple[GivenTable, ...] = ()
-    is_distinct: bool = False
-    where: Expression | None = None
-    group_by: tuple[Expression, ...] = ()
-    having: Expression | None = None
-    order_by: tuple[Order, ...] = ()
-    limit: tuple[int, int | None] | None = None
-    source: QuerySource | None = field(default=None, compare=False)
     has_tables: bool = field(default=False, compare=False)
+    sql_mode: int = field(default=0, compare=False)
+    problem: SqlError | None = field(default=None, compare=False)
 
-
-@dataclass(frozen=True, slots=True)
-class QuerySource:
-    """The tokens of a query, and every table that is named anywhere in it."""
-
-    tokens: SqlTokens = field(repr=False)
-    tables: tuple[GivenTable, ...]
+    @property
+    def values(self) -> tuple[Item, ...] | None:
+        """Its items, if it is nothing but these."""
+        query = self.query
+        if self.has_tables or not isinstance(query, SelectBlock):
+            return None
+        is_more = query.where or query.group_by or query.having or query.order_by
+        return None if is_more else query.items
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A statement that names these tables, in a form that the parser does not know; MariaDB may.
-
-    `source` is what it was read from, if it is a query.
-    """
+    """A statement that names these tables, in a form that the parser does not know; MariaDB may."""
 
     verb: str
     tables: tuple[GivenTable, ...]
-    source: QuerySource | None = field(default=None, compare=False)
-
-
-Query: TypeAlias = Select | Unread
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import GivenTable, Select, SelectItem
+from ibbmaster.dialogue.statement import Select
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
 from ibbmaster.schema.view_text import view_parts
 from ibbmaster.sqltext.expression import ColumnName, Star
+from ibbmaster.sqltext.query_tree import GivenTable, Item, SelectBlock
 from ibbmaster.sqltext.token import SqlError
 
 NESTING_MAX = 8  # views of views
@@ -22,12 +23,13 @@ def with_columns(view: TableVersion, find: FindTable, depth: int = 0) -> TableVe
     """A view with its columns; None where one of them is an expression, or of a table that is joined or not known."""
     parts = view_parts(view)
     try:
-        (query,) = parse(parts.query)
+        (statement,) = parse(parts.query)
     except (SqlError, ValueError):
         return None
-    if not isinstance(query, Select) or len(query.tables) != 1 or depth > NESTING_MAX:
+    query = statement.query if isinstance(statement, Select) else None
+    if not isinstance(query, SelectBlock) or not isinstance(query.source, GivenTable) or depth > NESTING_MAX:
         return None
-    name = query.tables[0]
+    name = query.source
     table = _found(name, view.database, find)
     if table is not None and table.kind is TableKind.VIEW:
         table = with_columns(table, find, depth + 1)
@@ -50,10 +52,10 @@ def _found(name: GivenTable, database: str, find: FindTable) -> TableVersion | N
         return None
 
 
-def _columns(items: Sequence[SelectItem], table: TableVersion, name: GivenTable) -> Iterator[TableColumn | None]:
+def _columns(items: Sequence[Item], table: TableVersion, name: GivenTable) -> Iterator[TableColumn | None]:
     qualifiers = {name.alias or name.name}
     for item in items:
-        match item.expression:
+        match item.node:
             case Star(table=()):
                 yield from (_seen(each) for each in table.columns if not (each.is_invisible or each.is_hidden))
             case ColumnName(parts=parts):

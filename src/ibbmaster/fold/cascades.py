@@ -7,17 +7,17 @@ are, nothing is said of the child any more.
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from ibbmaster.fold.comparing import AlikePart, alike_part, is_text
 from ibbmaster.fold.contents import InexactRowsError, StoredRow, TableContents, values_of
 from ibbmaster.fold.kept_rows import temporary_database
 from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.row_events import MappedTable
-from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
+from ibbmaster.fold.stored import StoredColumn, StoredLayout, is_padded, is_text, own_columns
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import ForeignConstraint, RowPeriod, TableVersion
 
@@ -27,6 +27,14 @@ INTEGERS = ("tinyint", "smallint", "mediumint", "int", "bigint")
 
 Values = dict[str, bytes | None]  # stored values by names of columns in lower case
 Children = Sequence[tuple[TableVersion, ForeignConstraint]]
+
+_CASE_ALONE = re.compile(  # collations that compare ASCII by its letters, of whatever case
+    r"(?:latin1_(?:swedish|general)|ascii_general|(?:utf8mb[34]_)?(?:general|unicode|unicode_520|uca1400))"
+    r"_(?:nopad_)?(?:a[is]_)?ci"
+)
+
+AlikePart = Callable[[bytes], bytes | None]
+"""Makes stored values that compare as equal the same bytes; None where others may be equal, too."""
 
 
 class ForeignChange(NamedTuple):
@@ -290,3 +298,20 @@ class ForeignIndex:
             place = contents.kept.place(contents.number, key)
             if place is not None:
                 yield place
+
+
+def alike_part(column: StoredColumn) -> AlikePart:
+    """What makes the values of a column that are equal the same bytes.
+
+    Raises:
+        InexactRowsError: the collation of its texts is none that is known here.
+    """
+    if not is_text(column):
+        return bytes
+    collation = column.type.collation or ""
+    trimmed = (lambda data: data.rstrip(b" ")) if is_padded(column.type) else bytes
+    if collation.endswith("_bin"):
+        return trimmed
+    if _CASE_ALONE.fullmatch(collation) is None:
+        raise InexactRowsError(f"texts of {collation} are compared")
+    return lambda data: trimmed(data).upper() if data.isascii() and data.decode().isprintable() else None

@@ -41,9 +41,9 @@ def stored_value(column: Column, kind: SqlType, value: Value) -> bytes | None:
         case ValueKind.GEOMETRY:
             return _bytes(value)
         case ValueKind.UUID:
-            return _uuid(value)
+            return uuid_bytes(value)
         case ValueKind.INET4 | ValueKind.INET6:
-            return _address(value, 4 if column.kind is ValueKind.INET4 else 6)
+            return address_bytes(value, 4 if column.kind is ValueKind.INET4 else 6)
         case ValueKind.TEXT:
             return _text(column, value)
         case ValueKind.BINARY | ValueKind.VECTOR:
@@ -158,7 +158,8 @@ def _text(column: Column, value: Value) -> bytes:
     return data.rstrip(b" ") if column.is_fixed_length else data
 
 
-def _uuid(value: Value) -> bytes:
+def uuid_bytes(value: Value) -> bytes:
+    """A UUID as a server stores it, and compares it: those of time in its order."""
     data = value if isinstance(value, bytes) else bytes.fromhex(str(value).replace("-", ""))
     if len(data) != UUID_SIZE:
         raise ValueError(f"{value!r} is no UUID")
@@ -167,7 +168,8 @@ def _uuid(value: Value) -> bytes:
     return data
 
 
-def _address(value: Value, version: int) -> bytes:
+def address_bytes(value: Value, version: int) -> bytes:
+    """An address of IPv4 or IPv6."""
     if isinstance(value, bytes):
         return value
     text = str(value)

@@ -171,6 +171,11 @@ def is_padded(kind: SqlType) -> bool:
     return kind.collation is not None and "nopad" not in kind.collation and kind.charset not in _WIDE
 
 
+def is_text(column: StoredColumn) -> bool:
+    """Whether its values compare by a collation, as texts."""
+    return column.type.collation is not None and not column.type.labels
+
+
 def sort_key(column: StoredColumn, *, is_descending: bool = False) -> SortKey:
     """How values of a column become parts of keys; texts compare by their bytes, up to spaces at their end."""
     make = _KEYS[key_op(column)]

@@ -11,7 +11,7 @@ from ibbmaster.query.emitting import emit_scalar
 from ibbmaster.query.judged import expect_function
 from ibbmaster.query.kinds import REALS, Kind, Type
 from ibbmaster.query.scalars import Scalar, Slot, as_exact, as_real, as_text
-from ibbmaster.query.tree import Aggregate
+from ibbmaster.sqltext.expression import Aggregate
 from ibbmaster.wire.response import FieldType
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ibbmaster.query import functions, kinds, values
 from ibbmaster.query.kinds import Kind, Type
 from ibbmaster.query.scalars import Scalar, apply, as_exact, as_integer, as_moment, as_real, as_text, converted
 from ibbmaster.query.session_functions import QuerySession
-from ibbmaster.query.tree import Cast
+from ibbmaster.sqltext.expression import Cast
 from ibbmaster.versions import Difference
 from ibbmaster.wire.response import FieldType
 

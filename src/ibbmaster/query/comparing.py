@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
 from ibbmaster.dialogue.refusal import not_supported
 from ibbmaster.event.rows.charset import encode_text
+from ibbmaster.fold.literals import address_bytes, uuid_bytes
 from ibbmaster.query import values
 from ibbmaster.query.judged import expect_judged
 from ibbmaster.query.kinds import INTEGERS, MOMENTS, REALS, Kind, Type, joint_collation
@@ -43,7 +44,7 @@ def as_shown(scalar: Scalar) -> Scalar:
 def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
     left, right = one.type.kind, other.type.kind
     if Kind.OPAQUE in (left, right):
-        return None
+        return _comparable_words(one, other)
     if left in MOMENTS:
         return _comparable_moments(one, other)
     if right in MOMENTS:
@@ -76,6 +77,24 @@ def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
             raise not_supported("a BIGINT beside a number that is not exact")
         return as_real(one), as_real(other)
     return one, other
+
+
+#: Types that are shown as texts, and compare by what is stored.
+_STORED: Mapping[str, Callable[[str], bytes]] = {
+    "uuid": uuid_bytes,
+    "inet4": lambda text: address_bytes(text, 4),
+    "inet6": lambda text: address_bytes(text, 6),
+}
+
+
+def _comparable_words(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
+    stored = _STORED.get("" if one.type.sql is None else one.type.sql.word)
+    if stored is None or other.type.kind is not Kind.TEXT or not other.is_constant:
+        return None
+    try:
+        return converted(one, stored), converted(other, stored)
+    except ValueError:
+        raise not_supported(f"{other.value[:60]!r} beside {one.type.sql.word}") from None  # type: ignore[union-attr]
 
 
 def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:

@@ -28,8 +28,7 @@ from ibbmaster.query.session_functions import (
     type_of,
     unix_timestamp,
 )
-from ibbmaster.query.tree import Cast
-from ibbmaster.sqltext.expression import Call, Literal, Operation, SystemVariable, UserVariable
+from ibbmaster.sqltext.expression import Call, Cast, Literal, Operation, SystemVariable, UserVariable
 from ibbmaster.sqltext.operators import JOINED
 from ibbmaster.wire.response import FieldType
 
@@ -155,7 +154,7 @@ class Compiler:
             case "+" | "-" if any(_is_interval(operand) for operand in operands):
                 return self._shifted(operator, operands)
             case "COLLATE":
-                return collated(self.scalar(operands[0]), str(operands[1].value))
+                return collated(self.scalar(operands[0]), str(operands[1].value).lower())
             case "ROW":
                 raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")
             case ":=":

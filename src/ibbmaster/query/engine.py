@@ -6,31 +6,30 @@ import itertools
 import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
-from ibbmaster.dialogue.log_tables import AnyQuery
-from ibbmaster.dialogue.refusal import NOT_SUPPORTED, RefusedError, not_supported, out_of_memory
+from ibbmaster.dialogue.log_tables import TableQuery
+from ibbmaster.dialogue.refusal import RefusedError, not_supported, out_of_memory
 from ibbmaster.dialogue.relation import Relation
-from ibbmaster.dialogue.statement import GivenTable
 from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.query import collecting
 from ibbmaster.query.kinds import Type, definition_of
 from ibbmaster.query.listed import ServerTable
 from ibbmaster.query.loaded import KEPT_BYTES_MAX, KeptDatabases, QueryDatabase, TableKey, expect_free_space
-from ibbmaster.query.planning import Planner
-from ibbmaster.query.reading import read_query
 from ibbmaster.query.scalars import Slot
+from ibbmaster.query.scanning import TableScan, is_scanned
 from ibbmaster.query.session_functions import session_of
 from ibbmaster.query.showing import shower
 from ibbmaster.query.sources import Plan, SourceColumn, SourceTable
 from ibbmaster.query.tables import LoadedTable
-from ibbmaster.query.tree import NamedTable
 from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.sql.definitions import column_definition
 from ibbmaster.sql.local_values import local_columns
-from ibbmaster.sql.select import FoundRows
+from ibbmaster.sql.row_values import ShownColumn
+from ibbmaster.sql.select import ALL_ROWS, FoundRows, RowRange
+from ibbmaster.sqltext.query_tree import DerivedTable, GivenTable, Query, SelectBlock
 from ibbmaster.sqltext.sql_mode import (
     MSSQL,
     NO_UNSIGNED_SUBTRACTION,
@@ -40,7 +39,7 @@ from ibbmaster.sqltext.sql_mode import (
     TIME_ROUND_FRACTIONAL,
     sql_mode_text,
 )
-from ibbmaster.wire.response import ColumnDefinition
+from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
 from ibbmaster.work import BrokenOffError, check_wanted
 
 FIRST_ROWS = 100  # that are computed before the answer begins
@@ -60,18 +59,19 @@ TOO_COSTLY = RefusedError(
 #: What of sql_mode changes values of expressions.
 OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
 
-#: Gives the rows of a table at the session's place in the log, with the values of these columns; or refuses.
-FindRows = Callable[[TableVersion, Sequence[int]], FoundRows]
+#: Gives rows of a table at the session's place in the log, with the values of these columns; or refuses.
+FindRows = Callable[[TableVersion, Sequence[int], RowRange], FoundRows]
 
 
 class QueryRun:
-    """One query, from its tokens to its rows. Used once."""
+    """One query, from its tree to its rows. Used once."""
 
-    def __init__(self, query: AnyQuery, rows_of: FindRows, kept: KeptDatabases | None = None) -> None:
+    def __init__(self, query: TableQuery, rows_of: FindRows, kept: KeptDatabases | None = None) -> None:
         """`kept` has the tables that queries of the same evaluator have loaded before."""
         self._snapshot = query.snapshot
         self._kept = kept or KeptDatabases(0)
-        self._tokens = query.tokens
+        self._query = query.query
+        self._sql_mode = query.sql_mode
         self._session = session_of(
             query.evaluator, query.version, query.text_charset, query.text_collation_id, is_binary=query.is_binary
         )
@@ -82,7 +82,8 @@ class QueryRun:
         self._parameters: dict[str, Any] = {}
         self._functions: list[tuple[str, int, Callable[..., Any]]] = []
         self._error: Exception | None = None
-        self._is_limited = False
+        self._scan: TableScan | None = None
+        self._narrowed: list[str] = []  # tables of which not all rows are loaded
         self._steps_left = math.inf
         self._looks = 0
         self._database: QueryDatabase | None = None
@@ -108,13 +109,13 @@ class QueryRun:
         table = self._tables.get(slot.table) or self._listed.get(slot.table)
         return None if table is None else table.key_column(slot)
 
-    def source(self, table: NamedTable, sql_alias: str) -> tuple[str, SourceTable]:
+    def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
         """As `Tables` has it."""
-        found = self._find(GivenTable(table.name, table.database))
+        found = self._find(table)
         if isinstance(found, Relation):
             return self._listed_source(table, found, sql_alias)
         assert isinstance(found, TableVersion)
-        if found.kind is not TableKind.BASE:
+        if found.kind is TableKind.VIEW:
             raise not_supported(f"SELECT from a {found.kind.value.lower()}")
         definitions = {
             column.id: column_definition(
@@ -156,7 +157,7 @@ class QueryRun:
         if table is not None:
             table.restrict(slot, text)
 
-    def _listed_source(self, table: NamedTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
+    def _listed_source(self, table: GivenTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
         session = self._session
         loaded = ServerTable(
             len(self._listed), sql_alias, relation, session.charset, session.collation_id,
@@ -173,33 +174,48 @@ class QueryRun:
 
     def columns(self) -> tuple[ColumnDefinition, ...]:
         """The columns of the answer; no row is read."""
-        with self._way_out():
-            plan = self._plan()
+        shown, plan = self._planned()
         self._keep()
+        if plan is None:
+            return tuple(column.definition for column in shown)
         return tuple(self._definition(column.name, column.type) for column in plan.columns)
 
-    def answer(self) -> Relation:
+    def answer(self) -> Relation | BlockResultSet:
         """
         Raises:
             RefusedError: the query is not answered here as MariaDB does it, or its tables are not known.
         """
-        with self._way_out():
-            return self._answer()
+        shown, plan = self._planned()
+        if plan is not None and not (self._scan is not None and self._scan.counts_rows):
+            return self._computed(plan)
+        self._keep()
+        assert self._scan is not None
+        if plan is None:
+            return self._scan.answer(shown, self._rows_of)
+        definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
+        return self._scan.count(definitions, self._rows_of)
 
-    @contextmanager
-    def _way_out(self) -> Iterator[None]:
-        """Say where the rows are whose query is not answered."""
+    def _planned(self) -> tuple[list[ShownColumn], Plan | None]:
+        """The columns of a query whose rows are sent as they are stored; or how it is computed."""
         try:
-            yield
-        except RefusedError as refused:
-            if refused.err.code != NOT_SUPPORTED or not self._tables:
-                raise
-            name = next(iter(self._tables.values())).table.full_name
-            text = f'{refused.err.text}; its rows: log.snapshot("{name}", at=…), and DuckDB (docs/arrow.md)'
-            raise RefusedError(NOT_SUPPORTED, refused.err.sqlstate, text) from None
+            shown = self._shown()
+            return ([], self._plan()) if shown is None else (shown, None)
+        except BaseException:
+            self._keep()
+            raise
 
-    def _answer(self) -> Relation:
-        plan = self._plan()
+    def _shown(self) -> list[ShownColumn] | None:
+        """The columns of a query whose rows are sent as they are stored."""
+        block = self._query
+        if not isinstance(block, SelectBlock) or not isinstance(block.source, GivenTable) or not is_scanned(block):
+            return None
+        name, source = self.source(block.source, "a1")
+        if name not in self._tables:
+            return None
+        self._scan = TableScan(block, source, self._tables[name], self._session)
+        return None if self._sql_mode & PAD_CHAR_TO_FULL_LENGTH else self._scan.shown()
+
+    def _computed(self, plan: Plan) -> Relation:
         definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
         try:
             self._open()
@@ -216,17 +232,13 @@ class QueryRun:
         return Relation(definitions, first if is_all else itertools.chain(first, rows), is_open=not is_all)
 
     def _plan(self) -> Plan:
-        query = read_query(self._tokens)
-        sql_mode = self._tokens.sql_mode
+        from ibbmaster.query.planning import Planner
+
+        sql_mode = self._sql_mode
         if sql_mode & OTHER_VALUES:
             raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
         planner = Planner(self._session, self, self, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
-        self._is_limited = any(token.is_word("LIMIT") for token in self._tokens.tokens)
-        try:
-            return planner.plan(query)
-        except BaseException:
-            self._keep()
-            raise
+        return planner.plan(self._query)
 
     def _definition(self, name: str, kind: Type) -> ColumnDefinition:
         return definition_of(kind, name, self._session.charset, self._session.collation_id)
@@ -269,7 +281,7 @@ class QueryRun:
         names += [(name, count) for name, (count, _) in collecting.AGGREGATES.items()]
         for name, count in names:
             database.connection.create_function(name, count, None)
-        for name in self._listed:
+        for name in (*self._listed, *self._narrowed):
             database.drop(name)
 
     def _guarded(self, compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -328,10 +340,19 @@ class QueryRun:
                     continue
                 used |= loaded  # the next statement may name what the last one has named
                 self._drop(table)
-            found = self._rows_of(table.table, [column.id for column in table.columns(used)])
+            found = self._found(table, [column.id for column in table.columns(used)], is_new=loaded is None)
             rows = table.rows(found, used, self._session.time_zone_s)
             self._fill(table.create(used), table.insert(used), rows, table.table.full_name)
-            self._database.note(table.name, used)
+            if table.name not in self._narrowed:
+                self._database.note(table.name, used)
+
+    def _found(self, table: LoadedTable, ids: Sequence[int], *, is_new: bool) -> FoundRows:
+        """The rows of a table that are to be loaded: all, or those in ranges of keys if they are few."""
+        wanted = self._scan.wanted() if self._scan is not None and is_new else ALL_ROWS
+        found = self._rows_of(table.table, ids, wanted)
+        if not found.are_all:
+            self._narrowed.append(table.name)
+        return found
 
     def _drop(self, table: LoadedTable) -> None:
         assert self._database is not None
@@ -383,7 +404,7 @@ class QueryRun:
 
     def _cause(self, error: Exception, what: str) -> Exception:
         """What is to be said of a failure."""
-        if isinstance(self._error, RefusedError) and self._error.err.code == OUT_OF_RANGE and self._is_limited:
+        if isinstance(self._error, RefusedError) and self._error.err.code == OUT_OF_RANGE and _is_limited(self._query):
             return not_supported("LIMIT over rows of which some have a value out of range")  # perhaps never computed
         if self._error is not None and isinstance(self._error, RefusedError | BrokenOffError | IbbMasterError):
             return self._error
@@ -393,3 +414,12 @@ class QueryRun:
         if "full" in problem or "too big" in problem or "memory" in problem:
             return out_of_memory(f"{what} of so many rows")
         return not_supported(f"{what} of this form: {problem}")
+
+
+def _is_limited(query: Query) -> bool:
+    """Whether LIMIT leaves rows out."""
+    if query.limit is not None:
+        return True
+    if isinstance(query, SelectBlock):
+        return isinstance(query.source, DerivedTable) and _is_limited(query.source.query)
+    return any(map(_is_limited, query.members))

@@ -12,9 +12,9 @@ from ibbmaster.query.compiling import Emitter
 from ibbmaster.query.emitting import PlannedQuery
 from ibbmaster.query.scalars import Slot
 from ibbmaster.query.sources import KnownNames
-from ibbmaster.query.tree import Aggregate, NamedTable, Source
 from ibbmaster.query.walking import children, mapped, slots
-from ibbmaster.sqltext.expression import Literal
+from ibbmaster.sqltext.expression import Aggregate, Literal
+from ibbmaster.sqltext.query_tree import GivenTable, Source
 
 
 class GroupPlan:
@@ -104,7 +104,7 @@ def choosing(is_stable: bool) -> str:
 
 def has_known_order(scope: KnownNames, where: Any, source: Source | None) -> bool:
     """Whether a server reads the rows in the order in which they are here: of one table, by no index but its key."""
-    if not isinstance(source, NamedTable) or len(scope.tables) != 1 or not scope.tables[0].is_clustered:
+    if not isinstance(source, GivenTable) or len(scope.tables) != 1 or not scope.tables[0].is_clustered:
         return False
     return where is None or not any(slot in scope.tables[0].indexed for slot in slots(where))
 

@@ -13,16 +13,13 @@ from ibbmaster.query.kinds import MOMENTS, Kind
 from ibbmaster.query.listed import listed_type, storing
 from ibbmaster.query.scalars import Scalar, Slot, as_text, as_truth
 from ibbmaster.query.session_functions import QuerySession, session_of
-from ibbmaster.query.tree import Cast
 from ibbmaster.query.walking import mapped
-from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Subquery
+from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Nested
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.response import ColumnDefinition
 
-_CASTS = {"SIGNED": "integer", "UNSIGNED": "integer", "INT": "integer", "INTEGER": "integer", "CHAR": "char"}
 
-
-class _NoFunctions:
+class _NoSqlite:
     """What stands here for SQLite, which is not asked."""
 
     def function(self, compute: Callable[..., Any], count: int) -> str:
@@ -33,6 +30,9 @@ class _NoFunctions:
 
     def key_column(self, slot: Slot) -> str | None:
         return None
+
+
+NO_SQLITE = _NoSqlite()
 
 
 def constant_value(expression: Expression, evaluator: Evaluator, version: int) -> Value:
@@ -81,14 +81,10 @@ def _compiled(expression: Expression, session: QuerySession, known: dict[str, Sl
                 if found is None:
                     raise unknown_column(".".join(parts), "WHERE" if known else "SELECT")
                 return found
-            case Subquery(query=query):
+            case Nested(query=query):
                 value = session.evaluator.subquery(query)
                 return Literal(value, written=str(value))
-            case Call(name=("cast" | "convert"), arguments=(value, Literal(value=str() as word))):
-                if word not in _CASTS:
-                    raise not_supported(f"CAST AS {word} outside of a query")
-                return Cast(mapped(value, known_part), _CASTS[word], is_unsigned=word == "UNSIGNED")
         return None
 
-    compiler = Compiler(session, _NoFunctions())
+    compiler = Compiler(session, NO_SQLITE)
     return compiler.scalar(mapped(expression, known_part)), compiler.slots

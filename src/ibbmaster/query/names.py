@@ -10,9 +10,9 @@ from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_colu
 from ibbmaster.query.emitting import PlannedQuery
 from ibbmaster.query.scalars import Slot
 from ibbmaster.query.sources import KnownNames, Plan, is_called
-from ibbmaster.query.tree import Aggregate, Item, Nested, Query
 from ibbmaster.query.walking import contains, mapped_children, rows_compared
-from ibbmaster.sqltext.expression import ColumnName, Literal, Operation, Star
+from ibbmaster.sqltext.expression import Aggregate, ColumnName, Literal, Nested, Operation, Star
+from ibbmaster.sqltext.query_tree import Item, Query
 
 
 class PlanQuery(Protocol):

@@ -28,20 +28,19 @@ from ibbmaster.query.sources import (
     renamed,
     restrict_tables,
 )
-from ibbmaster.query.tree import (
-    Aggregate,
+from ibbmaster.query.walking import contains, equalities
+from ibbmaster.sqltext.expression import Aggregate, Literal, Operation, UserVariable
+from ibbmaster.sqltext.query_tree import (
     Compound,
     DerivedTable,
+    GivenTable,
     Item,
     Join,
-    NamedTable,
     OrderKey,
     Query,
     SelectBlock,
     Source,
 )
-from ibbmaster.query.walking import contains, equalities
-from ibbmaster.sqltext.expression import Literal, Operation, UserVariable
 
 BLOB_MAX = 16_777_215  # bytes, of a variable of a user that has no value
 
@@ -217,14 +216,14 @@ class Planner:
 
     def _source(self, source: Source, scope: KnownNames, equal: list[tuple[Any, Any]]) -> str:
         match source:
-            case NamedTable():
+            case GivenTable():
                 return self._named(source, scope)
             case DerivedTable():
                 plan = self._query(source.query, None)
                 return self._derived(renamed(plan, source.columns), source.alias, scope)
         return self._join(source, scope, equal)
 
-    def _named(self, table: NamedTable, scope: KnownNames) -> str:
+    def _named(self, table: GivenTable, scope: KnownNames) -> str:
         number = self._next()
         name, found = self._tables.source(table, f"a{number}")
         if self._has_table and not (found.is_listed and not self._has_log_table):

@@ -12,8 +12,8 @@ from ibbmaster.query.grouping import choosing
 from ibbmaster.query.kinds import FLOATING, REALS, Kind, Type, of_all
 from ibbmaster.query.scalars import Slot
 from ibbmaster.query.sources import Plan, PlannedColumn
-from ibbmaster.query.tree import Compound, OrderKey
 from ibbmaster.sqltext.expression import ColumnName, Literal
+from ibbmaster.sqltext.query_tree import Compound, OrderKey
 
 OTHER_WIDTH = RefusedError(1222, "21000", "The used SELECT statements have a different number of columns")
 

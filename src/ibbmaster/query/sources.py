@@ -11,8 +11,8 @@ from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.query.compiling import Emitter
 from ibbmaster.query.kinds import NOT_NULL, Kind, Type, joint_collation
 from ibbmaster.query.scalars import Slot
-from ibbmaster.query.tree import NamedTable
 from ibbmaster.sqltext.expression import Call, Literal
+from ibbmaster.sqltext.query_tree import GivenTable
 
 TABLES_MAX = 61
 
@@ -68,7 +68,7 @@ class Plan:
 class Tables(Protocol):
     """Gives tables of the log to a plan."""
 
-    def source(self, table: NamedTable, sql_alias: str) -> tuple[str, SourceTable]:
+    def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
         """The name SQLite knows a table by, and its columns."""
 
     def restrict(self, slot: Slot, text: str) -> None:

@@ -111,6 +111,10 @@ class LoadedTable:
             kind = column_type(column, definitions[column.id])
             yield column, Slot(f"{alias}.c{place}", kind, table=self.name)
 
+    def column(self, slot: Slot) -> TableColumn:
+        """The column that a slot is."""
+        return self._columns[int(slot.sql.partition(".")[2][1:])]
+
     def key_column(self, slot: Slot) -> str:
         """The column beside a text that compares as it does."""
         alias, _, name = slot.sql.partition(".")
@@ -164,7 +168,7 @@ class LoadedTable:
             layout = layouts[layout_no]
             plan = plans.get(layout_no)
             if plan is None:
-                plan = plans[layout_no] = [_step(column, own[column.id], layout, shown) for column in columns]
+                plan = plans[layout_no] = [step_of(column, own[column.id], layout, shown) for column in columns]
             spans, _ = layout.spans(image)
             row: list[Any] = []
             for at, decode in plan:
@@ -179,7 +183,9 @@ class LoadedTable:
             yield tuple(row) or (None,)  # of no column: that it is there
 
 
-def _step(column: TableColumn, own: StoredColumn, layout: StoredLayout, shown: TextSettings) -> tuple[int | None, Any]:
+def step_of(
+    column: TableColumn, own: StoredColumn, layout: StoredLayout, shown: TextSettings
+) -> tuple[int | None, Any]:
     """Where a value is in an image and what reads it; or the value that all such images have."""
     place = layout.places.get(column.id)
     if place is None:

@@ -9,8 +9,7 @@ from typing import Any
 from ibbmaster.dialogue.refusal import RefusedError, not_supported
 from ibbmaster.query.emitting import PlannedQuery
 from ibbmaster.query.scalars import Slot
-from ibbmaster.query.tree import Aggregate, Cast, Nested
-from ibbmaster.sqltext.expression import Call, Operation
+from ibbmaster.sqltext.expression import Aggregate, Call, Cast, Nested, Operation
 
 
 def mapped_children(node: Any, change: Callable[[Any], Any]) -> Any:

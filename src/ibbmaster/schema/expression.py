@@ -96,7 +96,7 @@ class _Compiler:
             case Literal(charset=None):
                 value = self._literal(expression)
                 return lambda values: value
-            case Operation(operator=("DATE" | "TIME" | "TIMESTAMP"), operands=(Literal(value=str() as text),)):
+            case Operation(operator=operator, operands=(Literal(value=str() as text),)) if operator[:8] == "LITERAL ":
                 return lambda values: text
             case ColumnName(parts=(name,)):
                 return self._column(name)

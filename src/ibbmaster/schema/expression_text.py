@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ibbmaster.sqltext.expression import Expression, Literal
+from ibbmaster.sqltext.expression import Call, Expression, Literal
 from ibbmaster.sqltext.expression_parser import ExpressionParser
 from ibbmaster.sqltext.operators import PREDICATE
 from ibbmaster.sqltext.printing import ExpressionText, UnknownTextError, printed
@@ -18,15 +18,18 @@ EXPRESSION_SIZE_MAX = 4096  # characters; longer ones stay as they are
 class _DefinitionParser(ExpressionParser):
     """Reads one expression, which has no query in it."""
 
-    is_of_definition = True
-
     def whole(self) -> Expression:
         found = self._expression()
         self.expect_end()
         return found
 
-    def _query(self) -> NoReturn:
+    def query(self) -> NoReturn:
         raise self._error()
+
+    def _called(self, name: str, written: str) -> Expression:
+        arguments = () if self._peek(")") else self._arguments(name)
+        self.expect(")")
+        return Call(name, written, arguments)
 
     def _arguments(self, name: str) -> tuple[Expression, ...]:
         match name:
@@ -44,7 +47,7 @@ class _DefinitionParser(ExpressionParser):
                 value = self._expression()
                 self.expect("AS")
                 return value, Literal(self._cast_type())
-        return super()._arguments(name)
+        return self._list(self._expression)
 
     def _trimmed(self) -> tuple[Expression, ...]:
         """TRIM(text), or the ends, what is taken from them, and the text; from both where no end is named."""

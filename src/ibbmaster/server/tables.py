@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ibbmaster.dialogue.log_tables import AnyQuery, LogSnapshot, TableQuery
+from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
@@ -15,7 +15,7 @@ from ibbmaster.kernel.loading import is_long, kernels_at_hand, load_in_backgroun
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
-from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
+from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
 from ibbmaster.work import check_wanted, holding
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ibbmaster.schema.history import SchemaHistory
     from ibbmaster.schema.model import SchemaPlace, TableVersion
     from ibbmaster.schema.name_case import NameCase
-    from ibbmaster.sql.select import FoundRows, TableReader
+    from ibbmaster.sql.select import FoundRows, RowRange, TableReader
     from ibbmaster.sqltext.expression import Expression
     from ibbmaster.sqltext.literals import Value
 
@@ -125,20 +125,13 @@ class PrimaryTables:
         except IbbMasterError:  # nothing is known of its tables, and a variable has a value all the same
             return 0
 
-    def read_table(self, query: TableQuery) -> ResultSet | BlockResultSet:
-        self._timeline(query.snapshot.end)
-        return self._reader().read(query)
-
-    def table_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
-        return self._reader().columns(query)
-
-    def compute(self, query: AnyQuery) -> Relation:
+    def compute(self, query: TableQuery) -> Relation | BlockResultSet:
         return self._query_run(query).answer()
 
-    def computed_columns(self, query: AnyQuery) -> tuple[ColumnDefinition, ...]:
+    def computed_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
         return self._query_run(query).columns()
 
-    def _query_run(self, query: AnyQuery) -> QueryRun:
+    def _query_run(self, query: TableQuery) -> QueryRun:
         from ibbmaster.query.engine import QueryRun
         from ibbmaster.query.loaded import KeptDatabases
 
@@ -146,9 +139,9 @@ class PrimaryTables:
             with holding(self._lock):
                 self._kept = self._kept or KeptDatabases()
 
-        def rows_of(table: TableVersion, column_ids: Sequence[int]) -> FoundRows:
+        def rows_of(table: TableVersion, column_ids: Sequence[int], wanted: RowRange) -> FoundRows:
             self._timeline(query.snapshot.end)
-            return self._reader().rows_of(query.snapshot, table, column_ids)
+            return self._reader().rows_of(query.snapshot, table, column_ids, wanted)
 
         return QueryRun(query, rows_of, self._kept)
 

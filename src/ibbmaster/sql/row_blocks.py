@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.dialogue.refusal import broken_off
 from ibbmaster.errors import IbbMasterError
-from ibbmaster.fold.row_file import HEAD, RowFile
-from ibbmaster.fold.stored import StoredLayout
+from ibbmaster.fold.row_file import HEAD
+from ibbmaster.fold.stored import Span, StoredLayout
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.sql.conditions import Condition
 from ibbmaster.sql.row_values import RowValues
 from ibbmaster.sql.row_writer import Writer
 from ibbmaster.wire.response import Err
 from ibbmaster.work import BrokenOffError, check_wanted
 
 CHOSEN_ROWS = 1 << 12  # that a filter has left, to be written together
+ROWS_BETWEEN_LOOKS = 1 << 8
+
+Condition = Callable[[bytes, Sequence[Span]], bool]
+"""Whether a row is wanted, by its image and where the values are in it."""
 
 
 class StoredRowBlocks:
@@ -25,7 +28,7 @@ class StoredRowBlocks:
 
     def __init__(
         self,
-        rows: RowFile,
+        data: Buffer,
         places: array[int],
         values: RowValues,
         *,
@@ -35,7 +38,7 @@ class StoredRowBlocks:
         on_error: Callable[[Exception], Err],
         kernels: Kernels | None = None,
     ) -> None:
-        self._data = rows.data()
+        self._data = data
         self._places = places
         self._values = values
         self._make_condition = condition
@@ -88,13 +91,20 @@ class StoredRowBlocks:
         if self._make_condition is None:
             yield self._places
             return
-        chosen = array("q")
-        for place in self._places:
-            check_wanted()
+        chosen, last_no = array("q"), -1
+        for count, place in enumerate(self._places):
+            if not count % ROWS_BETWEEN_LOOKS:
+                check_wanted()
             if self._left == 0:
                 break
             size, layout_no = HEAD.unpack_from(self._data, place)
-            if not self._is_wanted(layout_no, bytes(self._data[place + HEAD.size : place + HEAD.size + size])):
+            if layout_no != last_no:
+                last_no, layout = layout_no, self._values.layouts[layout_no]
+                if layout_no not in self._conditions:
+                    self._conditions[layout_no] = self._make_condition(layout)
+                is_wanted, spans_of = self._conditions[layout_no], layout.spans
+            image = bytes(self._data[place + HEAD.size : place + HEAD.size + size])
+            if not is_wanted(image, spans_of(image)[0]):
                 continue
             if self._skip:
                 self._skip -= 1
@@ -107,11 +117,3 @@ class StoredRowBlocks:
                 chosen = array("q")
         if chosen:
             yield chosen
-
-    def _is_wanted(self, layout_no: int, image: bytes) -> bool:
-        assert self._make_condition is not None
-        layout = self._values.layouts[layout_no]
-        condition = self._conditions.get(layout_no)
-        if condition is None:
-            condition = self._conditions[layout_no] = self._make_condition(layout)
-        return condition(image, layout.spans(image)[0]) is True

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
+from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.event.rows.large import LargeRows
 from ibbmaster.fold.base_rows import BaseDump
 from ibbmaster.fold.contents import TableContents
 from ibbmaster.fold.folding import ROW_BYTES_MAX, MissingTablesError, NotPlainError, RowFold
-from ibbmaster.fold.kept_rows import KeptRows, WrongChangeError
+from ibbmaster.fold.kept_rows import EVERYTHING, Interval, KeptRows, WrongChangeError
+from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.row_file import RowFile
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel.calls import Kernels
@@ -23,10 +24,8 @@ from ibbmaster.kernel.loading import kernels_at_hand
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
-from ibbmaster.rows.certainty import SchemaTimeline
+from ibbmaster.rows.certainty import SchemaTimeline, doubt_text
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.sql.answer import SQLSTATE, UNKNOWN_ROWS, Answer, expect_known
-from ibbmaster.wire.response import BlockResultSet, ColumnDefinition, ResultSet
 from ibbmaster.work import holding
 
 FOLDS_MAX = 4  # positions whose rows are kept
@@ -34,13 +33,51 @@ ALONE_MAX = 3  # tables whose rows are read by themselves; who asks for more is 
 FROZEN_MAX = 16  # if sessions have frozen them; the rows of others are read again each time
 
 
+UNKNOWN_ROWS = 1105
+FEW = 4  # rows of which one is wanted
+
+
+class UnknownRowsError(RefusedError):
+    """The log does not tell the rows of a table; `unknown` says since when, and why."""
+
+    def __init__(self, table: TableVersion, unknown: UnknownRows) -> None:
+        super().__init__(UNKNOWN_ROWS, "HY000", f"{table.full_name}: {doubt_text(unknown.gtid, unknown.reason)}")
+        self.unknown = unknown
+
+
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """Rows of a table by intervals of their keys, in order or against it, up to a limit.
+
+    Attributes:
+        is_counted: their number is asked for, not where they are.
+        are_ends: the first and the last alone.
+        are_few: if they are many, all rows of the table are as good.
+    """
+
+    intervals: Sequence[Interval] = (EVERYTHING,)
+    is_descending: bool = False
+    limit: int | None = None
+    is_counted: bool = False
+    are_ends: bool = False
+    are_few: bool = False
+
+
+ALL_ROWS = RowRange()
+
+
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows of a table where they are kept: the places of their images in a buffer that stays as it is."""
+    """Rows of a table where they are kept: the places of their images in a buffer that stays as it is.
+
+    `count` is how many they are; `are_all`: they are all of the table.
+    """
 
     contents: TableContents
     places: array[int]
     data: Buffer
+    count: int
+    are_all: bool
 
 
 class TableReader:
@@ -75,30 +112,10 @@ class TableReader:
         self._asked: set[tuple[str, str]] = set()  # tables
         self._users: list[tuple[weakref.ref[LogSnapshot], LogPosition]] = []
 
-    def columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
-        """The columns of an answer; nothing is read.
-
-        Raises:
-            RefusedError: it is of a kind that is not answered.
-        """
-        return Answer(query).definitions
-
-    def read(self, query: TableQuery) -> ResultSet | BlockResultSet:
-        """The answer to a query.
-
-        Raises:
-            RefusedError: it is of a kind that is not answered, or the rows of the table are not known.
-            IbbMasterError: the log cannot be read.
-        """
-        answer = Answer(query)
-        self._check_reached(query.snapshot)
-        with holding(self._lock):
-            contents = self._contents_at(query.snapshot, query.table)
-            answer.check_known(contents)
-            return answer.rows(contents)
-
-    def rows_of(self, snapshot: LogSnapshot, table: TableVersion, column_ids: Sequence[int]) -> FoundRows:
-        """All rows of a table, in the order of its key.
+    def rows_of(
+        self, snapshot: LogSnapshot, table: TableVersion, column_ids: Sequence[int], wanted: RowRange = ALL_ROWS
+    ) -> FoundRows:
+        """Rows of a table, in the order of its key.
 
         Raises:
             RefusedError: they, or the values of these columns, are not known.
@@ -107,8 +124,20 @@ class TableReader:
         self._check_reached(snapshot)
         with holding(self._lock):
             contents = self._contents_at(snapshot, table)
-            expect_known(contents, table, column_ids)
-            return FoundRows(contents, contents.kept.all_places(contents.number), contents.kept.rows.data())
+            for interval in wanted.intervals:
+                unknown = contents.unknown_in(interval, column_ids)
+                if unknown is not None:
+                    raise UnknownRowsError(table, unknown)
+            kept, number = contents.kept, contents.number
+            if wanted.is_counted:
+                count = sum(kept.count_in(number, interval) for interval in wanted.intervals)
+                return FoundRows(contents, array("q"), kept.rows.data(), count, are_all=False)
+            places, are_all = _places(contents, wanted), wanted == ALL_ROWS
+            if wanted.are_few and contents.unknown_in(EVERYTHING, column_ids) is None:
+                every = kept.all_places(number)
+                if len(places) * FEW >= len(every):
+                    places, are_all = every, True
+            return FoundRows(contents, places, kept.rows.data(), len(places), are_all)
 
     def _check_reached(self, snapshot: LogSnapshot) -> None:
         """
@@ -117,7 +146,7 @@ class TableReader:
         """
         if self._base is not None and not _has_reached(snapshot.state, self._base.position):
             text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
-            raise RefusedError(UNKNOWN_ROWS, SQLSTATE, text)
+            raise RefusedError(UNKNOWN_ROWS, "HY000", text)
 
     def close(self) -> None:
         """Forget everything."""
@@ -213,3 +242,20 @@ class TableReader:
 def _has_reached(state: GtidState, position: GtidPosition) -> bool:
     """Whether the groups up to a position are logged; of a domain that the log does not have none is missed."""
     return all((state.highest_seq_no(gtid.domain_id) or gtid.seq_no) >= gtid.seq_no for gtid in position.values())
+
+
+def _places(contents: TableContents, wanted: RowRange) -> array[int]:
+    """Where rows are, in order."""
+    kept, number = contents.kept, contents.number
+    if wanted == ALL_ROWS:
+        return kept.all_places(number)
+    if wanted.are_ends:
+        ends = [kept.places(number, EVERYTHING, is_descending=is_last, limit=1) for is_last in (False, True)]
+        return array("q", [place for end in ends for place in end])
+    found = array("q")
+    for interval in wanted.intervals[::-1] if wanted.is_descending else wanted.intervals:
+        left = None if wanted.limit is None else wanted.limit - len(found)
+        if left == 0:
+            break
+        found.extend(kept.places(number, interval, is_descending=wanted.is_descending, limit=left))
+    return found

@@ -80,12 +80,33 @@ class Operation:
 
 
 @dataclass(frozen=True, slots=True)
-class Subquery:
-    """A query in brackets as a value, or as a table; what it is, is known to who reads queries."""
+class Cast:
+    """CAST, CONVERT; `kind` is the type's first word in lower case, or `using`."""
+
+    value: Expression
+    kind: str
+    length: int | None = None
+    scale: int | None = None
+    is_unsigned: bool = False
+    charset: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """COUNT(*) has no arguments."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    is_distinct: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A query in brackets as a value; `query_tree` says what it is."""
 
     query: Any
 
 
 Expression: TypeAlias = (
-    Literal | Default | UserVariable | SystemVariable | ColumnName | Star | Call | Operation | Subquery
+    Literal | Default | UserVariable | SystemVariable | ColumnName | Star | Call | Operation | Cast | Aggregate | Nested
 )

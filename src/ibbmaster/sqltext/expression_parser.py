@@ -5,27 +5,39 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 
 from ibbmaster.sqltext.expression import (
+    Aggregate,
     Call,
+    Cast,
     ColumnName,
     Default,
     Expression,
     Literal,
+    Nested,
     Operation,
     Star,
-    Subquery,
     SystemVariable,
     UserVariable,
 )
 from ibbmaster.sqltext.literals import binary_value, number_value
 from ibbmaster.sqltext.operators import JOINED, JOINED_ORACLE, NOT, PREDICATE, UNARY, binary_operators
+from ibbmaster.sqltext.query_tree import Query
 from ibbmaster.sqltext.sql_mode import EMPTY_STRING_IS_NULL, HIGH_NOT_PRECEDENCE, IGNORE_SPACE
-from ibbmaster.sqltext.token import LITERALS, SqlError, SqlTokens, Token, TokenKind, error_at, words
+from ibbmaster.sqltext.token import (
+    LITERALS,
+    SqlError,
+    SqlTokens,
+    Token,
+    TokenKind,
+    UnreadSqlError,
+    error_at,
+    words,
+)
 
 SCOPES = {"global": "global", "session": "session", "local": "session"}
 DEPTH_MAX = 40  # brackets in brackets
+QUERY_DEPTH_MAX = 20  # of the outermost brackets of a query
 STEPS_MAX = 100  # operators of a statement that nest in each other: a reader of the tree recurses so deep
 UINT64_MAX = 2**64 - 1
 
@@ -56,16 +68,20 @@ RESERVED = words(
     "SELECT SET BY LIKE IN IS BETWEEN ASC DESC PROCEDURE LOCK JOIN INNER LEFT RIGHT CROSS NATURAL "
     "STRAIGHT_JOIN EXCEPT INTERSECT OFFSET FETCH TABLE VALUES WITH RLIKE REGEXP DISTINCT"
 )
+AGGREGATES = words(
+    "count sum avg min max group_concat std stddev stddev_pop stddev_samp variance var_pop var_samp bit_and bit_or "
+    "bit_xor any_value json_arrayagg json_objectagg"
+)
+COMPUTED_AGGREGATES = words("count sum avg min max")
+UNITS = words("MICROSECOND SECOND MINUTE HOUR DAY WEEK MONTH QUARTER YEAR")
+_MOMENTS = words("DATE TIME TIMESTAMP")
+_OF_QUERIES = words("ALL ANY SOME")
+_OWN_WORDS = words("extract timestampdiff timestampadd weight_string")  # functions whose arguments are no list
 _FLAT = frozenset(("OR", "AND", "+", JOINED, JOINED_ORACLE))  # many of one kind in a row are one operation
 
 
 class ExpressionParser(ABC):
-    """Recursive descent over the tokens of one text.
-
-    With `is_of_definition`, of an expression in DDL, COLLATE and the kind of DATE'…' are a part of the tree.
-    """
-
-    is_of_definition = False
+    """Recursive descent over the tokens of one text."""
 
     def __init__(self, tokens: SqlTokens) -> None:
         self._text = tokens
@@ -94,8 +110,8 @@ class ExpressionParser(ABC):
             raise self._error()
 
     @abstractmethod
-    def _query(self) -> Any:
-        """A SELECT inside an expression."""
+    def query(self) -> Query:
+        """A query, in brackets or not, up to where it ends."""
 
     def _charset(self, name: str) -> str | None:
         """The character set that stands before a text as _name; None if there is none."""
@@ -119,7 +135,7 @@ class ExpressionParser(ABC):
                 self._index += 1
                 return Operation("NOT", (self._expression(binds),))
         operand = self._operand()
-        while self.is_of_definition and self._accept("COLLATE"):
+        while self._accept("COLLATE"):
             operand = Operation("COLLATE", (operand, Literal(self._take_name())))
         return operand
 
@@ -231,6 +247,8 @@ class ExpressionParser(ABC):
     def _after_word(self, token: Token) -> Expression:
         word = token.word
         following = self._tokens[self._index + 1] if self._index + 1 < len(self._tokens) else None
+        if word in _OF_QUERIES and self._is_call():
+            raise UnreadSqlError(f"{word} (SELECT …)")
         if word[0] == "_" and following is not None and following.kind in LITERALS:
             charset = self._charset(word[1:])
             if charset is not None:
@@ -250,13 +268,13 @@ class ExpressionParser(ABC):
             case "EXISTS" if self._is_call():
                 self._index += 2
                 return Operation("EXISTS", (self._subquery(),))
-            case "DATE" | "TIME" | "TIMESTAMP" if self.is_of_definition and self._is_before_text():
+            case _ if word in _MOMENTS and following is not None and following.kind is TokenKind.TEXT:
                 self._index += 1
-                return Operation(word, (self._operand(),))
+                return Operation(f"LITERAL {word}", (Literal(self._take_texts()),))
             case "BINARY":
                 self._index += 1
                 return Operation("BINARY", (self._expression(UNARY),))
-            case "INTERVAL" if not self._is_call():
+            case "INTERVAL" if not self._is_call() or self._is_amount():
                 self._index += 1
                 amount = self._expression()
                 return Operation("INTERVAL", (amount, Literal(self._take_name().upper())))
@@ -298,68 +316,133 @@ class ExpressionParser(ABC):
         if self._peek("("):
             self._index = start
             return self._call()
-        if not self.is_of_definition and self._accept("COLLATE"):
-            self._take_name()
         return ColumnName(tuple(parts))
 
-    def _call(self, database: str | None = None) -> Call:
+    def _call(self, database: str | None = None) -> Expression:
         written = self._take_name()
+        name = written.lower()
         is_spaced = not self.is_at_end and self._tokens[self._index].is_spaced
         self.expect("(")
-        first = self._index
-        depth = self._depth
+        first, depth = self._index, self._depth
         try:
-            arguments, is_read = self._arguments(written.lower()), True
-            self.expect(")")
+            found = self._called(name, written)
+        except UnreadSqlError:
+            raise
         except SqlError:
             self._index, self._depth = first, depth
             self._skip_brackets()
-            arguments, is_read = (), False
-        if self._accept("OVER"):
-            is_read = False
-            if self._accept("("):
-                self._skip_brackets()
-            else:
-                self._take_name()
-        is_other = is_spaced and written.lower() in SPACELESS and not self._sql_mode & IGNORE_SPACE
-        return Call(written.lower() + " " * is_other, written, arguments, database, is_read)
+            found = Call(name, written, is_read=False)
+        if self._peek("OVER"):
+            raise UnreadSqlError(f"{written}() OVER a window")
+        if is_spaced and name in SPACELESS and not self._sql_mode & IGNORE_SPACE:
+            return Call(f"{name} ", written)  # which nobody has
+        if database is None:
+            return found
+        arguments = found.arguments if isinstance(found, Call) else ()
+        return Call(name, written, arguments, database, isinstance(found, Call) and found.is_read)
 
-    def _arguments(self, name: str) -> tuple[Expression, ...]:
-        if self._peek(")"):
-            return ()
+    def _called(self, name: str, written: str) -> Expression:
+        """A call behind its bracket, up to the one that ends it."""
+        if name in AGGREGATES:
+            return self._aggregate(name)
+        if name in _OWN_WORDS:
+            raise UnreadSqlError(f"{written}()")
+        match name:
+            case "cast" | "convert":
+                value = self._expression()
+                if name == "convert" and self._accept("USING"):
+                    found = Cast(value, "using", charset=self._take_name().lower())
+                    self.expect(")")
+                    return found
+                self.expect("AS" if name == "cast" else ",")
+                return self._cast(value)
+            case "trim":
+                arguments = self._trimmed()
+            case "position":
+                wanted = self._expression(PREDICATE + 1)
+                self.expect("IN")
+                arguments, name = (wanted, self._expression()), "locate"
+            case "substring" | "substr" | "mid":
+                arguments = self._substring()
+            case _:
+                arguments = () if self._peek(")") else self._list(self._expression)
+        self.expect(")")
+        return Call(name, written, arguments)
+
+    def _trimmed(self) -> tuple[Expression, ...]:
+        side = next((word for word in ("LEADING", "TRAILING", "BOTH") if self._accept(word)), "BOTH")
+        if self._accept("FROM"):
+            return self._expression(), Literal(" "), Literal(side)
+        first = self._expression()
+        if self._accept("FROM"):
+            return self._expression(), first, Literal(side)
+        return first, Literal(" "), Literal(side)
+
+    def _substring(self) -> tuple[Expression, ...]:
+        value = self._expression()
+        if self._accept("FROM"):
+            start = self._expression()
+            return (value, start, self._expression()) if self._accept("FOR") else (value, start)
+        self.expect(",")
+        return value, *self._list(self._expression)
+
+    def _aggregate(self, name: str) -> Aggregate:
         if name == "count" and self._accept("*"):
-            return (Star(),)
-        if name == "cast":
-            value = self._expression()
-            self.expect("AS")
-            return value, Literal(self._type())
-        if name == "convert":
-            value = self._expression()
-            if self._accept("USING"):
-                return value, Literal(f"USING {self._take_name()}")
-            self.expect(",")
-            return value, Literal(self._type())
-        return self._list(self._expression)
+            self.expect(")")
+            return Aggregate(name, ())
+        is_distinct = self._accept("DISTINCT")
+        if not is_distinct:
+            self._accept("ALL")
+        arguments = self._list(self._expression)
+        if name not in COMPUTED_AGGREGATES:
+            raise UnreadSqlError(f"{name.upper()}()")
+        self.expect(")")
+        return Aggregate(name, arguments, is_distinct)
 
-    def _type(self) -> str:
-        """The first word of a type, with a mark where more of it is skipped up to the bracket that ends the call."""
-        kind = self._take_word() + " …" * (self.is_at_end or not self._tokens[self._index].is_sign(")"))
-        while not (self.is_at_end or self._peek(")")):
-            self._index += 1
-            if self._tokens[self._index - 1].is_sign("("):
-                self._skip_brackets()
-        return kind
+    def _cast(self, value: Expression) -> Cast:
+        """A type, and the bracket that ends the call."""
+        kind = self._take_word().lower()
+        is_unsigned = kind == "unsigned"
+        if kind in ("signed", "unsigned"):
+            if not self._accept("INTEGER"):
+                self._accept("INT")
+            kind = "integer"
+        elif kind == "int":
+            kind = "integer"
+        elif kind in ("dec", "numeric"):
+            kind = "decimal"
+        elif kind == "double":
+            self._accept("PRECISION")
+        elif kind == "nchar":
+            raise UnreadSqlError("CAST AS NCHAR")
+        length = scale = None
+        if self._accept("("):
+            length = self._take_int()
+            scale = self._take_int() if self._accept(",") else None
+            self.expect(")")
+        charset = None
+        if self._accept("CHARACTER", "SET") or self._accept("CHARSET"):
+            charset = self._take_name().lower()
+        self.expect(")")
+        return Cast(value, kind, length, scale, is_unsigned, charset)
 
-    def _subquery(self) -> Subquery:
+    def _is_amount(self) -> bool:
+        """Whether brackets after INTERVAL hold how much, and not what the function INTERVAL counts."""
+        start, self._index = self._index, self._index + 2
+        self._skip_brackets()
+        token, self._index = self._token(), start
+        return token is not None and token.word in UNITS
+
+    def _subquery(self) -> Nested:
         """A query up to the bracket that ends it; the one that begins it is read."""
         self._depth += 1
-        if self._depth > DEPTH_MAX:
+        if self._depth > QUERY_DEPTH_MAX:
             raise self._error()
         self._has_subquery = True
-        query = self._query()
+        query = self.query()
         self.expect(")")
         self._depth -= 1
-        return Subquery(query)
+        return Nested(query)
 
     def _begins_query(self) -> bool:
         return self._peek("SELECT") or self._peek("WITH") or self._peek("VALUES")
@@ -399,10 +482,6 @@ class ExpressionParser(ABC):
     def _start(self) -> int:
         token = self._token()
         return len(self._sql) if token is None else token.start
-
-    def _is_before_text(self) -> bool:
-        following = self._tokens[self._index + 1 : self._index + 2]
-        return bool(following) and following[0].kind is TokenKind.TEXT
 
     def _is_call(self) -> bool:
         following = self._index + 1

@@ -105,6 +105,14 @@ class SqlError(IbbMasterError):
         self.line_no = line_no
 
 
+class UnreadSqlError(SqlError):
+    """The text is SQL, in a form that is not read here; `what` names it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what, 1)
+        self.what = what
+
+
 @dataclass(frozen=True, slots=True)
 class SqlTokens:
     """A text in pieces, or one statement of it.

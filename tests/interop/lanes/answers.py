@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import lzma
 import random
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pymysql
 
 from ibbmaster.codec import lenenc
+from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.refusal import RefusedError
-from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.statement import Select, SelectItem
+from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dump.profile import PROFILES
 from ibbmaster.fold.base_rows import BaseDump
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.position import LogPosition
+from ibbmaster.query.engine import QueryRun
 from ibbmaster.schema.base_dump import read_base, read_rows
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.sql.select import TableReader
-from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation, Star
-from ibbmaster.sqltext.table_name import parse_table_name, printed_table
-from ibbmaster.wire.response import Err, ResultSet, encode_column, encode_row, is_eof
+from ibbmaster.sqltext.table_name import parse_table_name
+from ibbmaster.wire.binary_row import encode_binary_row
+from ibbmaster.wire.response import BlockResultSet, Err, ResultSet, encode_column, encode_row, is_eof
 
 COM_QUERY, COM_STMT_PREPARE, COM_STMT_EXECUTE, COM_STMT_CLOSE = 3, 0x16, 0x17, 0x19
 FOLDER = Path(__file__).parents[3] / "fixtures" / "answers"
 VERSION = 110806
 PACKET_MAX = 0xFFFFFF
-OF_THE_ENGINE = {"tables": 89}  # recorded answers that are not of a plain form: a column beside another family
+REFUSED = {"tables": 22}  # recorded answers that are refused
 
 
 class Session(NamedTuple):
@@ -117,6 +119,8 @@ class OurTables:
         self.follow()
         self.reader = TableReader(engine, self, base=base)
         self._catalogs: dict[LogPosition, SchemaCatalog] = {}
+        self._asked_at = self.snapshot()
+        self._dialogs: dict[Session, Dialog] = {}
 
     def follow(self) -> None:
         """Fold the DDL of what has come."""
@@ -133,10 +137,42 @@ class OurTables:
     def snapshot(self, end: LogPosition | None = None) -> LogSnapshot:
         return LogSnapshot(end=end or self.engine.end(), file_name="", state=self.engine.state())
 
-    def table(self, full_name: str, snapshot: LogSnapshot) -> TableVersion:
+    # As `LogTables` has them, at the snapshot that is asked about -----------------------------------
+
+    def newest(self) -> LogSnapshot:
+        return self._asked_at
+
+    def name_case(self) -> int:
+        return 0
+
+    def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
         if snapshot.end not in self._catalogs:
             self._catalogs[snapshot.end] = self.history.at(SchemaPlace(snapshot.end, 0))
-        found = self._catalogs[snapshot.end].table(*parse_table_name(full_name))
+        return self._catalogs[snapshot.end]
+
+    def compute(self, query: TableQuery) -> Relation | BlockResultSet:
+        return self._run(query).answer()
+
+    def computed_columns(self, query: TableQuery) -> Any:
+        return self._run(query).columns()
+
+    def _run(self, query: TableQuery) -> QueryRun:
+        return QueryRun(query, lambda *asked: self.reader.rows_of(query.snapshot, *asked))
+
+    def _dialog(self, session: Session) -> Dialog:
+        if session not in self._dialogs:
+            profile = PROFILES["classic-11.8"]
+            facts: Any = SimpleNamespace(
+                tables=self, server_id=1, server_version=profile.server_version, profile=profile,
+                binlog_state=self.engine.state, unix_timestamp=lambda: 1778384896.0, processes=list,
+                without_paths=lambda text: text,
+            )  # fmt: skip
+            self._dialogs[session] = Dialog(facts, connection_id=1, user="root", host="::1")
+            self._dialogs[session].query(session.sql.encode())
+        return self._dialogs[session]
+
+    def table(self, full_name: str, snapshot: LogSnapshot) -> TableVersion:
+        found = self.catalog(snapshot).table(*parse_table_name(full_name))
         assert isinstance(found, TableVersion), found
         return found
 
@@ -146,33 +182,32 @@ class OurTables:
         found = [table for _, table in sorted(tables.items()) if isinstance(table, TableVersion)]
         return [table for table in found if table.kind is TableKind.BASE]
 
+    def response(
+        self, sql: str, session: Session = SESSIONS[0], *, is_binary: bool = False, snapshot: LogSnapshot | None = None
+    ) -> Any:
+        """The last answer to a text, as it goes to a connection."""
+        self._asked_at = snapshot or self.snapshot()
+        dialog = self._dialog(session)
+        if not is_binary:
+            return dialog.query(sql.encode())[-1]
+        (prepared,) = dialog.prepared.prepare(sql.encode())
+        return prepared if isinstance(prepared, Err) else dialog.prepared.execute(prepared.statement_id, b"")[-1]
+
     def answer(
         self, sql: str, session: Session = SESSIONS[0], *, is_binary: bool = False, snapshot: LogSnapshot | None = None
     ) -> Answered:
-        """The answer to a SELECT.
+        """The answer to a SELECT, its packets as they are sent.
 
         Raises:
             RefusedError: it is refused.
         """
-        snapshot = snapshot or self.snapshot()
-        select = parse(sql, version=VERSION)[0]
-        assert isinstance(select, Select)
-        named = select.tables[0]
-        table = self.table(printed_table(named.database, named.name), snapshot)  # type: ignore[union-attr]
-        query = TableQuery(
-            snapshot=snapshot,
-            table=table,
-            select=_resolved(select, table),
-            text_charset=session.charset,
-            text_collation_id=session.collation,
-            time_zone_s=session.time_zone_s,
-            is_binary=is_binary,
-            version=VERSION,
-        )
-        result = self.reader.read(query)
+        result = self.response(sql, session, is_binary=is_binary, snapshot=snapshot)
+        if isinstance(result, Err):
+            raise RefusedError(result.code, result.sqlstate, result.text)
         columns = [encode_column(column) for column in result.columns]
         if isinstance(result, ResultSet):
-            return Answered(columns, [encode_row(row) for row in result.rows])
+            encode = (lambda row: encode_binary_row(result.columns, row)) if is_binary else encode_row
+            return Answered(columns, [encode(row) for row in result.rows])
         return Answered(columns, list(payloads_of(result.blocks)))
 
 
@@ -198,35 +233,6 @@ def payloads_of(blocks: Any) -> Iterator[bytes]:
                 yield payload
                 payload = b""
         assert sequence == behind
-
-
-def _resolved(select: Select, table: TableVersion) -> Select:
-    """What the dialog resolves before it asks for rows."""
-    items = []
-    for item in select.items:
-        if isinstance(item.expression, Star):
-            shown = [column for column in table.columns if not column.is_hidden and not column.is_invisible]
-            items += [SelectItem(ColumnName((column.name,)), column.name) for column in shown]
-        else:
-            items.append(SelectItem(_named(item.expression, table), item.name))
-    orders = tuple(dataclasses.replace(order, expression=_named(order.expression, table)) for order in select.order_by)
-    where = None if select.where is None else _named(select.where, table)
-    return dataclasses.replace(select, items=tuple(items), where=where, order_by=orders)
-
-
-def _named(expression: Expression, table: TableVersion) -> Expression:
-    match expression:
-        case ColumnName(parts=parts):
-            column = table.column(parts[-1])
-            assert column is not None
-            return ColumnName((column.name,))
-        case Operation("NEGATIVE", (Literal(value=int() as value),)):
-            return Literal(-value)
-        case Operation(operator, operands):
-            return Operation(operator, tuple(_named(operand, table) for operand in operands))
-        case Call():
-            return dataclasses.replace(expression, arguments=tuple(_named(one, table) for one in expression.arguments))
-    return expression
 
 
 def values_of(payload: bytes, count: int) -> list[bytes | None]:

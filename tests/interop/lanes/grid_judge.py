@@ -16,21 +16,19 @@ import ibbmaster
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.dialogue.table_queries import TableQuerying
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.query import judged
 from ibbmaster.query.compiling import Compiler
 from ibbmaster.query.emitting import SqlFunctions
 from ibbmaster.query.engine import QueryRun
 from ibbmaster.query.names import Names
-from ibbmaster.query.reading import read_query
 from ibbmaster.query.scalars import Slot, as_truth
 from ibbmaster.query.session_functions import session_of
 from ibbmaster.query.sources import KnownNames
-from ibbmaster.query.tree import NamedTable
 from ibbmaster.query.values import loading
 from ibbmaster.server.tables import PrimaryTables
-from ibbmaster.sqltext.token import tokenize
+from ibbmaster.sql.select import RowRange
+from ibbmaster.sqltext.query_tree import GivenTable
 from ibbmaster.wire.response import Err, ResultSet
 from lanes.answers import VERSION, payloads_of, values_of
 from lanes.select_grid import FOLDER, SESSION, VERSIONS, asked, load, scalars, told, told_rows
@@ -83,18 +81,6 @@ class OurServer:
         found, rows = self.ask(sql)
         return found if isinstance(found, str) else told_rows(rows)
 
-    def plain(self, sql: str) -> str:
-        """The same, if its plain form is answered without the engine."""
-        dialog = self.dialog
-        (statement,) = parse(sql, version=VERSION)
-        querying = TableQuerying(dialog._evaluator, dialog._tables.find, VERSION)
-        try:
-            query = querying.read(statement, dialog._position.snapshot, is_binary=False)  # type: ignore[arg-type]
-            answer: Any = self.tables.read_table(query)
-            return told_rows(values_of(one, 1) for one in payloads_of(answer.blocks))
-        except RefusedError as refused:
-            return f"E{refused.err.code}"
-
     def scalar(self, sql: str) -> str:
         found, rows = self.ask(sql)
         if isinstance(found, str):
@@ -104,7 +90,7 @@ class OurServer:
 
     def computed(self, sql: str) -> str:
         """Which rows meet the condition of a SELECT of ids, as the engine computes it, without SQLite around it."""
-        block: Any = read_query(tokenize(sql))
+        block = parse(sql, version=VERSION)[0].query  # type: ignore[union-attr]
         try:
             scope, rows, slots = self._table(block.source.name)
             node = Names(None).resolved(block.where, scope, "WHERE")  # type: ignore[arg-type]
@@ -121,16 +107,16 @@ class OurServer:
         if name not in self._rows:
             evaluator, position = self.dialog._evaluator, self.dialog._position
             query: Any = SimpleNamespace(
-                snapshot=position.snapshot(), tokens=None, find=self.dialog._tables.find, evaluator=evaluator,
-                text_charset="utf8mb4", text_collation_id=45, is_binary=False, version=VERSION,
+                snapshot=position.snapshot(), query=None, sql_mode=0, find=self.dialog._tables.find,
+                evaluator=evaluator, text_charset="utf8mb4", text_collation_id=45, is_binary=False, version=VERSION,
             )  # fmt: skip
             self._session = session_of(evaluator, VERSION)
-            run = QueryRun(query, lambda table, ids: self.tables._reader().rows_of(query.snapshot, table, ids))
-            alias, source = run.source(NamedTable(name, "grid", None), "a1")
+            run = QueryRun(query, lambda *asked: self.tables._reader().rows_of(query.snapshot, *asked))
+            alias, source = run.source(GivenTable(name, "grid"), "a1")
             slots = [column.slot for column in source.columns]
             loaded = run._tables[alias]
             used = loaded.used(" ".join(slot.sql for slot in slots))
-            found = run._rows_of(loaded.table, [column.id for column in loaded.columns(used)])
+            found = run._rows_of(loaded.table, [column.id for column in loaded.columns(used)], RowRange())
             loads = [loading(slot.type) for slot in slots]
             rows = [
                 tuple(one if one is None or load is None else load(one) for one, load in zip(row, loads, strict=True))
@@ -176,7 +162,7 @@ def questions(answers: dict[str, list[str]]) -> Iterator[tuple[str, str, str]]:
                 yield "computed", one.sql, right if right == other else DIFFERENT
         if name[:2] in ("g_", "k_"):
             for one, right in zip(conditions, answers[name], strict=True):
-                yield "plain", one.sql, right
+                yield "condition", one.sql, right
     for one, right in zip(scalars(), answers["scalars"], strict=True):
         yield "scalar", one.sql, right
 

@@ -3,8 +3,11 @@ import random
 
 import pytest
 
-from ibbmaster.fold.key_ranges import KeyPart, ranges_of, successor
-from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Operation
+from ibbmaster.fold.kept_rows import successor
+from ibbmaster.query.key_ranges import KeyPart, ranges_of
+from ibbmaster.query.kinds import Kind, Type
+from ibbmaster.query.scalars import Slot
+from ibbmaster.sqltext.expression import Expression, Literal, Operation
 
 SIGNS = ("=", "!=", "<", "<=", ">", ">=")
 COMPARED = {
@@ -25,7 +28,8 @@ def inverted(value: object) -> bytes:
     return bytes((255 - encode(value)[0],))
 
 
-PARTS = (KeyPart("a", encode), KeyPart("b", inverted, is_descending=True), KeyPart("c", encode))
+SLOTS = tuple(Slot(name, Type(kind=Kind.INT)) for name in "abc")
+PARTS = tuple(KeyPart(slot, inverted if slot.sql == "b" else encode, slot.sql == "b") for slot in SLOTS)
 KEYS = list(itertools.product(range(4), repeat=3))
 
 
@@ -35,7 +39,7 @@ def condition(depth: int = 0) -> Expression:
         return Operation(random.choice(["AND", "OR"]), tuple(condition(depth + 1) for _ in range(random.randint(2, 3))))
     if depth < 3 and chance < 0.6:
         return Operation("NOT", (condition(depth + 1),))
-    column = ColumnName((random.choice("abc"),))
+    column = random.choice(SLOTS)
     if chance < 0.7:
         return Operation("IN", (column, *(Literal(random.randrange(4)) for _ in range(2))))
     if chance < 0.8:
@@ -53,13 +57,13 @@ def holds(expression: Expression, row: dict[str, int]) -> bool:
             return any(holds(operand, row) for operand in operands)
         case Operation("NOT", (operand,)):
             return not holds(operand, row)
-        case Operation("IN", (ColumnName((name,)), *values)):
+        case Operation("IN", (Slot(sql=name), *values)):
             return row[name] in [value.value for value in values]  # type: ignore[union-attr]
-        case Operation("BETWEEN", (ColumnName((name,)), Literal(value=low), Literal(value=high))):
+        case Operation("BETWEEN", (Slot(sql=name), Literal(value=low), Literal(value=high))):
             return low <= row[name] <= high  # type: ignore[operator]
         case Operation("IS NULL", _):
             return False
-        case Operation(sign, (ColumnName((name,)), Literal(value=value))):
+        case Operation(sign, (Slot(sql=name), Literal(value=value))):
             return bool(COMPARED[sign](row[name], value))
     raise AssertionError(expression)
 
@@ -86,7 +90,7 @@ def test_every_row_that_meets_a_condition_is_in_a_range_and_no_other_if_they_are
 
 
 def test_a_chunk_behind_a_key_is_one_range() -> None:
-    a, b = ColumnName(("a",)), ColumnName(("c",))
+    a, _, b = SLOTS
     parts = (PARTS[0], PARTS[2])
     behind = Operation(
         "OR",
@@ -103,7 +107,7 @@ def test_a_chunk_behind_a_key_is_one_range() -> None:
 
 
 def test_a_constant_that_the_column_cannot_hold_leaves_the_condition_to_the_rows() -> None:
-    ranges = ranges_of(Operation(">", (ColumnName(("a",)), Literal(1.5))), PARTS)
+    ranges = ranges_of(Operation(">", (SLOTS[0], Literal(1.5))), PARTS)
 
     assert ranges.intervals == ((b"", None),)
     assert not ranges.is_exact

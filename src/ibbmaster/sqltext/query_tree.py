@@ -1,72 +1,18 @@
-"""Queries as they are written: joins, subqueries and aggregates around the dialogue's expressions."""
+"""Queries as a tree: what stands in FROM, the parts of a SELECT, and several of them put together."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ibbmaster.sqltext.expression import (
-    Call,
-    ColumnName,
-    Default,
-    Literal,
-    Operation,
-    Star,
-    Subquery,
-    SystemVariable,
-    UserVariable,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Nested:
-    """A query in brackets as a value."""
-
-    query: Query
-
-
-@dataclass(frozen=True, slots=True)
-class Cast:
-    """CAST, CONVERT; `kind` is the type's first word in lower case."""
-
-    value: Node
-    kind: str
-    length: int | None = None
-    scale: int | None = None
-    is_unsigned: bool = False
-    charset: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """COUNT(*) has no arguments."""
-
-    name: str
-    arguments: tuple[Node, ...]
-    is_distinct: bool = False
-
-
-Node: TypeAlias = (
-    Literal
-    | ColumnName
-    | Call
-    | Operation
-    | Star
-    | UserVariable
-    | SystemVariable
-    | Nested
-    | Cast
-    | Aggregate
-    | Default
-    | Subquery
-)
+from ibbmaster.sqltext.expression import Expression
 
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:
     """One key of ORDER BY."""
 
-    node: Node
+    node: Expression
     is_descending: bool = False
 
 
@@ -74,18 +20,18 @@ class OrderKey:
 class Item:
     """An expression of the list of SELECT; `alias` is the name behind AS, `name` that of its column."""
 
-    node: Node
+    node: Expression
     name: str
     alias: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class NamedTable:
-    """A table by its name."""
+class GivenTable:
+    """A table as a statement names it; without a database it is one of the session's."""
 
     name: str
-    database: str | None
-    alias: str | None
+    database: str | None = None
+    alias: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +50,11 @@ class Join:
     kind: str
     left: Source
     right: Source
-    on: Node | None = None
+    on: Expression | None = None
     using: tuple[str, ...] | None = None
 
 
-Source: TypeAlias = NamedTable | DerivedTable | Join
+Source: TypeAlias = GivenTable | DerivedTable | Join
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +63,9 @@ class SelectBlock:
 
     items: tuple[Item, ...]
     source: Source | None = None
-    where: Node | None = None
-    group_by: tuple[Node, ...] = ()
-    having: Node | None = None
+    where: Expression | None = None
+    group_by: tuple[Expression, ...] = ()
+    having: Expression | None = None
     order_by: tuple[OrderKey, ...] = ()
     limit: tuple[int, int | None] | None = None
     is_distinct: bool = False

@@ -1,24 +1,21 @@
-"""Reads a query out of its tokens, whole: what the dialogue's own reader passes over has a meaning here."""
+"""The one reader of queries: SELECT and UNION out of their tokens, whole."""
 
 from __future__ import annotations
 
-from ibbmaster.dialogue.refusal import not_supported
-from ibbmaster.query.nodes import NodeParser
-from ibbmaster.query.tree import (
+from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Star
+from ibbmaster.sqltext.expression_parser import QUERY_DEPTH_MAX, RESERVED, ExpressionParser
+from ibbmaster.sqltext.query_tree import (
     Compound,
     DerivedTable,
+    GivenTable,
     Item,
     Join,
-    NamedTable,
-    Nested,
-    Node,
+    OrderKey,
     Query,
     SelectBlock,
     Source,
 )
-from ibbmaster.sqltext.expression import ColumnName, Literal, Star
-from ibbmaster.sqltext.expression_parser import RESERVED
-from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, TokenKind, words
+from ibbmaster.sqltext.token import PLACEHOLDER, TokenKind, UnreadSqlError, words
 
 _OPTIONS = words(
     "ALL HIGH_PRIORITY STRAIGHT_JOIN SQL_SMALL_RESULT SQL_BIG_RESULT SQL_BUFFER_RESULT SQL_CACHE SQL_NO_CACHE "
@@ -27,30 +24,15 @@ _OPTIONS = words(
 _ENDS_ALIAS = RESERVED | words("USE FORCE IGNORE PARTITION WINDOW OVER ROWS RETURNING")
 
 
-def read_query(tokens: SqlTokens) -> Query:
-    """The query that the tokens are.
+class QueryReader(ExpressionParser):
+    """Recursive descent over queries."""
 
-    Raises:
-        SqlError: they are none, or one in a form that is not known.
-        RefusedError: they have a part that is not carried out.
-    """
-    reader = _QueryReader(tokens)
-    query = reader.query()
-    reader.skip_locks()
-    reader.expect_end()
-    return query
-
-
-class _QueryReader(NodeParser):
-    """Recursive descent over one query. Nodes of `tree` stand among the dialogue's expressions."""
-
-    def _query(self) -> Query:
-        return self.query()
+    _last_was_in_brackets = False
 
     def query(self) -> Query:
         """SELECT, UNION."""
         if self._peek("WITH"):
-            raise not_supported("WITH")
+            raise UnreadSqlError("WITH")
         members = [self._member()]
         operators = []
         while (operator := self._set_operator()) is not None:
@@ -65,8 +47,6 @@ class _QueryReader(NodeParser):
             order_by, limit = last.order_by, last.limit
             members[-1] = _without_end(last)
         return Compound(members=tuple(members), operators=tuple(operators), order_by=order_by, limit=limit)
-
-    _last_was_in_brackets = False
 
     def _ordered(self, query: Query) -> Query:
         """A query in brackets, with what stands behind them."""
@@ -83,7 +63,7 @@ class _QueryReader(NodeParser):
             return "UNION"
         for word in ("EXCEPT", "INTERSECT"):
             if self._peek(word):
-                raise not_supported(word)
+                raise UnreadSqlError(word)
         return None
 
     def _names_in_brackets(self) -> tuple[str, ...]:
@@ -97,7 +77,7 @@ class _QueryReader(NodeParser):
     def _member(self) -> Query:
         if self._accept("("):
             self._depth += 1
-            if self._depth > 20:
+            if self._depth > QUERY_DEPTH_MAX:
                 raise self._error()
             query = self.query()
             self.expect(")")
@@ -123,16 +103,16 @@ class _QueryReader(NodeParser):
             items.append(self._item())
         source = self._sources() if self._accept("FROM") else None
         where = self._expression() if self._accept("WHERE") else None
-        group_by: tuple[Node, ...] = ()
+        group_by: tuple[Expression, ...] = ()
         if self._accept("GROUP", "BY"):
-            group_by = self._list(self._group_key)  # type: ignore[arg-type]
+            group_by = self._list(self._group_key)
             if self._accept("WITH", "ROLLUP"):
-                raise not_supported("WITH ROLLUP over tables of the log")
+                raise UnreadSqlError("WITH ROLLUP over tables of the log")
         having = self._expression() if self._accept("HAVING") else None
         if self._peek("WINDOW") or self._peek("PROCEDURE") or self._peek("INTO"):
-            raise not_supported(f"{self._take_word()} over tables of the log")
+            raise UnreadSqlError(f"{self._take_word()} over tables of the log")
         if counts_all and self._peek("LIMIT"):
-            raise not_supported("SQL_CALC_FOUND_ROWS and LIMIT")
+            raise UnreadSqlError("SQL_CALC_FOUND_ROWS and LIMIT")
         return SelectBlock(
             items=tuple(items),
             source=source,
@@ -144,10 +124,10 @@ class _QueryReader(NodeParser):
             is_distinct=is_distinct,
         )
 
-    def _group_key(self) -> Node:
+    def _group_key(self) -> Expression:
         found = self._expression()
         if self._accept("DESC"):
-            raise not_supported("GROUP BY … DESC")
+            raise UnreadSqlError("GROUP BY … DESC")
         self._accept("ASC")
         return found
 
@@ -169,8 +149,8 @@ class _QueryReader(NodeParser):
             return Item(node, alias, alias)
         token = self._token()
         if token is not None and (
-            token.kind in ("quoted", "text")
-            or (token.kind == "word" and token.text.upper() not in RESERVED | {"WINDOW"})
+            token.kind in (TokenKind.NAME, TokenKind.TEXT)
+            or (token.kind is TokenKind.WORD and token.word not in RESERVED | {"WINDOW"})
         ):
             alias = self._take_name()
             return Item(node, alias, alias)
@@ -186,7 +166,7 @@ class _QueryReader(NodeParser):
         found = self._joined()
         while self._accept(","):
             found = Join("INNER", found, self._joined())
-        if isinstance(found, NamedTable) and found.database is None and found.name.upper() == "DUAL":
+        if isinstance(found, GivenTable) and found.database is None and found.name.upper() == "DUAL":
             return None
         return found
 
@@ -240,11 +220,11 @@ class _QueryReader(NodeParser):
         first = self._take_name()
         database, name = (first, self._take_name()) if self._accept(".") else (None, first)
         if self._peek("("):
-            raise not_supported(f"{name}() in FROM")
+            raise UnreadSqlError(f"{name}() in FROM")
         if self._accept("PARTITION"):
-            raise not_supported("PARTITION in FROM")
+            raise UnreadSqlError("PARTITION in FROM")
         if self._accept("FOR", "SYSTEM_TIME"):
-            raise not_supported("FOR SYSTEM_TIME")
+            raise UnreadSqlError("FOR SYSTEM_TIME")
         alias = self._table_alias()
         while self._accept("USE") or self._accept("FORCE") or self._accept("IGNORE"):
             if not self._accept("INDEX"):
@@ -253,7 +233,7 @@ class _QueryReader(NodeParser):
                 self._index += 1 + self._peek("ORDER") + self._peek("GROUP")
             self.expect("(")
             self._skip_brackets()
-        return NamedTable(name, database, alias)
+        return GivenTable(name, database, alias)
 
     def _table_alias(self) -> str | None:
         if self._accept("AS"):
@@ -283,17 +263,21 @@ class _QueryReader(NodeParser):
             if not self._accept("ROWS"):
                 self.expect("ROW")
             if not self._accept("ONLY"):
-                raise not_supported("FETCH … WITH TIES")
+                raise UnreadSqlError("FETCH … WITH TIES")
         return skip, count
 
-    def _subquery(self) -> Nested:  # type: ignore[override]
-        self._depth += 1
-        if self._depth > 20:
-            raise self._error()
-        query = self.query()
-        self.expect(")")
-        self._depth -= 1
-        return Nested(query)
+    def _order_keys(self) -> tuple[OrderKey, ...]:
+        if not self._accept("ORDER", "BY"):
+            return ()
+        keys = []
+        while True:
+            node = self._expression()
+            is_descending = self._accept("DESC")
+            if not is_descending:
+                self._accept("ASC")
+            keys.append(OrderKey(node, is_descending))
+            if not self._accept(","):
+                return tuple(keys)
 
 
 def _without_end(block: SelectBlock) -> SelectBlock:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ibbmaster.fold.kept_rows import Interval, successor
-from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Operation
+from ibbmaster.query.scalars import Slot
+from ibbmaster.sqltext.expression import Literal, Operation
 from ibbmaster.sqltext.literals import Value
 
 RANGES_MAX = 10_000
@@ -17,7 +19,7 @@ _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 class KeyPart:
     """One column of a key. `encode` makes the bytes of a constant, or raises ValueError: the column cannot hold it."""
 
-    name: str
+    slot: Slot
     encode: Callable[[Value], bytes]
     is_descending: bool = False
 
@@ -30,7 +32,7 @@ class KeyRanges:
     is_exact: bool
 
 
-def ranges_of(condition: Expression | None, parts: Sequence[KeyPart]) -> KeyRanges:
+def ranges_of(condition: Any, parts: Sequence[KeyPart]) -> KeyRanges:
     """The ranges outside of which no row meets a condition."""
     whole: Interval = (b"", None)
     if condition is None:
@@ -42,7 +44,7 @@ def ranges_of(condition: Expression | None, parts: Sequence[KeyPart]) -> KeyRang
 class _Narrowing:
     parts: Sequence[KeyPart]
 
-    def ranges(self, condition: Expression, depth: int, prefix: bytes) -> KeyRanges:
+    def ranges(self, condition: Any, depth: int, prefix: bytes) -> KeyRanges:
         """Of keys that begin with a prefix, which the first columns of the key are."""
         scope: Interval = (prefix, successor(prefix))
         unknown = KeyRanges((scope,), is_exact=False)
@@ -63,25 +65,27 @@ class _Narrowing:
             case Operation("BETWEEN", (left, low, high)):
                 both = (Operation(">=", (left, low)), Operation("<=", (left, high)))
                 return self._all(both, depth, prefix)
-            case Operation("IS NULL", (ColumnName((name,)),)) if any(part.name == name for part in self.parts):
+            case Operation("IS NULL", (Slot() as slot,)) if any(part.slot == slot for part in self.parts):
                 return KeyRanges((), is_exact=True)
-            case Operation(sign, (Literal() as constant, ColumnName() as column)) if sign in _FLIPPED:
-                return self.ranges(Operation(_FLIPPED[sign], (column, constant)), depth, prefix)
-            case Operation(sign, (ColumnName((name,)), Literal(value=value))) if sign in _FLIPPED and value is not None:
-                if depth < len(self.parts) and self.parts[depth].name == name:
+            case Operation(sign, (Literal() as constant, Slot() as slot)) if sign in _FLIPPED:
+                return self.ranges(Operation(_FLIPPED[sign], (slot, constant)), depth, prefix)
+            case Operation(sign, (Slot() as slot, Literal(value=value, charset=None))) if (
+                sign in _FLIPPED and value is not None
+            ):
+                if depth < len(self.parts) and self.parts[depth].slot == slot:
                     try:
                         return KeyRanges(self._compared(sign, value, self.parts[depth], prefix), is_exact=True)
                     except ValueError:
                         return unknown
         return unknown
 
-    def _all(self, operands: Sequence[Expression], depth: int, prefix: bytes) -> KeyRanges:
+    def _all(self, operands: Sequence[Any], depth: int, prefix: bytes) -> KeyRanges:
         """AND: where one column of the key is given, the next one may narrow it further."""
         flat = list(_flattened(operands))
         for number, operand in enumerate(flat):
             match operand:
-                case Operation("=", (ColumnName((name,)), Literal(value=value))) if (
-                    value is not None and depth < len(self.parts) and self.parts[depth].name == name
+                case Operation("=", (Slot() as slot, Literal(value=value, charset=None))) if (
+                    value is not None and depth < len(self.parts) and self.parts[depth].slot == slot
                 ):
                     try:
                         longer = prefix + self.parts[depth].encode(value)
@@ -119,8 +123,8 @@ class _Narrowing:
         return (*_present([before]), *after)
 
 
-def _flattened(operands: Sequence[Expression]) -> list[Expression]:
-    found: list[Expression] = []
+def _flattened(operands: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
     for operand in operands:
         if isinstance(operand, Operation) and operand.operator == "AND":
             found += _flattened(operand.operands)
