@@ -13,7 +13,6 @@ from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
 from ibbmaster.dialogue.querying import Querying
-from ibbmaster.dialogue.refusal import RefusedError, not_supported, unknown_table
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_schema import SessionSchema, own_databases
 from ibbmaster.dialogue.settings import Settings
@@ -23,12 +22,13 @@ from ibbmaster.dump.profile import PROFILES
 from ibbmaster.event.statement.logged import LoggedStatement
 from ibbmaster.gtid import GtidState
 from ibbmaster.position import LogPosition
-from ibbmaster.query.engine import QueryRun
-from ibbmaster.query.lone_expressions import constant_value, row_condition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, UnknownTable
+from ibbmaster.select.engine import QueryRun
+from ibbmaster.select.lone_expressions import constant_value, row_condition
 from ibbmaster.sqltext.query_tree import Query
+from ibbmaster.wire.refusal import RefusedError, not_supported, unknown_table
 
 
 class Tables:

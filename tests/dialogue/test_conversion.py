@@ -10,7 +10,7 @@ from ibbmaster.dialogue.conversion import (
     number_of,
     text_of,
 )
-from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.wire.refusal import RefusedError
 
 
 @pytest.mark.parametrize(

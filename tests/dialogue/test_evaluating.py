@@ -3,10 +3,10 @@
 import pytest
 
 from ibbmaster.dialogue.conversion import text_of
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import Assignment
 from ibbmaster.sqltext.expression import Star, SystemVariable
+from ibbmaster.wire.refusal import RefusedError
 
 ASKED = {  # SELECT …: what the client printed, None for NULL
     "1+2*3": "7",

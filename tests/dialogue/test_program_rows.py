@@ -4,9 +4,9 @@ import pytest
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.program_rows import ROWS, created_program, listed_programs
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.table_columns import information_columns
+from ibbmaster.wire.refusal import RefusedError
 
 STATEMENTS = (
     "CREATE DATABASE shop",

@@ -5,9 +5,9 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.dialogue.querying import ROW_SIZE_MAX, Querying
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.sql import parse
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import ColumnDefinition
 
 

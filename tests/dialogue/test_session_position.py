@@ -2,10 +2,10 @@
 
 import pytest
 
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.session_position import SessionPosition
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.wire.refusal import RefusedError
 
 
 @pytest.fixture

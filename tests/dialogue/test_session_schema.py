@@ -3,8 +3,8 @@
 import pytest
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
+from ibbmaster.wire.refusal import RefusedError
 
 NOBODY = frozenset[str]()
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.settings import SETTING_SIZE_MAX, Settings
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.sqltext.expression import SystemVariable
+from ibbmaster.wire.refusal import RefusedError
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import pytest
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.information_schema import Catalog
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.show import Shower
 from ibbmaster.dialogue.sql import parse
-from ibbmaster.query.lone_expressions import row_condition
+from ibbmaster.select.lone_expressions import row_condition
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import Err
 
 ALL = frozenset(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.show_tables import TableShower
 from ibbmaster.dialogue.sql import parse
+from ibbmaster.wire.refusal import RefusedError
 
 
 @pytest.fixture

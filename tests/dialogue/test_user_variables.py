@@ -2,8 +2,8 @@
 
 import pytest
 
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.user_variables import COUNT_MAX, SIZE_MAX, TOTAL_SIZE_MAX, UserVariables
+from ibbmaster.wire.refusal import RefusedError
 
 
 def test_a_variable_has_the_value_it_was_set_to_last():

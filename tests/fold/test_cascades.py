@@ -11,8 +11,8 @@ from lanes.described import groups_of
 
 import ibbmaster
 from ibbmaster.codec import lenenc
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.event.rows.encoding import WrittenTable, written_table
+from ibbmaster.wire.refusal import RefusedError
 from tests.written_log import deleted, inserted, updated, write_log
 
 PARENT = "CREATE TABLE p (id INT PRIMARY KEY)"

@@ -4,11 +4,11 @@ import pytest
 from lanes.answers import SESSIONS, OurTables, values_of
 
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.dialogue.refusal import RefusedError
+from ibbmaster.expr.formulas import NotSimpleError
 from ibbmaster.fold.computed import affected, compute, computed_columns
 from ibbmaster.fold.stored import StoredLayout, own_columns
-from ibbmaster.schema.expression import NotSimpleError
 from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage
+from ibbmaster.wire.refusal import RefusedError
 from tests.table_versions import BIGINT, INT, TEXT, column, version
 
 TABLE = version(

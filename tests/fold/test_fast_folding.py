@@ -13,9 +13,9 @@ from ibbmaster.fold import fast_folding, fast_kept_rows
 from ibbmaster.fold.fast_folding import FastRowFold
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.parts import KernelSet
-from ibbmaster.sql.select import ALONE_MAX, TableReader
+from ibbmaster.select.table_reader import ALONE_MAX, TableReader
 from tests.fold.test_folding import CAPTURES
-from tests.sql.test_select import everything, places_in
+from tests.select.test_table_reader import everything, places_in
 from tests.written_log import deleted, inserted, updated, write_log
 
 

@@ -13,7 +13,6 @@ from lanes.capture import Capture, load_captures
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import IbbMasterError, InexactError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.fold.contents import LIKE_A_REPLACE
@@ -28,6 +27,7 @@ from ibbmaster.rows.effects import NO_ENGINE_SUBSTITUTION
 from ibbmaster.schema.model import TableVersion, UnknownTable
 from ibbmaster.spark.options import parse_options
 from ibbmaster.sqltext.token import ANSI_QUOTES
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
 from tests.written_log import Said, inserted, write_log
 

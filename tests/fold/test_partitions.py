@@ -3,8 +3,8 @@
 import pytest
 
 from ibbmaster.event.statement.logged import LoggedStatement
+from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.fold.contents import InexactRowsError
-from ibbmaster.fold.literals import stored_value
 from ibbmaster.fold.partitions import names_of_partitions, partition_finder
 from ibbmaster.fold.stored import StoredLayout, own_columns
 from ibbmaster.schema.folding import SchemaFold

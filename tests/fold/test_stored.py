@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 
 from ibbmaster.errors import EventError
-from ibbmaster.fold.literals import stored_value
+from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.fold.stored import StoredColumn, StoredLayouts, own_columns, sort_key
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 

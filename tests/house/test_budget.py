@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 101_330
+TESTS_MAX = 101_350
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_210,
@@ -16,11 +16,12 @@ BUDGET: dict[str, int] = {
     "cli": 3_470,
     "codec": 170,
     "comparison": 250,
-    "dialogue": 4_730,
+    "dialogue": 4_590,
     "disk": 2_350,
     "dump": 2_340,
     "event": 5_380,
-    "fold": 4_960,
+    "expr": 4_910,
+    "fold": 4_410,
     "ibb": 1_130,
     "info": 1_370,
     "kernel": 7_940,
@@ -28,20 +29,19 @@ BUDGET: dict[str, int] = {
     "log": 7_270,
     "player": 730,
     "printing": 2_130,
-    "query": 6_350,
     "recorder": 1_740,
-    "rows": 1_360,
-    "schema": 7_930,
+    "rows": 1_110,
+    "schema": 7_600,
     "scorecard": 4_670,
+    "select": 3_840,
     "server": 3_710,
     "spark": 2_360,
-    "sql": 1_110,
     "sqltext": 2_440,
     "stages": 2_090,
     "store": 5_190,
     "streaming": 3_700,
     "testkit": 6_230,
-    "wire": 2_220,
+    "wire": 2_290,
 }
 
 

@@ -8,11 +8,11 @@ ROOM = PACKAGE / "event" / "rows"
 
 #: The modules outside of it that name type codes of MariaDB. This table only gets shorter.
 BY_CODE = {
-    "query/tables.py",  # how each is read into SQL
+    "select/tables.py",  # how each is read into SQL
     "schema/names.py",  # the code of a type as DDL writes it ...
     "schema/table_map.py",  # ... and as a TABLE_MAP has it
     "scorecard/same_type.py",  # numbers that other programs report
-    "sql/answer_plan.py",  # a kernel's steps
+    "select/answer_plan.py",  # a kernel's steps
     "fold/contents.py",
     "fold/row_conversion.py",
     "fold/stored.py",

@@ -60,7 +60,7 @@ def test_what_reads_tables_is_loaded_by_no_statement_of_a_replica() -> None:
     done = subprocess.run([sys.executable, "-c", REPLICA], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert loaded >= {"ibbmaster.dialogue.dialog", "ibbmaster.server.tables"}
-    reading = ("ibbmaster.schema", "ibbmaster.sql", "sqlite3", "pyarrow")
+    reading = ("ibbmaster.schema", "ibbmaster.select", "sqlite3", "pyarrow")
     schema = {name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in reading)}
     assert schema <= {"ibbmaster.schema", "ibbmaster.schema.collations"}
     late = ("session_schema", "show_tables", "information_tables", "table_queries", "prepared")

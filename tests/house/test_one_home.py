@@ -92,3 +92,25 @@ def test_nobody_answers_it_once_more(finds: Finds) -> None:
 @pytest.mark.parametrize(("finds", "text"), [(finds, text) for finds, texts in HOMES.values() for text in texts])
 def test_who_does_is_found(finds: Finds, text: str) -> None:
     assert any(map(finds, ast.walk(ast.parse(text))))
+
+
+def test_values_of_sql_are_computed_and_compared_in_one_room() -> None:
+    """Others read expressions, print them, or plan what is asked of them; a session sees what := assigns."""
+    package = ROOT / "src" / "ibbmaster"
+    computing = ("Operation", "Aggregate", "Cast")
+    importers = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        and node.module == "ibbmaster.sqltext.expression"
+        and any(alias.name in computing for alias in node.names)
+    }
+    rooms = {path.partition("/")[0] for path in importers}
+    assert "expr" in rooms
+    assert {path for path in importers if path.partition("/")[0] not in ("sqltext", "expr", "select")} == {
+        "dialogue/evaluating.py"
+    }
+    planning = {path for path in importers if path.startswith("select/")}
+    calls = {path for path in planning if "import operator" in (package / path).read_text()}
+    assert calls == set()

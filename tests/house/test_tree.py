@@ -73,23 +73,24 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         *("schema/partitioning.py", "schema/session.py", "schema/type_clause.py"),
     ),
     # One answer through all that makes it, and what a real server says: a part by itself has nobody to compare with.
-    "query/test_scanning.py": (
-        *("query/key_literals.py", "sql/definitions.py", "sql/row_blocks.py"),
-        *("sql/row_values.py", "fold/value_texts.py"),
+    "select/test_scanning.py": (
+        *("expr/key_literals.py", "select/definitions.py", "select/row_blocks.py"),
+        *("select/row_values.py", "expr/value_texts.py"),
     ),
     # A query goes through all of them, and what is right is what a real server says of the whole.
-    "query/test_engine.py": (
-        *("query/aggregates.py", "query/arithmetic.py", "query/casting.py", "query/collecting.py"),
-        *("query/comparing.py", "query/compiling.py", "query/emitting.py", "query/functions.py", "query/grouping.py"),
-        *("query/kinds.py", "query/moments.py", "query/names.py", "query/number_functions.py"),
-        *("query/operators.py", "query/planning.py", "query/scalars.py", "query/session_functions.py"),
-        *("query/sets.py", "query/showing.py", "query/sources.py", "query/tables.py", "query/text_functions.py"),
-        *("query/values.py", "query/walking.py"),
+    "select/test_engine.py": (
+        *("expr/arithmetic.py", "expr/casting.py", "expr/comparing.py", "expr/compiling.py", "expr/functions.py"),
+        *("expr/kinds.py", "expr/moments.py", "expr/number_functions.py", "expr/operators.py", "expr/scalars.py"),
+        *("expr/session_functions.py", "expr/text_functions.py", "expr/values.py"),
+        *("select/aggregates.py", "select/collecting.py", "expr/emitting.py", "select/grouping.py", "select/names.py"),
+        *("select/planning.py", "select/session.py", "select/sets.py", "expr/showing.py", "select/sources.py"),
+        *("select/tables.py", "expr/walking.py"),
     ),
-    "sql/test_fast_rows.py": (
-        *("sql/answer_plan.py", "sql/row_writer.py"),
+    "select/test_fast_rows.py": (
+        *("select/answer_plan.py", "select/row_writer.py"),
         *("kernel/decimals.py", "kernel/digits.py", "kernel/row_values.py"),
     ),
+    "fold/test_partitions.py": ("expr/partition_values.py",),
     "fold/test_folding.py": ("fold/contents.py", "fold/row_conversion.py", "fold/row_events.py"),
     # An event goes through all of them, and a group is valid afterwards or not.
     "stages/test_filtering.py": (*("stages/event_stream.py", "stages/statement_tables.py", "stages/table_pattern.py"),),
@@ -101,7 +102,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "server/test_sending.py": ("server/client_stream.py",),
     "server/test_leaving.py": (),  # likewise: what clients that leave, or hold all threads, do to it
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server
-    "dialogue/test_dialog.py": ("dialogue/log_tables.py",),
+    "dialogue/test_dialog.py": ("dialogue/log_tables.py", "expr/session_facts.py"),
     "dialogue/test_sql.py": ("dialogue/statement.py",),
     "schema/test_base_dump.py": ("schema/dump_text.py",),
     # A version of a table is seen in the rows that are written of it.

@@ -1,6 +1,6 @@
 """The same SELECTs asked of a real server and of our reader of its binlog: every byte of columns and rows.
 
-`--record-answers` keeps what the real server says in fixtures/answers, where tests/sql compares with it.
+`--record-answers` keeps what the real server says in fixtures/answers, where tests/select compares with it.
 """
 
 import contextlib
@@ -15,8 +15,8 @@ import pymysql
 import pytest
 from lanes.answers import (
     FOLDER,
-    OF_THE_ENGINE,
     QUERIES,
+    REFUSED,
     SESSIONS,
     Answered,
     OurTables,
@@ -32,7 +32,6 @@ from lanes.random_ddl import DATABASE, IMAGES, Campaign
 
 import ibbmaster
 from ibbmaster.dialogue.log_tables import LogSnapshot
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.gtid import GtidState
 from ibbmaster.kernel.loading import load
 from ibbmaster.kernel.parts import KernelSet
@@ -40,6 +39,7 @@ from ibbmaster.position import LOG_START
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from ibbmaster.wire.refusal import RefusedError
 
 RANDOM_QUERIES = 150
 LANES = Path(__file__).parent / "lanes"
@@ -115,7 +115,7 @@ def test_a_served_log_answers_as_the_real_server_did(
             continue
         assert found.columns == expected.columns, (sql, SESSIONS[number])
         assert sorted(found.rows) == sorted(expected.rows), (sql, SESSIONS[number], is_binary)
-    assert refused <= OF_THE_ENGINE.get(name, 0) // 2
+    assert refused <= REFUSED.get(name, 0) // 2
 
 
 @pytest.mark.parametrize("name", ["types-full-crc32", "vectors"])
@@ -333,7 +333,7 @@ def test_ddl_that_failed_or_moved_rows_leaves_the_tables_and_rows_that_the_real_
 
     assert sorted(tables) == sorted(name for (name,) in server.sql(there))
     for kernels_of_server in (load(KernelSet.SELECT), None):
-        monkeypatch.setattr("ibbmaster.query.scanning.kernels", lambda kernel_set, found=kernels_of_server: found)
+        monkeypatch.setattr("ibbmaster.select.scanning.kernels", lambda kernel_set, found=kernels_of_server: found)
         for name, session in itertools.product(tables, SESSIONS):
             if name in UNKNOWN_TO_A_LOG:
                 with pytest.raises(RefusedError, match=UNKNOWN_TO_A_LOG[name]):

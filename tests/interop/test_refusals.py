@@ -24,10 +24,10 @@ from lanes.row_statements import RowStatements
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.spark.options import parse_options
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from ibbmaster.wire.refusal import RefusedError
 
 KEYS = """
 CREATE TABLE p (id INT PRIMARY KEY, a INT NOT NULL, b CHAR(9) NOT NULL, u INT UNSIGNED NOT NULL, UNIQUE (a, u),

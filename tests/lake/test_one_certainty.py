@@ -16,7 +16,6 @@ from ibbmaster.arrow.plan import end_of, find_fields, open_log, plan_tasks
 from ibbmaster.arrow.reading import read_task
 from ibbmaster.arrow.shape import RESERVED, ShapeField
 from ibbmaster.dialogue.log_tables import LogSnapshot
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import ConfigurationError, IbbMasterError, InexactError
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.encoding import written_table
@@ -28,8 +27,9 @@ from ibbmaster.lake.maintain.job import maintain
 from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
+from ibbmaster.select.table_reader import TableReader, UnknownRowsError
 from ibbmaster.spark.options import parse_options
-from ibbmaster.sql.select import TableReader, UnknownRowsError
+from ibbmaster.wire.refusal import RefusedError
 from tests.kept_tables import KeptTables
 from tests.lake.random_log import NAMES, random_log
 from tests.written_log import Item, deleted, inserted, updated, write_log

@@ -11,7 +11,7 @@ import pytest
 import trio
 
 from ibbmaster.dialogue.privileges import CONNECTION_ADMIN, SELECT
-from ibbmaster.query import engine as query_engine
+from ibbmaster.select import engine as query_engine
 from ibbmaster.server.working import THREADS_MAX
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.wire.auth import make_account

@@ -5,8 +5,8 @@ import struct
 import pytest
 
 from ibbmaster.classic.engine import ClassicBinlog
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.server.listing import state_at, stored_rows
+from ibbmaster.wire.refusal import RefusedError
 
 
 @pytest.mark.parametrize("name", ["10.11/domains", "11.8/domains", "10.11/domains-none"])

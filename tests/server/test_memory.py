@@ -2,8 +2,8 @@
 
 import pytest
 
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.server.memory import OWN_BYTES, SessionMemory, SharedMemory
+from ibbmaster.wire.refusal import RefusedError
 
 
 def session(shared, user):

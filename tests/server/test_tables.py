@@ -14,12 +14,12 @@ import pytest
 import trio
 
 import ibbmaster
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.group_folding import GroupFolding
-from ibbmaster.query.loaded import KeptDatabases
+from ibbmaster.select.loaded import KeptDatabases
 from ibbmaster.server.tables import PrimaryTables
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.work import BrokenOffError
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"

@@ -12,7 +12,7 @@ from ibbmaster.event.rows.column import Column, TableSchema
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import moment_reader
 from ibbmaster.event.rows.value import Reader, Value, fixed
-from ibbmaster.rows.casting import Convert
+from ibbmaster.expr.column_casts import Convert
 from ibbmaster.sqltext.moment import Moment
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()

@@ -34,6 +34,7 @@ from ibbmaster.event.rows.charset import letters_of
 from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.event.rows.value import Value
 from ibbmaster.event.types import EventType
+from ibbmaster.expr.column_casts import converted
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
     ANY_TABLE,
@@ -51,7 +52,6 @@ from ibbmaster.kernel.fields import (
     VariantColumn,
 )
 from ibbmaster.log.group_content import RowReader
-from ibbmaster.rows.casting import converted
 from ibbmaster.rows.shape import ColumnOrigin
 from ibbmaster.rows.walk import TABLE_ID, unmapped
 from ibbmaster.schema.model import SchemaPlace

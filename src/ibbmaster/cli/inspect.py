@@ -100,9 +100,9 @@ def _traditional(path: Path) -> Iterator[dict[str, Any]]:
 def _events(path: Path, offset: int) -> Iterator[dict[str, Any]]:
     """The events of a traditional file from an offset on, as SHOW BINLOG EVENTS lists them."""
     from ibbmaster.classic.engine import ClassicBinlog
-    from ibbmaster.dialogue.refusal import RefusedError
     from ibbmaster.errors import ConfigurationError
     from ibbmaster.server.listing import stored_rows
+    from ibbmaster.wire.refusal import RefusedError
 
     with closing(ClassicBinlog([path])) as engine:
         [file] = engine.files()

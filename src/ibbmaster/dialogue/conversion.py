@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.sqltext.literals import Value
+from ibbmaster.wire.refusal import RefusedError
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d{1,400}\.?\d{0,400}|\.\d{1,400})(?:[eE][+-]?\d{1,3})?)", re.ASCII)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.variables import FIXED, SESSION_DEFAULTS
+from ibbmaster.expr.session_facts import BINARY, CALLS, NOT_NULL, NUMBER, UNSIGNED
 from ibbmaster.sqltext.expression import Call, Expression, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference
@@ -16,44 +16,14 @@ from ibbmaster.wire.response import (
     COLLATION_DEFAULT,
     DECIMALS_NOT_FIXED,
     ColumnDefinition,
-    ColumnFlag,
     FieldType,
 )
 
-NOT_NULL, UNSIGNED, BINARY = ColumnFlag.NOT_NULL, ColumnFlag.UNSIGNED, ColumnFlag.BINARY
-NUMBER = NOT_NULL | BINARY
 DECIMALS_OF_DOUBLE = 31
 LETTER_SIZE = 4  # bytes of the longest letter of utf8mb4, in which all texts are sent
 _LONG_DIGITS = 9  # more may not fit into 32 bits
 _CLOCK_LENGTHS = {FieldType.DATETIME: 19, FieldType.TIMESTAMP: 19, FieldType.DATE: 10, FieldType.TIME: 10}
 
-#: Functions whose column does not depend on their value: type, length (of texts in letters), flags.
-CALLS: Mapping[str, tuple[FieldType, int, int]] = {
-    "binlog_gtid_pos": (FieldType.LONG_BLOB, 16_777_216, 0),
-    "charset": (FieldType.VAR_STRING, 64, 0),
-    "collation": (FieldType.VAR_STRING, 64, 0),
-    "connection_id": (FieldType.LONG, 10, NUMBER | UNSIGNED),
-    "count": (FieldType.LONGLONG, 21, NUMBER),
-    "curdate": (FieldType.DATE, 10, NUMBER),
-    "current_date": (FieldType.DATE, 10, NUMBER),
-    "current_time": (FieldType.TIME, 8, NUMBER),
-    "current_user": (FieldType.VAR_STRING, 384, 0),
-    "curtime": (FieldType.TIME, 8, NUMBER),
-    "database": (FieldType.VAR_STRING, 64, 0),
-    "found_rows": (FieldType.LONGLONG, 21, NUMBER),
-    "last_insert_id": (FieldType.LONGLONG, 21, NUMBER | UNSIGNED),
-    "master_gtid_wait": (FieldType.LONG, 2, NUMBER),
-    "row_count": (FieldType.LONGLONG, 21, NUMBER),
-    "schema": (FieldType.VAR_STRING, 64, 0),
-    "session_user": (FieldType.VAR_STRING, 384, 0),
-    "system_user": (FieldType.VAR_STRING, 384, 0),
-    "timediff": (FieldType.TIME, 10, BINARY),
-    "unix_timestamp": (FieldType.LONGLONG, 17, BINARY),
-    "user": (FieldType.VAR_STRING, 384, 0),
-    "utc_date": (FieldType.DATE, 10, NUMBER),
-    "utc_time": (FieldType.TIME, 8, NUMBER),
-    "utc_timestamp": (FieldType.DATETIME, 19, NUMBER),
-}
 _LOCAL_CLOCKS = frozenset(("now", "current_timestamp", "localtime", "localtimestamp", "sysdate"))
 
 

@@ -8,21 +8,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.evaluating import Evaluator, Who, is_of_session
+from ibbmaster.dialogue.evaluating import Evaluator, Who
 from ibbmaster.dialogue.immediate import IMMEDIATE_SIZE_MAX, immediate_statements
 from ibbmaster.dialogue.information_schema import Catalog
 from ibbmaster.dialogue.known_answers import KnownAnswers, key_of
 from ibbmaster.dialogue.log_tables import LogFacts
 from ibbmaster.dialogue.querying import Querying
-from ibbmaster.dialogue.refusal import (
-    NOT_SUPPORTED,
-    RefusedError,
-    broken_off,
-    missing_privilege,
-    no_database,
-    not_supported,
-    out_of_memory,
-)
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.session_position import POSITION_VARIABLE, SessionPosition
 from ibbmaster.dialogue.session_tables import SessionTables
@@ -58,11 +49,21 @@ from ibbmaster.dialogue.variables import ProcessRow, SystemValue, version_number
 from ibbmaster.dump.error import DumpError
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.charset import CODECS
+from ibbmaster.expr.session_facts import is_of_session
 from ibbmaster.sqltext.expression import Default, Expression, SystemVariable, UserVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.query_tree import Query, SelectBlock
 from ibbmaster.sqltext.token import SqlError, SqlTokens, UnreadSqlError, tokenize
 from ibbmaster.wire.capability import StatusFlag
+from ibbmaster.wire.refusal import (
+    NOT_SUPPORTED,
+    RefusedError,
+    broken_off,
+    missing_privilege,
+    no_database,
+    not_supported,
+    out_of_memory,
+)
 from ibbmaster.wire.response import (
     COLLATION_DEFAULT,
     ColumnDefinition,

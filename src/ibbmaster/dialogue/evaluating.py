@@ -5,14 +5,14 @@ NULL is None.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ibbmaster.dialogue.conversion import integer_of, text_of
-from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported, out_of_memory
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.dialogue.variables import ServerFacts, is_uca_default
+from ibbmaster.expr.session_facts import CLOCKS, DATES, OF_THE_SESSION, USERS, is_of_session
 from ibbmaster.schema.collations import character_sets
 from ibbmaster.sqltext import moment
 from ibbmaster.sqltext.expression import (
@@ -29,22 +29,10 @@ from ibbmaster.sqltext.expression import (
 )
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.query_tree import GivenTable, Query
+from ibbmaster.wire.refusal import RefusedError, no_database, not_supported, out_of_memory
 
-_CLOCKS = {  # what is shown of a moment, and whether in UTC
-    "now": (moment.moment_text, False),
-    "current_timestamp": (moment.moment_text, False),
-    "localtime": (moment.moment_text, False),
-    "localtimestamp": (moment.moment_text, False),
-    "sysdate": (moment.moment_text, False),
-    "utc_timestamp": (moment.moment_text, True),
-    "current_time": (moment.time_of_day_text, False),
-    "curtime": (moment.time_of_day_text, False),
-    "utc_time": (moment.time_of_day_text, True),
-}
-_DATES = {"curdate": False, "current_date": False, "utc_date": True}
 LONG_VALUE = 1 << 10  # letters; shorter values are not counted
 MADE_SIZE_MAX = 16 << 20  # letters of the long values that the calls of one statement make
-_USERS = ("user", "session_user", "system_user")
 
 
 @dataclass(slots=True)
@@ -145,19 +133,19 @@ class Evaluator:
     def _of_session(self, call: Call, arguments: list[Value]) -> Value:
         """Functions whose value depends on the session, its primary and the time."""
         name = call.name
-        least, most = _OF_THE_SESSION.get(name, (0, 1 if name in _CLOCKS else 0))
+        least, most = OF_THE_SESSION.get(name, (0, 1 if name in CLOCKS else 0))
         if not least <= len(arguments) <= most:
             text = f"Incorrect parameter count in the call to native function '{call.written}'"
             raise RefusedError(1582, "42000", text)
-        if name in _CLOCKS:
-            show, is_utc = _CLOCKS[name]
+        if name in CLOCKS:
+            show, is_utc = CLOCKS[name]
             digits = integer_of(arguments[0]) if arguments else 0
             if digits is None or not 0 <= digits <= 6:
                 raise RefusedError(1426, "42000", f"Too big precision specified for '{name}'. Maximum is 6")
             return show(self._local_us(is_utc), digits)
-        if name in _DATES:
-            return moment.date_text(self._local_us(_DATES[name]))
-        if name in _USERS:
+        if name in DATES:
+            return moment.date_text(self._local_us(DATES[name]))
+        if name in USERS:
             return f"{self.who.user}@{self.who.host}"
         match name, arguments:
             case "unix_timestamp", []:
@@ -195,42 +183,6 @@ class Evaluator:
         if file_name is None or place is None or place < 0:
             return None
         return self._facts.gtid_position_at(text_of(file_name), place)
-
-
-#: Functions of the session: the least and the most arguments.
-_OF_THE_SESSION: Mapping[str, tuple[int, int]] = {
-    "binlog_gtid_pos": (2, 2),
-    "connection_id": (0, 0),
-    "current_role": (0, 0),
-    "current_user": (0, 0),
-    "database": (0, 0),
-    "found_rows": (0, 0),
-    "last_insert_id": (0, 1),
-    "master_gtid_wait": (1, 2),
-    "row_count": (0, 0),
-    "schema": (0, 0),
-    "unix_timestamp": (0, 0),
-    "version": (0, 0),
-}
-SESSION_FUNCTIONS = frozenset((*_OF_THE_SESSION, *_CLOCKS, *_DATES, *_USERS))
-
-
-def is_of_session(expression: Expression) -> bool:
-    """Whether a value is what the session, its primary or the clock says, with nothing computed of it."""
-    match expression:
-        case Literal(value=int() as value):
-            return value >= -(1 << 63)
-        case Literal(value=float() as real):
-            return real - real == 0
-        case Literal() | SystemVariable() | UserVariable() | ColumnName(parts=(_, _, *_)) | Star():
-            return True
-        case Operation(operator=":=", operands=(_, value)):
-            return is_of_session(value)
-        case Call(name="unix_timestamp", arguments=(_, *_)):
-            return False
-        case Call(name=name, arguments=arguments, database=None, is_read=True):
-            return name in SESSION_FUNCTIONS and all(map(is_of_session, arguments))
-    return False
 
 
 def _no_values(_: object) -> Value:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from ibbmaster.dialogue.evaluating import SESSION_FUNCTIONS
 from ibbmaster.dialogue.matching import matcher
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import (
     Assignment,
@@ -25,8 +23,10 @@ from ibbmaster.dialogue.statement import (
 )
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.dialogue.variables import FROM_THE_DISK
+from ibbmaster.expr.session_facts import SESSION_FUNCTIONS
 from ibbmaster.sqltext.expression import Call, Expression, Literal, SystemVariable, UserVariable
 from ibbmaster.sqltext.token import SqlError
+from ibbmaster.wire.refusal import RefusedError
 
 IMMEDIATE_SIZE_MAX = 1024  # bytes of a text that may be answered at once
 READ_BY = ("sql_mode", "character_set_client")  # what says how a statement is read

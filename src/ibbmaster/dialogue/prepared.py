@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Protocol
 
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse_one
 from ibbmaster.dialogue.statement import Kill, Statement
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, Token, TokenKind
 from ibbmaster.wire.binary_row import PARAMETERS_MAX, Parameter, decode_parameters
 from ibbmaster.wire.command import NEWEST_STATEMENT
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType, Ok, PreparedOk, Response
 
 STATEMENTS_MAX = 16_382  # max_prepared_stmt_count of a server, for each session

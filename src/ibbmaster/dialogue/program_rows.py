@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.statement import Show
@@ -30,6 +29,7 @@ from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.moment import moment_text
 from ibbmaster.sqltext.sql_mode import sql_mode_text
 from ibbmaster.sqltext.table_name import printed_table
+from ibbmaster.wire.refusal import RefusedError, no_database, not_supported
 
 _STATUS = " STATUS"
 _EVENTS = ("INSERT", "UPDATE", "DELETE")

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import bytes_of
-from ibbmaster.dialogue.describing import BINARY, describe
+from ibbmaster.dialogue.describing import describe
 from ibbmaster.dialogue.evaluating import Evaluator
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.relation import Relation
+from ibbmaster.expr.session_facts import BINARY
 from ibbmaster.sqltext.expression import SystemVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.query_tree import Item, Query, SelectBlock
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType
 
 _BINARY = (FieldType.VAR_STRING, FieldType.STRING, FieldType.BLOB, FieldType.BIT)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from ibbmaster.dialogue.conversion import text_of
 from ibbmaster.dialogue.log_tables import LogFacts, LogSnapshot
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.user_variables import UserVariables
 from ibbmaster.errors import DuplicateDomainError, GtidError
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.wire.refusal import RefusedError
 
 POSITION_VARIABLE = "ibb_position"
 

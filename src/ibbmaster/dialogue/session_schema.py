@@ -6,7 +6,6 @@ import functools
 from collections.abc import Iterator, Mapping
 
 from ibbmaster.dialogue import privileges
-from ibbmaster.dialogue.refusal import RefusedError, unknown_database, unknown_table
 from ibbmaster.dialogue.settings import Settings
 from ibbmaster.dialogue.table_columns import SYSTEM_DATABASES
 from ibbmaster.dialogue.view_columns import with_columns
@@ -24,6 +23,7 @@ from ibbmaster.schema.model import (
 )
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.schema.programs import StoredProgram, program_key
+from ibbmaster.wire.refusal import RefusedError, unknown_database, unknown_table
 
 UNKNOWN_SCHEMA = 1105
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.information_schema import Catalog
-from ibbmaster.dialogue.refusal import NOT_SUPPORTED, RefusedError, not_supported
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_position import SessionPosition
 from ibbmaster.dialogue.settings import Settings
@@ -17,6 +16,7 @@ from ibbmaster.dialogue.statement import Select
 from ibbmaster.dialogue.variables import version_number
 from ibbmaster.sqltext.query_tree import GivenTable
 from ibbmaster.sqltext.token import UnreadSqlError
+from ibbmaster.wire.refusal import NOT_SUPPORTED, RefusedError, not_supported
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
     from ibbmaster.dialogue.log_tables import LogFacts, LogSnapshot, TableQuery

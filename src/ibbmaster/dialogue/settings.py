@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 
 from ibbmaster.dialogue.conversion import text_of
-from ibbmaster.dialogue.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
 from ibbmaster.dialogue.statement import CharsetAssignment
 from ibbmaster.dialogue.variables import (
     CHOICES,
@@ -35,6 +34,7 @@ from ibbmaster.sqltext.expression import SystemVariable
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.moment import parse_time_zone
 from ibbmaster.sqltext.sql_mode import MODES, sql_mode_of, sql_mode_text
+from ibbmaster.wire.refusal import RefusedError, missing_privilege, not_supported, unknown_variable
 from ibbmaster.wire.response import COLLATION_BINARY, COLLATION_DEFAULT
 
 SETTING_SIZE_MAX = 16_384  # characters of the text a variable is set to

@@ -10,7 +10,6 @@ from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.evaluating import Evaluator
 from ibbmaster.dialogue.information_schema import ENGINES, LICENSE, PLUGINS, Catalog, collation_rows
 from ibbmaster.dialogue.matching import matcher
-from ibbmaster.dialogue.refusal import RefusedError, missing_privilege
 from ibbmaster.dialogue.relation import Relation, RowValues
 from ibbmaster.dialogue.statement import Show
 from ibbmaster.dialogue.table_columns import information_columns, shown_columns
@@ -19,6 +18,7 @@ from ibbmaster.schema.collations import character_sets
 from ibbmaster.sqltext.expression import Expression
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference
+from ibbmaster.wire.refusal import RefusedError, missing_privilege
 from ibbmaster.wire.response import ColumnDefinition, Err
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from ibbmaster.dialogue.describing import LETTER_SIZE
 from ibbmaster.dialogue.information_tables import information_table
-from ibbmaster.dialogue.refusal import RefusedError, no_database, not_supported
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dialogue.session_schema import SessionSchema
 from ibbmaster.dialogue.statement import Show
 from ibbmaster.dialogue.table_columns import INFORMATION_SCHEMA, shown_columns
 from ibbmaster.schema import describing, render, view_text
 from ibbmaster.schema.model import TableKind, TableVersion, UnknownTable
+from ibbmaster.wire.refusal import RefusedError, no_database, not_supported
 
 
 @dataclass(frozen=True, slots=True)

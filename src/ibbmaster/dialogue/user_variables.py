@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ibbmaster.dialogue.conversion import text_of
-from ibbmaster.dialogue.refusal import RefusedError, out_of_memory
 from ibbmaster.dump.request import check_variable
 from ibbmaster.sqltext.literals import Value
+from ibbmaster.wire.refusal import RefusedError, out_of_memory
 
 COUNT_MAX = 1000
 SIZE_MAX = 1 << 20  # of one value, in characters

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dialogue.statement import Select
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
@@ -13,6 +12,7 @@ from ibbmaster.schema.view_text import view_parts
 from ibbmaster.sqltext.expression import ColumnName, Star
 from ibbmaster.sqltext.query_tree import GivenTable, Item, SelectBlock
 from ibbmaster.sqltext.token import SqlError
+from ibbmaster.wire.refusal import RefusedError
 
 NESTING_MAX = 8  # views of views
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.fold.contents import StoredRow
-from ibbmaster.fold.literals import stored_value
 from ibbmaster.fold.stored import StoredLayout
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.log.base_file import base_position, base_rows

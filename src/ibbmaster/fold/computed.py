@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.value import Value
-from ibbmaster.fold.literals import stored_value
+from ibbmaster.expr.formulas import Evaluate, NotSimpleError, formula
+from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.fold.stored import StoredColumn, StoredLayout
-from ibbmaster.schema.expression import Evaluate, NotSimpleError, formula
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.reading import named_in
 

@@ -10,9 +10,9 @@ from typing import NamedTuple, Protocol
 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.rows.column import ColumnType
+from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.fold.computed import ColumnExpression, affected, compute, computed_columns
 from ibbmaster.fold.kept_rows import Interval, KeptRows, successor
-from ibbmaster.fold.literals import stored_value
 from ibbmaster.fold.row_conversion import RowConversion, restoring
 from ibbmaster.fold.row_doubts import ROW, RowDoubts, UnknownRows
 from ibbmaster.fold.stored import (

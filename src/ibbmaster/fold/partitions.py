@@ -7,11 +7,14 @@ never taken over: then nothing is said of the table any more.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from array import array
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.expr.formulas import NotSimpleError
+from ibbmaster.expr.partition_values import INT64_MAX, Compute, Value, Values, compiled, whole
 from ibbmaster.fold.contents import InexactRowsError, TableContents
 from ibbmaster.fold.stored import StoredLayout, own_columns
 from ibbmaster.rows.effects import PartitionStep
@@ -20,20 +23,15 @@ from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.partitioning import partition_name, split_partitions
 from ibbmaster.schema.reading import written
 from ibbmaster.sqltext.cursor import Cursor, parts_of
-from ibbmaster.sqltext.expression import Call, ColumnName, Expression, Literal, Operation
-from ibbmaster.sqltext.moment import Moment, days_of, loose_moment
+from ibbmaster.sqltext.expression import ColumnName, Expression
+from ibbmaster.sqltext.moment import Moment, loose_moment
 from ibbmaster.sqltext.token import SqlError, Token, tokens
 
 PARTITIONS_MAX = 8192  # a server's limit
-DAYS_TO_1970 = 719528  # TO_DAYS of 1970-01-01
 ROWS_AT_A_TIME = 1 << 10
-INT64_MAX = 1 << 63
 _NUMBERS = ("tinyint", "smallint", "mediumint", "int", "bigint", "year")
 _DAYS = ("date", "datetime")
 
-Value = int | Moment | None
-Values = Sequence[bytes | None]
-Compute = Callable[[Values], Value]
 FindPartition = Callable[[Values], str]
 """Takes the stored values of a row; gives the name of its partition in lower case.
 
@@ -180,7 +178,8 @@ def _hashed(key: Compute, names: Sequence[str], *, is_linear: bool) -> FindParti
 
     def find(values: Values) -> str:
         value = key(values)
-        number = -INT64_MAX if value is None else _whole(value)
+        with _as_inexact():
+            number = -INT64_MAX if value is None else whole(value)
         if not is_linear:
             return names[abs(number) % len(names)]
         place = number & mask
@@ -260,7 +259,7 @@ def _is_default(part: Sequence[Token]) -> bool:
 def _constant(part: Sequence[Token]) -> object:
     if len(part) == 1 and part[0].is_word("MAXVALUE"):
         return _MAXVALUE
-    return _compiled(_read(written(part)), {})(())
+    return _followed(_read(written(part)), {})(())
 
 
 def _expect_comparable(
@@ -306,7 +305,7 @@ class _Columns:
         read = _read(text)
         word = self._words.get(read.parts[-1].lower()) if isinstance(read, ColumnName) else None
         self.kinds.append(Moment if word in _DAYS else int)
-        return _compiled(read, self._known)
+        return _followed(read, self._known)
 
 
 def _column(place: int, convert: Callable[[bytes], object]) -> Compute:
@@ -327,106 +326,25 @@ def _read(text: str) -> Expression:
         raise InexactRowsError(f"partitions by {text[:60]} are not followed: {error}") from None
 
 
-def _compiled(expression: Expression, columns: dict[str, Compute]) -> Compute:
+def _followed(expression: Expression, columns: dict[str, Compute]) -> Compute:
     """
     Raises:
-        InexactRowsError: it is none that is followed.
+        InexactRowsError: it is none that is followed; likewise what is returned.
     """
-    match expression:
-        case Literal(value=int() | None as value):
-            return lambda values: value
-        case Literal(value=str() as text):
-            moment = _moment(text)
-            return lambda values: moment
-        case ColumnName(parts=parts) if parts[-1].lower() in columns:
-            return columns[parts[-1].lower()]
-        case Operation(operator="NEGATIVE", operands=(operand,)):
-            negated = _compiled(operand, columns)
-            return lambda values: None if (value := negated(values)) is None else _bounded(-_whole(value))
-        case Operation(operator=operator, operands=(first, *others)) if operator in _ARITHMETIC:
-            return _calculated(_ARITHMETIC[operator], [_compiled(one, columns) for one in (first, *others)])
-        case Call(name="mod", arguments=(one, other), is_read=True):
-            return _calculated(_remainder, [_compiled(one, columns), _compiled(other, columns)])
-        case Call(name=name, arguments=(operand,), is_read=True, database=None) if name in _FUNCTIONS:
-            inner, function = _compiled(operand, columns), _FUNCTIONS[name]
-            return lambda values: None if (value := inner(values)) is None else function(value)
-    raise InexactRowsError("partitions by such an expression are not followed")
 
-
-def _moment(text: str) -> Moment:
-    try:
-        return loose_moment(text)
-    except ValueError as error:
-        raise InexactRowsError(str(error)) from None
-
-
-def _calculated(apply: Callable[[int, int], int | None], parts: Sequence[Compute]) -> Compute:
     def compute(values: Values) -> Value:
-        found: int | None = None
-        for number, part in enumerate(parts):
-            value = part(values)
-            if value is None:
-                return None
-            found = _whole(value) if not number else apply(found or 0, _whole(value))
-            if found is None:
-                return None
-            _bounded(found)
-        return found
+        with _as_inexact():
+            return found(values)
+        raise AssertionError  # what was raised is raised again
 
+    with _as_inexact():
+        found = compiled(expression, columns)
     return compute
 
 
-def _whole(value: Value) -> int:
-    if not isinstance(value, int):
-        raise InexactRowsError("partitions by a date as a number are not followed")
-    return value
-
-
-def _bounded(value: int) -> int:
-    if not -INT64_MAX <= value < 2 * INT64_MAX:
-        raise InexactRowsError(f"{value} has more than 64 bits")
-    return value
-
-
-def _remainder(one: int, other: int) -> int | None:
-    if not other:
-        return None
-    return abs(one) % abs(other) * (-1 if one < 0 else 1)
-
-
-def _quotient(one: int, other: int) -> int | None:
-    if not other:
-        return None
-    return abs(one) // abs(other) * (-1 if (one < 0) is not (other < 0) else 1)
-
-
-_ARITHMETIC: dict[str, Callable[[int, int], int | None]] = {
-    "+": lambda one, other: one + other,
-    "-": lambda one, other: one - other,
-    "*": lambda one, other: one * other,
-    "MOD": _remainder,
-    "DIV": _quotient,
-}
-
-
-def _of_day(read: Callable[[Moment], int]) -> Callable[[Value], Value]:
-    """A function of a date that the calendar has."""
-
-    def compute(value: Value) -> Value:
-        if not isinstance(value, Moment) or not value.month or not value.day:
-            raise InexactRowsError("partitions by a date that no calendar has are not followed")
-        return read(value)
-
-    return compute
-
-
-_FUNCTIONS: dict[str, Callable[[Value], Value]] = {
-    "to_days": _of_day(lambda moment: days_of(moment.year, moment.month, moment.day) + DAYS_TO_1970),
-    "year": _of_day(lambda moment: moment.year),
-    "month": _of_day(lambda moment: moment.month),
-    "quarter": _of_day(lambda moment: (moment.month + 2) // 3),
-    "day": _of_day(lambda moment: moment.day),
-    "dayofmonth": _of_day(lambda moment: moment.day),
-    "hour": _of_day(lambda moment: moment.hour),
-    "abs": lambda value: abs(_whole(value)),
-}
+@contextlib.contextmanager
+def _as_inexact() -> Iterator[None]:
+    try:
+        yield
+    except NotSimpleError as error:
+        raise InexactRowsError(str(error)) from None

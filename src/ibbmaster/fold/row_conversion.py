@@ -10,10 +10,10 @@ from collections.abc import Callable
 
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.fold.literals import stored_value
+from ibbmaster.expr.column_casts import Convert, as_text, cast_of
+from ibbmaster.expr.stored_values import stored_value
+from ibbmaster.expr.value_texts import TextSettings, text_of
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
-from ibbmaster.fold.value_texts import TextSettings, text_of
-from ibbmaster.rows.casting import Convert, as_text, cast_of
 from ibbmaster.rows.keeps import keeps_values
 from ibbmaster.schema.altering import made_of_null
 from ibbmaster.schema.model import TableColumn, TableVersion

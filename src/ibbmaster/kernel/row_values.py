@@ -1,4 +1,4 @@
-"""A kernel that writes stored rows as the packets of an answer. The reference: `ibbmaster.sql.row_values`."""
+"""A kernel that writes stored rows as the packets of an answer. The reference: `ibbmaster.select.row_values`."""
 
 from __future__ import annotations
 

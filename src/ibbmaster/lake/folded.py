@@ -15,7 +15,7 @@ from ibbmaster.fold.contents import InexactRowsError
 from ibbmaster.fold.row_doubts import UnknownRows
 from ibbmaster.fold.stored import own_columns
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.sql.select import FoundRows, TableReader, UnknownRowsError
+from ibbmaster.select.table_reader import FoundRows, TableReader, UnknownRowsError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,9 +16,9 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.rows.changes import ABSENT, Image, RawValue
 from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.event.rows.value import Value
-from ibbmaster.rows.casting import Convert, cast_of, converted
+from ibbmaster.expr.column_casts import Convert, cast_of, converted
+from ibbmaster.expr.formulas import Evaluate, NotSimpleError, constant, formula
 from ibbmaster.rows.keeps import has_every_value, keeps_values
-from ibbmaster.schema.expression import Evaluate, NotSimpleError, constant, formula
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
 from ibbmaster.schema.reading import with_new_names

@@ -11,10 +11,10 @@ import trio
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.codec.printable import printable
-from ibbmaster.dialogue.refusal import broken_off
 from ibbmaster.dialogue.statement import Kill
 from ibbmaster.server.client import ConnectedClient
 from ibbmaster.wire import command as commands
+from ibbmaster.wire.refusal import broken_off
 from ibbmaster.wire.response import Eof, Ok, Response, Text
 from ibbmaster.work import BreakReason, BrokenOffError, Work
 

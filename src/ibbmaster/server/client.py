@@ -12,7 +12,6 @@ import trio
 
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.server.client_stream import ClientStream, PlainStream
 from ibbmaster.server.memory import SessionMemory
@@ -23,6 +22,7 @@ from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.connection import Event, LoggedIn, ServerConnection, State
 from ibbmaster.wire.handshake import SEED_SIZE
 from ibbmaster.wire.packet import PACKET_HEADER_SIZE, frame_payloads
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import Response
 
 NONCE_SIZE = 32  # of the ed25519 plugin

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Protocol
 
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.variables import BinlogEventRow
 from ibbmaster.errors import MissingEventError
 from ibbmaster.event.describe import describe_event, event_type_name
@@ -18,6 +17,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import GtidState
 from ibbmaster.log.interface import EventGroups, FileEngine, LogEngine, LogFile
 from ibbmaster.position import LogPosition
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.work import check_wanted
 
 CANNOT_LIST = 1220

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from ibbmaster.dialogue.refusal import out_of_memory
+from ibbmaster.wire.refusal import out_of_memory
 
 OWN_BYTES = 64 << 10  # of each session: more than any replica or CDC client sets before its dump
 SHARED_BYTES_MAX = 64 << 20  # of all sessions together

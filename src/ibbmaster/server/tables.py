@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.errors import IbbMasterError, PositionError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel.loading import is_long, kernels_at_hand, load_in_background
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.position import LogPosition
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
 from ibbmaster.work import check_wanted, holding
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from ibbmaster.log.group_folding import TakeMap
     from ibbmaster.log.history_cache import HistoryCache
     from ibbmaster.log.schema_history import LastScanned, LoggedSchema, TakeStatement
-    from ibbmaster.query.engine import QueryRun
-    from ibbmaster.query.loaded import KeptDatabases
     from ibbmaster.schema.base_dump import BaseSchema
     from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
     from ibbmaster.schema.history import SchemaHistory
     from ibbmaster.schema.model import SchemaPlace, TableVersion
     from ibbmaster.schema.name_case import NameCase
-    from ibbmaster.sql.select import FoundRows, RowRange, TableReader
+    from ibbmaster.select.engine import QueryRun
+    from ibbmaster.select.loaded import KeptDatabases
+    from ibbmaster.select.table_reader import FoundRows, RowRange, TableReader
     from ibbmaster.sqltext.expression import Expression
     from ibbmaster.sqltext.literals import Value
 
@@ -132,8 +132,8 @@ class PrimaryTables:
         return self._query_run(query).columns()
 
     def _query_run(self, query: TableQuery) -> QueryRun:
-        from ibbmaster.query.engine import QueryRun
-        from ibbmaster.query.loaded import KeptDatabases
+        from ibbmaster.select.engine import QueryRun
+        from ibbmaster.select.loaded import KeptDatabases
 
         if self._kept is None:
             with holding(self._lock):
@@ -146,14 +146,14 @@ class PrimaryTables:
         return QueryRun(query, rows_of, self._kept)
 
     def constant_value(self, expression: Expression, session: Evaluator, version: int) -> Value:
-        from ibbmaster.query.lone_expressions import constant_value
+        from ibbmaster.select.lone_expressions import constant_value
 
         return constant_value(expression, session, version)
 
     def row_condition(
         self, expression: Expression, columns: Sequence[ColumnDefinition], session: Evaluator, version: int
     ) -> Callable[[Sequence[Value]], bool | None]:
-        from ibbmaster.query.lone_expressions import row_condition
+        from ibbmaster.select.lone_expressions import row_condition
 
         return row_condition(expression, columns, session, version)
 
@@ -200,7 +200,7 @@ class PrimaryTables:
             if self._table_reader is None:
                 from ibbmaster.fold.base_rows import BaseDump
                 from ibbmaster.log.large_rows import large_rows
-                from ibbmaster.sql.select import TableReader
+                from ibbmaster.select.table_reader import TableReader
 
                 if self._has_kernels:
                     load_in_background(KernelSet.SELECT)

@@ -15,9 +15,9 @@ from ibbmaster.event.rows.kinds.registry import value_reader
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.rows.value import Reader, Value
 from ibbmaster.event.rows.written_column import WrittenColumn, written_column
+from ibbmaster.expr.formulas import Evaluate, NotSimpleError, formula
 from ibbmaster.schema.collations import collation_number
 from ibbmaster.schema.column_text import type_text
-from ibbmaster.schema.expression import Evaluate, NotSimpleError, formula
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import TableColumn, TableKind, TableVersion
 from ibbmaster.sqltext.literals import VariableValueError, literal_value

@@ -16,20 +16,20 @@ import pymysql
 from ibbmaster.codec import lenenc
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.dialogue.log_tables import LogSnapshot, TableQuery
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.relation import Relation
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.fold.base_rows import BaseDump
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.position import LogPosition
-from ibbmaster.query.engine import QueryRun
 from ibbmaster.schema.base_dump import read_base, read_rows
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
-from ibbmaster.sql.select import TableReader
+from ibbmaster.select.engine import QueryRun
+from ibbmaster.select.table_reader import TableReader
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.wire.binary_row import encode_binary_row
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import BlockResultSet, Err, ResultSet, encode_column, encode_row, is_eof
 
 COM_QUERY, COM_STMT_PREPARE, COM_STMT_EXECUTE, COM_STMT_CLOSE = 3, 0x16, 0x17, 0x19

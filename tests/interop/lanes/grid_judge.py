@@ -1,6 +1,6 @@
 """Our answers to the grid of `select_grid`, and the table of what is answered that follows from them.
 
-`python -m lanes.grid_judge` in tests/interop writes src/ibbmaster/query/judged.tsv anew.
+`python -m lanes.grid_judge` in tests/interop writes src/ibbmaster/expr/judged.tsv anew.
 """
 
 import shutil
@@ -14,21 +14,21 @@ from typing import Any
 
 import ibbmaster
 from ibbmaster.dialogue.dialog import Dialog
-from ibbmaster.dialogue.refusal import RefusedError
 from ibbmaster.dialogue.sql import parse
 from ibbmaster.dump.profile import PROFILES
-from ibbmaster.query import judged
-from ibbmaster.query.compiling import Compiler
-from ibbmaster.query.emitting import SqlFunctions
-from ibbmaster.query.engine import QueryRun
-from ibbmaster.query.names import Names
-from ibbmaster.query.scalars import Slot, as_truth
-from ibbmaster.query.session_functions import session_of
-from ibbmaster.query.sources import KnownNames
-from ibbmaster.query.values import loading
+from ibbmaster.expr import judged
+from ibbmaster.expr.compiling import Compiler
+from ibbmaster.expr.emitting import SqlFunctions
+from ibbmaster.expr.scalars import Slot, as_truth
+from ibbmaster.expr.values import loading
+from ibbmaster.select.engine import QueryRun
+from ibbmaster.select.names import Names
+from ibbmaster.select.session import session_of
+from ibbmaster.select.sources import KnownNames
+from ibbmaster.select.table_reader import RowRange
 from ibbmaster.server.tables import PrimaryTables
-from ibbmaster.sql.select import RowRange
 from ibbmaster.sqltext.query_tree import GivenTable
+from ibbmaster.wire.refusal import RefusedError
 from ibbmaster.wire.response import Err, ResultSet
 from lanes.answers import VERSION, payloads_of, values_of
 from lanes.select_grid import FOLDER, SESSION, VERSIONS, asked, load, scalars, told, told_rows

@@ -18,7 +18,7 @@ from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, 
 from ibbmaster.lake.maintain.versions import NewVersions, new_versions
 from ibbmaster.lake.pasts import START, Past, Place, Truncation
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.sql.select import TableReader
+from ibbmaster.select.table_reader import TableReader
 from ibbmaster.sqltext.table_name import TableName
 
 if TYPE_CHECKING:

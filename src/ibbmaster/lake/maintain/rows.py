@@ -19,7 +19,7 @@ from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, 
 from ibbmaster.lake.pasts import Past, Place
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import key_numbers
-from ibbmaster.sql.select import TableReader, UnknownRowsError
+from ibbmaster.select.table_reader import TableReader, UnknownRowsError
 from ibbmaster.sqltext.table_name import TableName
 
 if TYPE_CHECKING:

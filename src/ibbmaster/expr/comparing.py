@@ -1,0 +1,214 @@
+"""Values so that Python and SQLite compare them as MariaDB does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from decimal import Decimal
+
+from ibbmaster.event.rows.charset import encode_text
+from ibbmaster.expr import values
+from ibbmaster.expr.judged import expect_judged
+from ibbmaster.expr.kinds import INTEGERS, MOMENTS, REALS, Kind, Type, joint_collation
+from ibbmaster.expr.scalars import Scalar, as_moment, as_number, as_real, as_text, cast_to, constant, converted
+from ibbmaster.expr.stored_values import address_bytes, uuid_bytes
+from ibbmaster.expr.weights import key_of
+from ibbmaster.wire.refusal import not_supported
+
+
+def comparable(operator: str, one: Scalar, other: Scalar) -> tuple[Scalar, Scalar]:
+    """Two values so that Python compares them as MariaDB does.
+
+    Raises:
+        RefusedError: how is not told here.
+    """
+    expect_judged(operator, one, other)
+    if Kind.NULL in (one.type.kind, other.type.kind):
+        return one, other
+    one, other = as_shown(one), as_shown(other)
+    for left, right, is_turned in ((one, other, False), (other, one, True)):
+        found = _comparable(left, right)
+        if found is not None:
+            return (found[1], found[0]) if is_turned else found
+    raise not_supported(f"comparing {one.type.kind.value} with {other.type.kind.value}")
+
+
+def as_shown(scalar: Scalar) -> Scalar:
+    """An exact number with no more digits than it shows, as it is compared and sorted."""
+    kind = scalar.type
+    if kind.kind is not Kind.DECIMAL or kind.fraction <= kind.decimals:
+        return scalar
+    return cast_to(scalar, replace(kind, fraction=-1))
+
+
+def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
+    left, right = one.type.kind, other.type.kind
+    if Kind.OPAQUE in (left, right):
+        return _comparable_words(one, other)
+    if left in MOMENTS:
+        return _comparable_moments(one, other)
+    if right in MOMENTS:
+        return None
+    texts = {Kind.TEXT, Kind.ENUM, Kind.SET}
+    if left in texts and right in texts:
+        collation, _ = joint_collation([one.type, other.type])
+        check_letters(one, other)
+        key = cached(key_of(collation))
+        return converted(as_text(one), key), converted(as_text(other), key)
+    if left is Kind.BYTES and right in (Kind.BYTES, Kind.TEXT):
+        return converted(as_text(one), _encode), converted(as_text(other), _encode)
+    if left in (Kind.ENUM, Kind.SET):
+        return as_number(one), as_number(other)
+    if left is Kind.YEAR and other.is_constant and other.value is not None and right is not Kind.YEAR:
+        number = as_number(other)
+        if not 1901 <= number.value <= 2155 and number.value != 0:
+            raise not_supported("a YEAR beside another number")
+        return one, number
+    if left in (*INTEGERS, Kind.DECIMAL) and right in (Kind.DECIMAL, *REALS) and other.is_constant:
+        check_digits(one.type.decimals, other.value)
+    if left in INTEGERS and right is Kind.TEXT and other.is_constant and other.value is not None:
+        return one, constant(other.type, _whole_or_real(other.value))
+    if left in INTEGERS and right is Kind.BYTES and other.is_constant and other.value is not None:
+        return one, constant(other.type, int.from_bytes(other.value[-8:], "big"))
+    if right in (Kind.ENUM, Kind.SET):
+        return None
+    if left in (Kind.TEXT, Kind.BYTES) or right in (Kind.TEXT, Kind.BYTES) or left in REALS or right in REALS:
+        if left in INTEGERS and one.type.digits > 15 and not one.is_constant:
+            raise not_supported("a BIGINT beside a number that is not exact")
+        return as_real(one), as_real(other)
+    return one, other
+
+
+#: Types that are shown as texts, and compare by what is stored.
+_STORED: Mapping[str, Callable[[str], bytes]] = {
+    "uuid": uuid_bytes,
+    "inet4": lambda text: address_bytes(text, 4),
+    "inet6": lambda text: address_bytes(text, 6),
+}
+
+
+def _comparable_words(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
+    stored = _STORED.get("" if one.type.sql is None else one.type.sql.word)
+    if stored is None or other.type.kind is not Kind.TEXT or not other.is_constant:
+        return None
+    try:
+        return converted(one, stored), converted(other, stored)
+    except ValueError:
+        raise not_supported(f"{other.value[:60]!r} beside {one.type.sql.word}") from None  # type: ignore[union-attr]
+
+
+def _comparable_moments(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
+    left, right = one.type.kind, other.type.kind
+    if left is Kind.TIME:
+        if right is Kind.TIME:
+            return one, other
+        if right is Kind.TEXT and other.is_constant:
+            text = other.value
+            found = None if text is None else values.parsed_duration(text)
+            if text is not None and found is None:
+                raise not_supported(f"{text[:40]!r} beside a TIME")
+            check_digits(one.type.decimals, None if found is None else Decimal(found) / values.SECOND)
+            return one, constant(other.type, found)
+        return None
+    if right is Kind.TIME:
+        return None
+    if right is Kind.DATE and left is Kind.DATE:
+        return one, other
+    if right in (Kind.DATE, Kind.DATETIME) or other.is_constant:
+        moment = as_moment(other)
+        if moment.is_constant and moment.value is not None and left is Kind.DATETIME:
+            check_digits(one.type.decimals, values.exact_moment(moment.value))
+        if moment.is_constant and left is Kind.DATE and moment.value is not None and len(moment.value) == 10:
+            return one, moment
+        if left == right and one.type.decimals == other.type.decimals:
+            return one, other
+        return converted(one, values.whole_moment), converted(moment, values.whole_moment)
+    return None
+
+
+def check_digits(decimals: int, value: Decimal | float | None) -> None:
+    """
+    Raises:
+        RefusedError: a constant has digits that its column does not: an index takes it for another one.
+    """
+    exact = None if value is None else Decimal(repr(value) if isinstance(value, float) else value)
+    if exact is not None and exact != values.rounded(exact, decimals):
+        raise not_supported(f"{value} beside a column of {decimals} digits after the point")
+
+
+def check_letters(one: Scalar, other: Scalar) -> None:
+    """Whether a text can be compared in the character set of the other's column.
+
+    Raises:
+        RefusedError: a server would compare both in another one.
+    """
+    for column, text in ((one, other), (other, one)):
+        charset = column.type.charset
+        if charset in (None, "utf8mb4") or text.type.charset == charset:
+            continue
+        if not text.is_constant:
+            if text.type.charset is None and text.type.strength <= 2:
+                raise not_supported("texts of several character sets together")
+            continue
+        value = as_text(text).value
+        if isinstance(value, str) and not value.isascii():
+            try:
+                encode_text(value, str(charset))
+            except ValueError:
+                raise not_supported(f"a letter that {charset} does not have") from None
+
+
+def _encode(value: str | bytes) -> bytes:
+    return value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+
+
+def _whole_or_real(text: str) -> int | float:
+    match = values._INTEGER.fullmatch(text.rstrip())
+    return int(match[1]) if match is not None else values.real_of_text(text)
+
+
+KEYS_MAX = 10_000  # texts of which keys are kept
+
+
+def cached(key: Callable[[str], bytes]) -> Callable[[str], bytes]:
+    """The same, which remembers short texts."""
+    known: dict[str, bytes] = {}
+
+    def find(text: str) -> bytes:
+        found = known.get(text)
+        if found is None:
+            found = key(text)
+            if len(known) < KEYS_MAX and len(text) < 100:
+                known[text] = found
+        return found
+
+    return find
+
+
+def sort_key(scalar: Scalar) -> Scalar:
+    """What SQLite orders and groups by, and compares: bytes or numbers that compare as the values do.
+
+    Raises:
+        RefusedError: how they compare is not told here.
+    """
+    kind = scalar.type
+    match kind.kind:
+        case Kind.TEXT:
+            key = cached(key_of(kind.collation or ""))
+            return Scalar(Type(kind=Kind.BYTES), converted(scalar, key).run, scalar.is_constant)
+        case Kind.OPAQUE:
+            raise not_supported("ordering or grouping such values")
+        case Kind.DOUBLE | Kind.FLOAT:
+            return Scalar(kind, converted(scalar, lambda value: value + 0.0).run, scalar.is_constant)
+        case Kind.DATETIME if not scalar.slot:
+            return Scalar(
+                kind,
+                converted(scalar, lambda value: values.fitted_moment(value, kind.decimals)).run,
+                scalar.is_constant,
+            )
+    return scalar
+
+
+def is_ordered_by_sqlite(kind: Type) -> bool:
+    """Whether values compare in SQLite as they are."""
+    return kind.kind not in (Kind.TEXT, Kind.OPAQUE)

@@ -1,0 +1,387 @@
+"""From a resolved expression to a scalar, and from there to SQL that SQLite computes with a function of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from ibbmaster.expr import arithmetic, functions, kinds, moments, operators, values
+from ibbmaster.expr.casting import binary, cast_as, collated
+from ibbmaster.expr.comparing import as_shown, comparable, sort_key
+from ibbmaster.expr.emitting import PlannedQuery, SqlFunctions, emit_scalar, is_same
+from ibbmaster.expr.judged import expect_function, expect_judged
+from ibbmaster.expr.kinds import Kind, Type
+from ibbmaster.expr.scalars import Scalar, Slot, apply, as_truth, cast_to, constant
+from ibbmaster.expr.session_facts import SESSION_FUNCTIONS, is_of_session
+from ibbmaster.expr.session_functions import (
+    CLOCKS,
+    KNOWN,
+    OF_SESSION,
+    QuerySession,
+    charset_or_collation,
+    clock,
+    from_unixtime,
+    now,
+    type_of,
+    unix_timestamp,
+)
+from ibbmaster.sqltext.expression import Call, Cast, Literal, Operation, SystemVariable, UserVariable
+from ibbmaster.sqltext.operators import JOINED
+from ibbmaster.wire.refusal import RefusedError, not_supported
+from ibbmaster.wire.response import FieldType
+
+COMPARISONS = frozenset(("=", "!=", "<", "<=", ">", ">=", "<=>", "IN", "BETWEEN", "LIKE"))
+SHIFTS = {"date_add": 1, "adddate": 1, "date_sub": -1, "subdate": -1}
+NESTING_MAX = 60
+USER_TEXT_MAX = 16_777_215  # bytes of a variable of a user
+
+
+@dataclass(slots=True)
+class Compiler:
+    """Makes scalars of one expression; `slots` are what it needs of a row."""
+
+    session: QuerySession
+    registry: SqlFunctions
+    slots: list[Slot] = field(default_factory=list)
+    depth: int = 0
+
+    def scalar(self, node: Any) -> Scalar:
+        """
+        Raises:
+            RefusedError: the expression is not computed here as MariaDB does it.
+        """
+        self.depth += 1
+        if self.depth > NESTING_MAX:
+            raise not_supported("expressions nested so deeply")
+        try:
+            return self._scalar(node)
+        finally:
+            self.depth -= 1
+
+    def _scalar(self, node: Any) -> Scalar:
+        match node:
+            case Slot():
+                return self._slot(node)
+            case Literal(value=value, charset=charset, written=written):
+                return replace(self._literal(value, charset), literal=_kind_of(value, written))
+            case UserVariable() | SystemVariable():
+                return self._variable(node)
+            case Operation(operator=operator, operands=operands):
+                return self._operation(operator, operands)
+            case Cast():
+                inner = self.scalar(node.value)
+                kind = "unsigned" if node.kind == "integer" and node.is_unsigned else node.kind
+                expect_function(f"CAST {kind}", [inner])
+                return cast_as(inner, node, self.session)
+            case Call():
+                found = self._call(node)
+                if found.is_constant:
+                    self.session.evaluator.counted(found.value)
+                return found
+            case PlannedQuery():
+                return self._slot(self.value_of(node))
+        raise not_supported(f"{type(node).__name__.lower()} in an expression")
+
+    def _slot(self, slot: Slot) -> Scalar:
+        if slot in self.slots:
+            index = self.slots.index(slot)
+        else:
+            index = len(self.slots)
+            self.slots.append(slot)
+        return Scalar(slot.type, lambda row: row[index], slot=slot)
+
+    def _literal(self, value: Any, charset: str | None = None) -> Scalar:
+        match value:
+            case None:
+                return constant(kinds.NULL, None)
+            case bool():
+                return constant(kinds.truth(is_nullable=False), int(value))
+            case int():
+                if value < -(1 << 63):
+                    raise not_supported(f"the number {value}")
+                digits = len(str(abs(value)))
+                kind = kinds.integer(digits, length=len(str(value)), is_nullable=False, is_unsigned=value >= 1 << 63)
+                field_ = FieldType.LONG if digits <= 9 else FieldType.LONGLONG
+                return constant(kinds.changed(kind, field=field_), value)
+            case Decimal():
+                scale = values.scale_of(value)
+                digits = max(len(value.as_tuple().digits), scale + 1)
+                kind = kinds.decimal(digits, scale, is_nullable=False)
+                return constant(kind, value)
+            case float() if value - value != 0:
+                raise not_supported("a number so large")
+            case float():
+                text = values.number_text(value, kinds.FLOATING)
+                return constant(kinds.real(is_nullable=False, length=len(text)), value)
+            case bytes():
+                return constant(kinds.data(len(value), is_nullable=False), value)
+        if charset not in (None, "utf8mb4", "utf8mb3"):
+            raise not_supported(f"_{charset} in a query over tables of the log")
+        return constant(kinds.text(len(value), self.session.collation, is_nullable=False), str(value))
+
+    def _variable(self, node: UserVariable | SystemVariable) -> Scalar:
+        value = self.session.evaluator.evaluate(node)
+        kind = self._literal(value).type.computed(strength=3, is_nullable=True)
+        is_of_user = isinstance(node, UserVariable)
+        literal = f"@{kind.kind.value.lower()}" if is_of_user else ""
+        match value:
+            case int() if is_of_user:
+                kind = kinds.changed(kinds.integer(19, length=20), field=FieldType.LONGLONG)
+            case int() if isinstance(node, SystemVariable) and self.session.evaluator.is_switch(node):
+                kind = kinds.changed(kinds.integer(1, length=1), field=FieldType.LONGLONG)
+                literal = "switch"
+            case int():
+                kind = kinds.integer(20, length=21, is_unsigned=True)
+            case float() if not is_of_user:
+                kind = kinds.real(decimals=6, length=21)
+            case str() if not is_of_user:
+                kind = kinds.changed(kind, collation="utf8mb3_general_ci")
+            case str() | bytes() if is_of_user:
+                kind = kinds.changed(kind, length=USER_TEXT_MAX, is_blob=True)
+        return constant(kind, value, literal)
+
+    # Operators --------------------------------------------------------------------------------
+
+    def _operation(self, operator: str, operands: Sequence[Any]) -> Scalar:
+        match operator:
+            case "IN" if isinstance(operands[1], PlannedQuery):
+                return self._slot(self._membership(operands[0], operands[1]))
+            case "EXISTS":
+                (query,) = operands
+                return self._slot(Slot(f"(EXISTS ({query.sql}))", kinds.truth(is_nullable=False)))
+            case "+" | "-" if any(_is_interval(operand) for operand in operands):
+                return self._shifted(operator, operands)
+            case "COLLATE":
+                return collated(self.scalar(operands[0]), str(operands[1].value).lower())
+            case "ROW":
+                raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")
+            case ":=":
+                raise not_supported("assignments in a query over tables")
+        if operator.startswith("LITERAL "):
+            return self._moment_literal(operator.removeprefix("LITERAL "), str(operands[0].value))
+        given = [self.scalar(operand) for operand in operands]
+        first = given[0]
+        if operator not in COMPARISONS and operator != JOINED:
+            expect_function(operator, given)
+        match operator:
+            case "+" | "-" | "*" | "/" | "DIV" | "MOD":
+                found = first
+                for other in given[1:]:
+                    found = arithmetic.arithmetic(operator, found, other, self.session.division_digits)
+                return found
+            case _ if operator == JOINED:
+                return functions.call("concat", "concat", given, self.session.collation)
+            case "NEGATIVE":
+                return arithmetic.negative(first)
+            case "~":
+                return arithmetic.inverted_bits(first)
+            case "&" | "|" | "^" | "<<" | ">>":
+                return arithmetic.bits(operator, first, given[1])
+            case "=" | "!=" | "<" | "<=" | ">" | ">=" | "<=>":
+                return operators.compared(operator, first, given[1])
+            case "AND" | "OR":
+                return operators.junction(operator, given)
+            case "XOR":
+                return operators.exclusive(first, given[1])
+            case "NOT":
+                return operators.inverted(first)
+            case "IS NULL":
+                return operators.is_null(first)
+            case "IS TRUE" | "IS FALSE":
+                return operators.is_truth(first, operator == "IS TRUE")
+            case "BETWEEN":
+                return operators.between(*given)
+            case "IN":
+                return operators.member(first, given[1:])
+            case "LIKE":
+                return operators.like(first, given[1], given[2] if len(given) > 2 else None)
+            case "CASE":
+                return operators.chosen(given[1:-1:2], [*given[2:-1:2], given[-1]])
+            case "CASE OF":
+                tests = [operators.compared("=", first, one) for one in given[1:-1:2]]
+                return operators.chosen(tests, [*given[2:-1:2], given[-1]])
+            case "BINARY":
+                return binary(first)
+        raise not_supported(f"{operator} over columns of a table")
+
+    def _shifted(self, operator: str, operands: Sequence[Any]) -> Scalar:
+        first, *intervals = sorted(operands, key=_is_interval)
+        found = self.scalar(first)
+        for interval in intervals:
+            if not _is_interval(interval):
+                raise not_supported("an INTERVAL beside several values")
+            amount, unit = interval.operands
+            expect_function(f"INTERVAL {unit.value}", [found])
+            found = moments.shifted(found, self.scalar(amount), str(unit.value), 1 if operator == "+" else -1)
+        return found
+
+    def _moment_literal(self, word: str, text: str) -> Scalar:
+        if word == "TIME":
+            duration = values.parsed_duration(text)
+            if duration is None:
+                raise not_supported(f"TIME {text[:40]!r}")
+            return constant(kinds.duration(min(len(text.partition(".")[2]), 6), is_nullable=False), duration, word)
+        found = values.parsed_moment(text)
+        if found is None or (word == "DATE") != (len(found) == 10):
+            raise not_supported(f"{word} {text[:40]!r}")
+        if word == "DATE":
+            return constant(kinds.date(is_nullable=False), found, word)
+        return constant(kinds.moment(min(len(text.partition(".")[2]), 6), is_nullable=False), found, word)
+
+    def _membership(self, left: Any, query: PlannedQuery) -> Slot:
+        """x IN (SELECT …), and (x, y) IN (SELECT …)"""
+        wanted = left.operands if isinstance(left, Operation) and left.operator == "ROW" else (left,)
+        if len(query.types) != len(wanted):
+            raise RefusedError(1241, "21000", f"Operand should contain {len(wanted)} column(s)")
+        needles, stacks = [], []
+        for no, (node, kind) in enumerate(zip(wanted, query.types, strict=True)):
+            outside = Compiler(self.session, self.registry)
+            inside = Compiler(self.session, self.registry)
+            one, other = comparable("=", outside.scalar(node), inside.scalar(Slot(f"q.o{no}", kind)))
+            needles.append(emit_scalar(one, outside.slots, self.registry))
+            stacks.append(emit_scalar(other, inside.slots, self.registry))
+        needle = needles[0] if len(needles) == 1 else f"({', '.join(needles)})"
+        return Slot(f"({needle} IN (SELECT {', '.join(stacks)} FROM ({query.sql}) AS q))", kinds.truth())
+
+    def value_of(self, query: PlannedQuery) -> Slot:
+        """The only value of a query in brackets."""
+        if len(query.types) != 1:
+            raise RefusedError(1241, "21000", "Operand should contain 1 column(s)")
+        (kind,) = query.types
+        sql = f"({query.sql})" if query.is_single else f"(SELECT only_row(q.o0) FROM ({query.sql}) AS q)"
+        return Slot(sql, kind.computed(is_nullable=True))
+
+    # Calls ------------------------------------------------------------------------------------
+
+    def _call(self, call: Call) -> Scalar:
+        name = call.name
+        if not call.is_read:
+            raise not_supported(f"{call.written}() with such arguments")
+        if call.database is not None:
+            raise not_supported(f"{call.database}.{call.written}(), a function of a database")
+        if name in SHIFTS and len(call.arguments) == 2 and _is_interval(call.arguments[1]):
+            return self._shifted("+" if SHIFTS[name] > 0 else "-", call.arguments)
+        if name in ("unix_timestamp", "from_unixtime") and call.arguments:
+            given = [self.scalar(argument) for argument in call.arguments]
+            expect_function(name, given)
+            return unix_timestamp(given[0], self.session) if name[0] == "u" else from_unixtime(given, self.session)
+        if name in ("now", "current_timestamp", "localtime", "localtimestamp", "sysdate"):
+            return now(call, self.session)
+        if name in CLOCKS:
+            return clock(call, self.session)
+        if name in ("charset", "collation") and len(call.arguments) == 1:
+            (named,) = call.arguments
+            if isinstance(named, Literal) and named.charset is not None:
+                return charset_or_collation(name, kinds.text(0, self.session.evaluator.collation_of(named.charset)))
+            asked = self.scalar(named)
+            expect_function(name, [asked])
+            return charset_or_collation(name, asked.type)
+        if functions.is_function(name):
+            given = [self.scalar(argument) for argument in call.arguments]
+            return functions.call(name, call.written, given, self.session.collation)
+        if name not in SESSION_FUNCTIONS and name not in KNOWN:
+            database = self.session.database
+            path = f"{database}.{call.written}" if database else call.written
+            raise RefusedError(1305, "42000", f"FUNCTION {path} does not exist")
+        if name not in OF_SESSION or not is_of_session(call):
+            raise not_supported(f"{call.written}() over columns of a table")
+        value = self.session.evaluator.evaluate(call)
+        kind = type_of(name)
+        if kind is None:
+            kind = self._literal(value).type.computed(strength=3)
+            kind = kinds.changed(kind, collation="utf8mb3_general_ci") if kind.kind is Kind.TEXT else kind
+        return constant(kind, value)
+
+
+def _kind_of(value: Any, written: str) -> str:
+    """What kind of literal it is."""
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return "hex" if written[:1] in "xX" else "hybrid"
+        case int() if not written:
+            return "truth"
+        case int():
+            return "int" if -(1 << 63) <= value < 1 << 63 else "wide int"
+        case Decimal():
+            return "decimal"
+        case float():
+            return "real"
+    return "text"
+
+
+def _is_interval(node: Any) -> bool:
+    return isinstance(node, Operation) and node.operator == "INTERVAL"
+
+
+@dataclass(slots=True)
+class Emitter:
+    """Makes SQL of resolved expressions."""
+
+    session: QuerySession
+    registry: SqlFunctions
+
+    def scalar(self, node: Any) -> tuple[Scalar, list[Slot]]:
+        compiler = Compiler(self.session, self.registry)
+        return compiler.scalar(node), compiler.slots
+
+    def value(self, node: Any, kind: Type | None = None) -> tuple[str, Type]:
+        """SQL of a value, and its type; or as a value of a type that holds it."""
+        scalar, slots = self.scalar(node)
+        if kind is not None:
+            if scalar.type.kind is Kind.NULL:
+                return "NULL", kind
+            if is_same(scalar.type, kind) and scalar.slot is not None:
+                return scalar.slot.sql, kind
+            scalar = cast_to(scalar, kind)
+        return emit_scalar(scalar, slots, self.registry), scalar.type
+
+    def key(self, node: Any) -> str:
+        """SQL of what orders and groups values."""
+        scalar, slots = self.scalar(node)
+        scalar = as_shown(scalar)
+        if scalar.slot is not None and scalar.type.kind is Kind.TEXT:
+            found = self.registry.key_column(scalar.slot)
+            if found is not None:
+                return found
+        return emit_scalar(sort_key(scalar), slots, self.registry)
+
+    def condition(self, node: Any) -> str:
+        """SQL of a condition; what SQLite compares as MariaDB does, it compares itself."""
+        match node:
+            case Operation(operator="AND", operands=operands):
+                return " AND ".join(f"({self.condition(operand)})" for operand in operands)
+            case Operation(operator=("=" | "<" | "<=" | ">" | ">=") as operator, operands=(left, right)):
+                native = self._native(operator, left, right)
+                if native is not None:
+                    return native
+        scalar, slots = self.scalar(node)
+        expect_function("NOT", [scalar])
+        truth = as_truth(scalar)
+        found = Scalar(kinds.truth(), apply(kinds.truth(), int, truth).run, truth.is_constant)
+        if scalar.slot is not None and scalar.type.kind is Kind.INT and not scalar.type.is_wide:
+            return scalar.slot.sql
+        return emit_scalar(found, slots, self.registry)
+
+    def _native(self, operator: str, left: Any, right: Any) -> str | None:
+        (one, first), (other, second) = self.scalar(left), self.scalar(right)
+        if one.slot is None and other.slot is None:
+            return None
+        expect_judged(operator, one, other)
+        kind = one.type
+        if kind.kind is Kind.TEXT and other.type.kind is Kind.TEXT:
+            if one.slot is None or other.slot is None:
+                return None
+            if kind.collation != other.type.collation or kind.charset != other.type.charset:
+                return None
+            keys = self.registry.key_column(one.slot), self.registry.key_column(other.slot)
+            return None if None in keys else f"{keys[0]} {operator} {keys[1]}"
+        if kind.kind is not other.type.kind or kind.kind not in (Kind.INT, Kind.DATE, Kind.TIME, Kind.DECIMAL):
+            return None
+        if kind.is_wide or other.type.is_wide or (kind.kind is Kind.DECIMAL and kind.scale != other.type.scale):
+            return None
+        sides = emit_scalar(one, first, self.registry), emit_scalar(other, second, self.registry)
+        return f"{sides[0]} {operator} {sides[1]}"

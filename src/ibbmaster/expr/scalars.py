@@ -1,0 +1,237 @@
+"""Expressions as functions of a row: typed once, then computed with MariaDB's conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from ibbmaster.expr import values
+from ibbmaster.expr.kinds import INTEGERS, REALS, TEXTS, Kind, Type
+from ibbmaster.expr.values import EXACT
+from ibbmaster.wire.refusal import not_supported
+
+Row = Sequence[Any]
+Run = Callable[[Row], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A value that SQLite gives: a column, an aggregate, a query in brackets. `block` is whose rows it belongs to."""
+
+    sql: str
+    type: Type
+    block: int = 0
+    table: str = ""  # of a column: the alias that SQLite knows its table by
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """An expression; `run` takes the values of its slots. `value` is that of a constant, which needs none."""
+
+    type: Type
+    run: Run
+    is_constant: bool = False
+    slot: Slot | None = None  # where it is nothing else
+    literal: str = ""  # where it is one: of which kind
+
+    @property
+    def value(self) -> Any:
+        return self.run(())
+
+
+def constant(kind: Type, value: Any, literal: str = "") -> Scalar:
+    return Scalar(kind, lambda row: value, is_constant=True, literal=literal)
+
+
+def apply(kind: Type, function: Callable[..., Any], *arguments: Scalar) -> Scalar:
+    """A function that is NULL where one of its arguments is."""
+    if all(argument.is_constant for argument in arguments):
+        given = [argument.value for argument in arguments]
+        return constant(kind, None if any(value is None for value in given) else function(*given))
+    runs = [argument.run for argument in arguments]
+    if len(runs) == 1:
+        (only,) = runs
+
+        def run_one(row: Row) -> Any:
+            value = only(row)
+            return None if value is None else function(value)
+
+        return Scalar(kind, run_one)
+    if len(runs) == 2:
+        first, second = runs
+
+        def run_two(row: Row) -> Any:
+            left = first(row)
+            if left is None:
+                return None
+            right = second(row)
+            return None if right is None else function(left, right)
+
+        return Scalar(kind, run_two)
+
+    def run(row: Row) -> Any:
+        found = []
+        for one in runs:
+            value = one(row)
+            if value is None:
+                return None
+            found.append(value)
+        return function(*found)
+
+    return Scalar(kind, run)
+
+
+def apply_any(kind: Type, function: Callable[..., Any], *arguments: Scalar) -> Scalar:
+    """A function that sees NULL."""
+    runs = [argument.run for argument in arguments]
+    if all(argument.is_constant for argument in arguments):
+        return constant(kind, function(*(run(()) for run in runs)))
+    return Scalar(kind, lambda row: function(*(run(row) for run in runs)))
+
+
+# Conversions ----------------------------------------------------------------------------------
+
+
+def converted(scalar: Scalar, convert: Callable[[Any], Any] | None, kind: Type | None = None) -> Scalar:
+    if convert is None:
+        return scalar
+    return apply(kind or scalar.type, convert, scalar)
+
+
+def as_number(scalar: Scalar) -> Scalar:
+    """As int, Decimal or float, as arithmetic takes it."""
+    kind = scalar.type
+    match kind.kind:
+        case Kind.TEXT | Kind.BYTES:
+            return converted(scalar, values.real_of_text)
+        case Kind.DATE | Kind.DATETIME:
+            return converted(scalar, values.packed_moment if not kind.decimals else values.exact_moment)
+        case Kind.TIME:
+            if not kind.decimals:
+                return converted(scalar, values.packed_duration)
+            return converted(scalar, lambda value: values.exact_duration(value, kind.decimals))
+        case Kind.OPAQUE:
+            raise not_supported("arithmetic with such values")
+    return scalar
+
+
+def as_exact(scalar: Scalar) -> Scalar:
+    """As int or Decimal."""
+    kind = scalar.type.kind
+    if kind in REALS:
+        return converted(scalar, lambda value: Decimal(repr(value)))
+    if kind in (Kind.TEXT, Kind.BYTES):
+        return converted(scalar, values.exact_of_text)
+    return as_number(scalar)
+
+
+def as_real(scalar: Scalar) -> Scalar:
+    """As float."""
+    number = as_number(scalar)
+    return number if scalar.type.kind in REALS else converted(number, float)
+
+
+def as_integer(scalar: Scalar) -> Scalar:
+    """As int, rounded."""
+    kind = scalar.type.kind
+    if kind in INTEGERS or kind in (Kind.ENUM, Kind.SET):
+        return scalar
+    if kind in REALS:
+        return converted(scalar, values.integer_of_real)
+    if kind in (Kind.TEXT, Kind.BYTES):
+        return converted(scalar, values.integer_of_text)
+    number = as_number(scalar)
+    return converted(number, lambda value: value if isinstance(value, int) else int(values.rounded(value, 0)))
+
+
+def as_text(scalar: Scalar) -> Scalar:
+    """As str; BYTES and BIT stay bytes."""
+    kind = scalar.type
+    if kind.kind in (Kind.TEXT, Kind.BYTES, Kind.DATE, Kind.OPAQUE, Kind.NULL):
+        return scalar
+    if kind.kind is Kind.DATETIME:
+        return converted(scalar, lambda value: values.fitted_moment(value, kind.decimals))
+    return converted(scalar, values.text_function(kind))
+
+
+def as_truth(scalar: Scalar) -> Scalar:
+    """As bool."""
+    match scalar.type.kind:
+        case Kind.DATE | Kind.DATETIME:
+            return converted(scalar, lambda value: values.packed_moment(value) != 0)
+        case Kind.OPAQUE:
+            raise not_supported("such values as conditions")
+    return converted(as_number(scalar), bool)
+
+
+def as_moment(scalar: Scalar) -> Scalar:
+    """As date, or date and time; NULL where a text or number is none.
+
+    Raises:
+        RefusedError: a duration, or what else is none at all.
+    """
+    kind = scalar.type.kind
+    if kind in (Kind.DATE, Kind.DATETIME):
+        return scalar
+    if kind is Kind.TEXT:
+        return apply_any(scalar.type, lambda value: None if value is None else _moment_or_refusal(value), scalar)
+    if kind is Kind.INT and scalar.is_constant:
+        return apply(scalar.type, _moment_of_number, scalar)
+    if kind is Kind.NULL:
+        return scalar
+    raise not_supported("such values as dates")
+
+
+def _moment_or_refusal(text: str) -> str:
+    found = values.parsed_moment(text)
+    if found is None:
+        raise not_supported(f"{text[:40]!r} as a date")
+    return found
+
+
+def _moment_of_number(value: int) -> str:
+    text = str(value)
+    if not value:
+        return "0000-00-00"
+    if len(text) == 8:
+        return _moment_or_refusal(f"{text[:4]}-{text[4:6]}-{text[6:]}")
+    if len(text) == 14:
+        return _moment_or_refusal(f"{text[:4]}-{text[4:6]}-{text[6:8]} {text[8:10]}:{text[10:12]}:{text[12:]}")
+    raise not_supported(f"the number {value} as a date")
+
+
+def cast_to(scalar: Scalar, kind: Type) -> Scalar:
+    """The value in a type that holds those of several expressions, as of CASE and UNION."""
+    return Scalar(kind, _cast_run(scalar, kind), scalar.is_constant)
+
+
+def _cast_run(scalar: Scalar, kind: Type) -> Run:
+    own = scalar.type
+    if own.kind is Kind.NULL:
+        return scalar.run
+    match kind.kind:
+        case Kind.INT | Kind.YEAR:
+            return as_integer(scalar).run
+        case Kind.DECIMAL:
+            exact = as_exact(scalar)
+            return converted(exact, lambda value: values.at_most(value, kind.decimals)).run
+        case Kind.DOUBLE | Kind.FLOAT:
+            return as_real(scalar).run
+        case Kind.TEXT:
+            found = as_text(scalar)
+            return found.run
+        case Kind.DATE:
+            return scalar.run
+        case Kind.DATETIME:
+            return converted(as_moment(scalar), lambda value: values.fitted_moment(value, kind.decimals)).run
+    return scalar.run
+
+
+def is_text(kind: Type) -> bool:
+    return kind.kind in TEXTS
+
+
+def negated(value: Decimal | float | int) -> Decimal | float | int:
+    return EXACT.minus(value) if isinstance(value, Decimal) else -value

@@ -1,0 +1,338 @@
+"""Values of expressions in Python: what they are as numbers, texts and moments, and how they lie in SQLite."""
+
+from __future__ import annotations
+
+import decimal
+import functools
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from ibbmaster.expr.kinds import FLOATING, PRECISION_MAX, Kind, Type
+from ibbmaster.expr.value_texts import FLOAT_DIGITS, _fixed, floating_text
+from ibbmaster.sqltext.moment import civil_date, days_of
+from ibbmaster.wire.refusal import RefusedError
+
+Value = Any
+Convert = Callable[[Value], Value]
+
+EXACT = decimal.Context(prec=250, rounding=decimal.ROUND_HALF_UP, traps=[], Emin=-999, Emax=999)
+WIDE = 1 << 63
+EXACT_DIGITS = 15  # that a floating number has for certain
+DECIMAL_BYTES = 28
+_BIAS = 1 << (8 * DECIMAL_BYTES - 1)
+_WORD = 9  # decimal digits that a server keeps together
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
+_INTEGER = re.compile(r"\s*([+-]?\d+)", re.ASCII)
+_MOMENT = re.compile(
+    r"\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T]+(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6})\d*)?)?)?\s*", re.ASCII
+)
+_DURATION = re.compile(r"\s*(-?)(\d{1,3}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
+SECOND = 10**6
+
+
+def out_of_range(what: str) -> RefusedError:
+    return RefusedError(1690, "22003", f"{what} value is out of range")
+
+
+def checked_int(value: int, is_unsigned: bool) -> int:
+    """A whole number of 64 bits.
+
+    Raises:
+        RefusedError: it has more.
+    """
+    if (0 <= value < 1 << 64) if is_unsigned else (-WIDE <= value < WIDE):
+        return value
+    raise out_of_range("BIGINT UNSIGNED" if is_unsigned else "BIGINT")
+
+
+def checked_real(value: float) -> float:
+    if value - value != 0:
+        raise out_of_range("DOUBLE")
+    return value
+
+
+def scale_of(value: Decimal | int) -> int:
+    if isinstance(value, int):
+        return 0
+    exponent = value.as_tuple().exponent
+    return max(-exponent, 0) if isinstance(exponent, int) else 0
+
+
+@functools.cache
+def _unit(decimals: int) -> Decimal:
+    return Decimal(1).scaleb(-decimals)
+
+
+def rounded(value: Decimal | int, decimals: int, rounding: str = decimal.ROUND_HALF_UP) -> Decimal:
+    """A number with so many digits behind the point."""
+    return Decimal(value).quantize(_unit(decimals), rounding=rounding, context=EXACT)
+
+
+def at_most(value: Decimal | int, decimals: int) -> Decimal:
+    """A number with no more digits behind the point; with fewer it stays as it is, as a quotient of it shows."""
+    return Decimal(value) if scale_of(value) <= decimals else rounded(value, decimals)
+
+
+def checked_decimal(value: Decimal) -> Decimal:
+    """
+    Raises:
+        RefusedError: it has more digits before the point than there are.
+    """
+    if value.adjusted() + 1 > PRECISION_MAX and value:
+        raise out_of_range("DECIMAL")
+    return value
+
+
+def scale_of_quotient(first: int, second: int, more: int) -> int:
+    """Digits behind the point of a quotient of numbers that have so many.
+
+    Source: MariaDB 12.3, decimal.c, do_div_mod().
+    """
+    whole = -(-first // _WORD) * _WORD, -(-second // _WORD) * _WORD
+    more = max(more - (whole[0] - first + whole[1] - second), 0)
+    return -(-(whole[0] + whole[1] + more) // _WORD) * _WORD
+
+
+def divided(left: Decimal | int, right: Decimal | int, more: int) -> Decimal | None:
+    """A quotient with as many digits as a server computes, which cuts the others off."""
+    if not right:
+        return None
+    digits = scale_of_quotient(scale_of(left), scale_of(right), more)
+    numerator = EXACT.scaleb(Decimal(left), digits)
+    quotient = EXACT.divide_int(numerator, Decimal(right)) if abs(numerator) < abs(Decimal(right)) * 10**240 else None
+    assert quotient is not None
+    return EXACT.scaleb(quotient, -digits).quantize(_unit(digits), context=EXACT)
+
+
+# Texts ----------------------------------------------------------------------------------------
+
+
+def number_text(value: float, decimals: int) -> str:
+    return floating_text(value, digits=None) if decimals >= FLOATING else _fixed(value, decimals)
+
+
+def duration_text(value: int, decimals: int) -> str:
+    sign, value = ("-", -value) if value < 0 else ("", value)
+    seconds, fraction = divmod(value, SECOND)
+    plain = f"{sign}{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return plain + (f".{fraction:06}"[: decimals + 1] if decimals else "")
+
+
+def set_text(value: int, labels: tuple[str, ...]) -> str:
+    return ",".join(label for number, label in enumerate(labels) if value >> number & 1)
+
+
+def text_function(kind: Type) -> Convert:
+    """How values of a type become texts; of BYTES and BIT, bytes."""
+    decimals = kind.decimals
+    width = kind.column.length if kind.sql is not None and kind.sql.is_zerofill and kind.column is not None else 0
+    match kind.kind:
+        case Kind.INT:
+            return (lambda value: str(value).rjust(width, "0")) if width else str
+        case Kind.YEAR:
+            return (lambda value: f"{value:04}") if kind.length != 2 else (lambda value: f"{value % 100:02}")
+        case Kind.DECIMAL:
+            return lambda value: format(rounded(value, decimals), "f").rjust(width, "0")
+        case Kind.DOUBLE:
+            return lambda value: number_text(value, decimals).rjust(width, "0")
+        case Kind.FLOAT:
+            if decimals < FLOATING:
+                return lambda value: _fixed(value, decimals).rjust(width, "0")
+            return lambda value: floating_text(value, digits=FLOAT_DIGITS).rjust(width, "0")
+        case Kind.ENUM:
+            labels = ("", *kind.labels)
+            return lambda value: labels[value]
+        case Kind.SET:
+            return lambda value: set_text(value, kind.labels)
+        case Kind.TIME:
+            return lambda value: duration_text(value, decimals)
+        case Kind.BIT:
+            size = (kind.length + 7) // 8
+            return lambda value: value.to_bytes(size, "big")
+    return lambda value: value
+
+
+# Numbers --------------------------------------------------------------------------------------
+
+
+def real_of_text(text: str | bytes) -> float:
+    """The number that a text begins with."""
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    match = _NUMBER.match(text)
+    value = float(match[1]) if match is not None else 0.0
+    if value - value != 0:
+        value = 1.7976931348623157e308 if value > 0 else -1.7976931348623157e308
+    return value
+
+
+def exact_of_text(text: str | bytes) -> Decimal:
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    match = _NUMBER.match(text)
+    return Decimal(match[1]) if match is not None else Decimal(0)
+
+
+def integer_of_text(text: str | bytes) -> int:
+    if isinstance(text, bytes):
+        text = text.decode("latin-1")
+    match = _NUMBER.match(text)
+    if match is None:
+        return 0
+    return int(EXACT.to_integral_value(Decimal(match[1])))
+
+
+def leading_integer(text: str) -> int:
+    """The digits that a text begins with: CAST sees no point and no exponent."""
+    match = _INTEGER.match(text)
+    return 0 if match is None else int(match[1])
+
+
+def integer_of_real(value: float) -> int:
+    """Rounded to the nearest, half to even, as rint() does."""
+    return round(value)
+
+
+def packed_moment(value: str) -> int:
+    """A date, or date and time, as one number: 20240229, 20240229123456."""
+    return int(re.sub(r"[-: ]", "", value.partition(".")[0]))
+
+
+def exact_moment(value: str) -> Decimal:
+    whole, _, fraction = value.partition(".")
+    return Decimal(f"{packed_moment(whole)}.{fraction or 0}")
+
+
+def packed_duration(value: int) -> int:
+    sign, seconds = (-1, -value // SECOND) if value < 0 else (1, value // SECOND)
+    return sign * (seconds // 3600 * 10000 + seconds // 60 % 60 * 100 + seconds % 60)
+
+
+def exact_duration(value: int, decimals: int) -> Decimal:
+    sign = -1 if value < 0 else 1
+    return sign * (Decimal(abs(packed_duration(value))) + Decimal(abs(value) % SECOND).scaleb(-6)).quantize(
+        _unit(decimals), context=EXACT
+    )
+
+
+# Moments --------------------------------------------------------------------------------------
+
+
+def parsed_moment(text: str) -> str | None:
+    """A date, or date and time, of a text that is one: YYYY-MM-DD[ hh:mm:ss[.ffffff]]; None if it is none."""
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day = (int(match[number]) for number in (1, 2, 3))
+    if month > 12 or day > 31 or (month and day > _last_day(year, month)):
+        return None
+    date = f"{year:04}-{month:02}-{day:02}"
+    if match[4] is None:
+        return date
+    clock = tuple(int(match[number] or 0) for number in (4, 5, 6))
+    if clock[0] > 23 or clock[1] > 59 or clock[2] > 59:
+        return None
+    fraction = "." + match[7].ljust(6, "0") if match[7] else ""
+    return f"{date} {clock[0]:02}:{clock[1]:02}:{clock[2]:02}{fraction}"
+
+
+def _last_day(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
+last_day = _last_day
+
+
+def parsed_duration(text: str) -> int | None:
+    """Microseconds of a text that is a duration as servers show it."""
+    match = _DURATION.fullmatch(text)
+    if match is None or int(match[3]) > 59 or int(match[4] or 0) > 59:
+        return None
+    seconds = int(match[2]) * 3600 + int(match[3]) * 60 + int(match[4] or 0)
+    value = seconds * SECOND + int((match[5] or "").ljust(6, "0"))
+    return -value if match[1] else value
+
+
+def whole_moment(value: str) -> str:
+    """With all six digits, so that dates and moments compare."""
+    if len(value) == 10:
+        return value + " 00:00:00.000000"
+    return (value + ("" if "." in value else ".")).ljust(26, "0")
+
+
+def fitted_moment(value: str, decimals: int) -> str:
+    """Date and time with so many digits; those behind are cut off."""
+    return whole_moment(value)[: 20 + decimals if decimals else 19]
+
+
+def parts_of(value: str) -> tuple[int, int, int, int, int, int, int]:
+    """Year, month, day, hour, minute, second, microsecond."""
+    whole = whole_moment(value)
+    return (
+        int(whole[0:4]), int(whole[5:7]), int(whole[8:10]), int(whole[11:13]), int(whole[14:16]), int(whole[17:19]),
+        int(whole[20:26]),
+    )  # fmt: skip
+
+
+def is_calendar(value: str) -> bool:
+    """Whether year, month and day are none of them zero."""
+    return value[5:7] != "00" and value[8:10] != "00"
+
+
+def microseconds_of(value: str) -> int:
+    """Microseconds since 1970-01-01 00:00:00."""
+    year, month, day, hour, minute, second, fraction = parts_of(value)
+    return ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 * SECOND + second * SECOND + fraction
+
+
+def moment_text(microseconds: int, decimals: int) -> str | None:
+    """Date and time of microseconds since 1970; None beyond the years that there are."""
+    seconds, fraction = divmod(microseconds, SECOND)
+    days, clock = divmod(seconds, 86400)
+    year, month, day = civil_date(days)
+    if not 0 <= year <= 9999:
+        return None
+    plain = f"{year:04}-{month:02}-{day:02} {clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}"
+    return plain + (f".{fraction:06}"[: decimals + 1] if decimals else "")
+
+
+def date_text(days: int) -> str | None:
+    year, month, day = civil_date(days)
+    return f"{year:04}-{month:02}-{day:02}" if 0 <= year <= 9999 else None
+
+
+# SQLite ---------------------------------------------------------------------------------------
+
+
+def store_decimal(value: Decimal | int, decimals: int) -> bytes:
+    """A number as bytes that compare as numbers of so many digits behind the point."""
+    whole = int(EXACT.scaleb(rounded(value, decimals), decimals))
+    return (whole + _BIAS).to_bytes(DECIMAL_BYTES, "big")
+
+
+def load_decimal(data: bytes, decimals: int) -> Decimal:
+    return Decimal(int.from_bytes(data, "big") - _BIAS).scaleb(-decimals, EXACT)
+
+
+def storing(kind: Type) -> Convert | None:
+    """How values of a type are handed to SQLite; None: as they are."""
+    if kind.kind is Kind.DECIMAL:
+        decimals = kind.scale
+        return lambda value: store_decimal(value, decimals)
+    if kind.is_wide:
+        return lambda value: value - WIDE
+    return None
+
+
+def loading(kind: Type) -> Convert | None:
+    """The inverse of `storing`."""
+    if kind.kind is Kind.DECIMAL:
+        decimals = kind.scale
+        return lambda data: load_decimal(data, decimals)
+    if kind.is_wide:
+        return lambda value: value + WIDE
+    return None

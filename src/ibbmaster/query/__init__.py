@@ -1,1 +1,0 @@
-"""SELECT beyond plain forms: MariaDB's types, values and order over rows that SQLite sorts; it computes expressions."""

@@ -1,0 +1,426 @@
+"""Carries out one query: SQLite with the tables it names, functions of ours, bounds of memory, and a way to stop."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ibbmaster.dialogue.log_tables import TableQuery
+from ibbmaster.dialogue.relation import Relation
+from ibbmaster.dialogue.variables import LOWER_CASE_TABLE_NAMES
+from ibbmaster.errors import IbbMasterError
+from ibbmaster.expr.kinds import Type, definition_of
+from ibbmaster.expr.scalars import Slot
+from ibbmaster.expr.showing import shower
+from ibbmaster.schema.model import TableKind, TableVersion
+from ibbmaster.select import collecting
+from ibbmaster.select.definitions import column_definition
+from ibbmaster.select.listed import ServerTable
+from ibbmaster.select.loaded import KEPT_BYTES_MAX, KeptDatabases, QueryDatabase, TableKey, expect_free_space
+from ibbmaster.select.local_values import local_columns
+from ibbmaster.select.row_values import ShownColumn
+from ibbmaster.select.scanning import TableScan, is_scanned
+from ibbmaster.select.session import session_of
+from ibbmaster.select.sources import Plan, SourceColumn, SourceTable
+from ibbmaster.select.table_reader import ALL_ROWS, FoundRows, RowRange
+from ibbmaster.select.tables import LoadedTable
+from ibbmaster.sqltext.query_tree import DerivedTable, GivenTable, Query, SelectBlock
+from ibbmaster.sqltext.sql_mode import (
+    MSSQL,
+    NO_UNSIGNED_SUBTRACTION,
+    ONLY_FULL_GROUP_BY,
+    ORACLE,
+    PAD_CHAR_TO_FULL_LENGTH,
+    TIME_ROUND_FRACTIONAL,
+    sql_mode_text,
+)
+from ibbmaster.wire.refusal import RefusedError, not_supported, out_of_memory
+from ibbmaster.wire.response import BlockResultSet, ColumnDefinition
+from ibbmaster.work import BrokenOffError, check_wanted
+
+FIRST_ROWS = 100  # that are computed before the answer begins
+STEPS_BETWEEN_LOOKS = 4_000  # each of which may make a long value
+LOOKS_AT_SPACE = 8  # one look of these is also at the file system
+STEPS_MAX = 30_000_000  # of SQLite's machine, for a query of no table of the log: about a second
+STEPS_OF_TABLES = 10_000_000_000  # likewise, of tables of the log: some minutes
+PAGES_MAX = 1 << 20  # of 4 KiB, for the rows and what is sorted of them
+FUNCTIONS_MAX = 2_000
+OUT_OF_RANGE = 1690
+TOO_COSTLY = RefusedError(
+    1104,
+    "42000",
+    "The SELECT would examine more than MAX_JOIN_SIZE rows; check your WHERE, or ask elsewhere, of rows as "
+    "Log.snapshot gives them",
+)
+#: What of sql_mode changes values of expressions.
+OTHER_VALUES = PAD_CHAR_TO_FULL_LENGTH | NO_UNSIGNED_SUBTRACTION | TIME_ROUND_FRACTIONAL | ORACLE | MSSQL
+
+#: Gives rows of a table at the session's place in the log, with the values of these columns; or refuses.
+FindRows = Callable[[TableVersion, Sequence[int], RowRange], FoundRows]
+
+
+class QueryRun:
+    """One query, from its tree to its rows. Used once."""
+
+    def __init__(self, query: TableQuery, rows_of: FindRows, kept: KeptDatabases | None = None) -> None:
+        """`kept` has the tables that queries of the same evaluator have loaded before."""
+        self._snapshot = query.snapshot
+        self._kept = kept or KeptDatabases(0)
+        self._query = query.query
+        self._sql_mode = query.sql_mode
+        self._session = session_of(
+            query.evaluator, query.version, query.text_charset, query.text_collation_id, is_binary=query.is_binary
+        )
+        self._evaluator = query.evaluator
+        self._find = query.find
+        self._rows_of = rows_of
+        self._tables: dict[str, LoadedTable] = {}
+        self._listed: dict[str, ServerTable] = {}
+        self._parameters: dict[str, Any] = {}
+        self._functions: list[tuple[str, int, Callable[..., Any]]] = []
+        self._error: Exception | None = None
+        self._scan: TableScan | None = None
+        self._narrowed: list[str] = []  # tables of which not all rows are loaded
+        self._steps_left = math.inf
+        self._looks = 0
+        self._database: QueryDatabase | None = None
+
+    # What the planner asks --------------------------------------------------------------------
+
+    def function(self, compute: Callable[..., Any], count: int) -> str:
+        """As `SqlFunctions` has it."""
+        if len(self._functions) >= FUNCTIONS_MAX:
+            raise not_supported(f"more than {FUNCTIONS_MAX} expressions")
+        name = f"f{len(self._functions)}"
+        self._functions.append((name, count, compute))
+        return name
+
+    def parameter(self, value: Any) -> str:
+        """As `SqlFunctions` has it."""
+        name = f"p{len(self._parameters)}"
+        self._parameters[name] = value
+        return f":{name}"
+
+    def key_column(self, slot: Slot) -> str | None:
+        """As `SqlFunctions` has it."""
+        table = self._tables.get(slot.table) or self._listed.get(slot.table)
+        return None if table is None else table.key_column(slot)
+
+    def source(self, table: GivenTable, sql_alias: str) -> tuple[str, SourceTable]:
+        """As `Tables` has it."""
+        found = self._find(table)
+        if isinstance(found, Relation):
+            return self._listed_source(table, found, sql_alias)
+        assert isinstance(found, TableVersion)
+        if found.kind is TableKind.VIEW:
+            raise not_supported(f"SELECT from a {found.kind.value.lower()}")
+        definitions = {
+            column.id: column_definition(
+                found,
+                column,
+                column.name,
+                alias=table.alias,
+                text_charset=self._session.charset,
+                text_collation_id=self._session.collation_id,
+            )
+            for column in found.columns
+        }
+        if self._database is None:
+            self._database = self._kept.take(self._evaluator)
+        name = self._database.name(TableKey(found, self._snapshot.end, self._session.time_zone_s))
+        loaded = self._tables.setdefault(name, LoadedTable(name, found))
+        columns = []
+        by_id = {}
+        for column, slot in loaded.slots(sql_alias, definitions):
+            columns.append(SourceColumn(column.name, slot, not column.is_invisible))
+            by_id[column.id] = slot
+        key = tuple(by_id[number] for number in loaded.row_key if number in by_id)
+        is_whole = len(key) == len(loaded.row_key)
+        database = table.database or self._session.database
+        indexed = {
+            by_id[part.column_id]
+            for index in found.indexes
+            if index is not found.primary_key
+            for part in index.parts
+            if part.column_id in by_id
+        }
+        source = SourceTable(table.alias or table.name, database, columns, key if is_whole else (), frozenset(indexed))
+        source.is_clustered = found.options.get("ENGINE", "InnoDB").lower() == "innodb" and found.partitioning is None
+        return loaded.name, source
+
+    def restrict(self, slot: Slot, text: str) -> None:
+        """As `Tables` has it; tables of the log are read whole."""
+        table = self._listed.get(slot.table)
+        if table is not None:
+            table.restrict(slot, text)
+
+    def _listed_source(self, table: GivenTable, relation: Relation, sql_alias: str) -> tuple[str, SourceTable]:
+        session = self._session
+        loaded = ServerTable(
+            len(self._listed), sql_alias, relation, session.charset, session.collation_id,
+            folds=bool(self._evaluator.settings.value(LOWER_CASE_TABLE_NAMES)),
+        )  # fmt: skip
+        self._listed[loaded.name] = loaded
+        columns = [SourceColumn(name, slot) for name, slot in loaded.slots()]
+        database = table.database or session.database
+        source = SourceTable(table.alias or table.name, database, columns)
+        source.is_clustered = source.is_listed = True
+        return loaded.name, source
+
+    # Rows -------------------------------------------------------------------------------------
+
+    def columns(self) -> tuple[ColumnDefinition, ...]:
+        """The columns of the answer; no row is read."""
+        shown, plan = self._planned()
+        self._keep()
+        if plan is None:
+            return tuple(column.definition for column in shown)
+        return tuple(self._definition(column.name, column.type) for column in plan.columns)
+
+    def answer(self) -> Relation | BlockResultSet:
+        """
+        Raises:
+            RefusedError: the query is not answered here as MariaDB does it, or its tables are not known.
+        """
+        shown, plan = self._planned()
+        if plan is not None and not (self._scan is not None and self._scan.counts_rows):
+            return self._computed(plan)
+        self._keep()
+        assert self._scan is not None
+        if plan is None:
+            return self._scan.answer(shown, self._rows_of)
+        definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
+        return self._scan.count(definitions, self._rows_of)
+
+    def _planned(self) -> tuple[list[ShownColumn], Plan | None]:
+        """The columns of a query whose rows are sent as they are stored; or how it is computed."""
+        try:
+            shown = self._shown()
+            return ([], self._plan()) if shown is None else (shown, None)
+        except BaseException:
+            self._keep()
+            raise
+
+    def _shown(self) -> list[ShownColumn] | None:
+        """The columns of a query whose rows are sent as they are stored."""
+        block = self._query
+        if not isinstance(block, SelectBlock) or not isinstance(block.source, GivenTable) or not is_scanned(block):
+            return None
+        name, source = self.source(block.source, "a1")
+        if name not in self._tables:
+            return None
+        self._scan = TableScan(block, source, self._tables[name], self._session)
+        return None if self._sql_mode & PAD_CHAR_TO_FULL_LENGTH else self._scan.shown()
+
+    def _computed(self, plan: Plan) -> Relation:
+        definitions = tuple(self._definition(column.name, column.type) for column in plan.columns)
+        try:
+            self._open()
+            self._load(plan.sql)
+            self._steps_left = STEPS_OF_TABLES if self._tables else STEPS_MAX
+            cursor = self._execute(plan.sql)
+            shows = [shower(column.type, self._session) for column in plan.columns]
+            rows = self._rows(cursor, shows)
+            first = list(itertools.islice(rows, FIRST_ROWS))
+        except BaseException:
+            self._close()
+            raise
+        is_all = len(first) < FIRST_ROWS
+        return Relation(definitions, first if is_all else itertools.chain(first, rows), is_open=not is_all)
+
+    def _plan(self) -> Plan:
+        from ibbmaster.select.planning import Planner
+
+        sql_mode = self._sql_mode
+        if sql_mode & OTHER_VALUES:
+            raise not_supported(f"a query of this form under sql_mode {sql_mode_text(sql_mode & OTHER_VALUES)}")
+        planner = Planner(self._session, self, self, has_full_groups=bool(sql_mode & ONLY_FULL_GROUP_BY))
+        return planner.plan(self._query)
+
+    def _definition(self, name: str, kind: Type) -> ColumnDefinition:
+        return definition_of(kind, name, self._session.charset, self._session.collation_id)
+
+    def _open(self) -> None:
+        if self._database is None:
+            self._database = QueryDatabase()
+        database = self._database.connection
+        database.execute(f"PRAGMA max_page_count = {PAGES_MAX + self._database.page_count}")
+        for name, count, compute in self._functions:
+            database.create_function(name, count, self._guarded(compute))
+        for name, (count, made) in collecting.AGGREGATES.items():
+            database.create_aggregate(name, count, self._guarded_class(made))
+        database.set_progress_handler(self._look, STEPS_BETWEEN_LOOKS)
+
+    def _close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+
+    def _give_back(self) -> bool:
+        """Keep the tables of the log for the session's next statement, and nothing of this query, if that can be."""
+        if self._database is None or not self._tables:
+            return False
+        try:
+            expect_free_space()
+            self._forget_query(self._database)
+            self._database.shrink(KEPT_BYTES_MAX)
+        except (sqlite3.Error, RefusedError):
+            return False
+        self._keep()
+        return True
+
+    def _keep(self) -> None:
+        if self._database is not None:
+            self._kept.give(self._evaluator, self._database)
+
+    def _forget_query(self, database: QueryDatabase) -> None:
+        database.connection.set_progress_handler(None, 0)
+        names = [(name, count) for name, count, _ in self._functions]
+        names += [(name, count) for name, (count, _) in collecting.AGGREGATES.items()]
+        for name, count in names:
+            database.connection.create_function(name, count, None)
+        for name in (*self._listed, *self._narrowed):
+            database.drop(name)
+
+    def _guarded(self, compute: Callable[..., Any]) -> Callable[..., Any]:
+        """A function whose errors are found again behind SQLite."""
+
+        def call(*arguments: Any) -> Any:
+            try:
+                return compute(*arguments)
+            except Exception as error:
+                self._error = self._error or error
+                raise
+
+        return call
+
+    def _guarded_class(self, made: Callable[[], Any]) -> Any:
+        guard = self._guarded
+
+        class Guarded(made):  # type: ignore[misc, valid-type]
+            def __init__(self) -> None:
+                super().__init__()
+                self.step = guard(super().step)
+                self.finalize = guard(super().finalize)
+
+        return Guarded
+
+    def _look(self) -> int:
+        try:
+            check_wanted()
+            self._steps_left -= STEPS_BETWEEN_LOOKS
+            self._looks += 1
+            if not self._looks % LOOKS_AT_SPACE:
+                expect_free_space()
+            if self._steps_left < 0:
+                raise TOO_COSTLY
+        except (BrokenOffError, RefusedError) as error:
+            self._error = error
+            return 1
+        return 0
+
+    def _load(self, sql: str) -> None:
+        assert self._database is not None
+        for listed in self._listed.values():
+            made, filled, rows = listed.load(sql)
+            self._fill(made, filled, rows, "information_schema")
+        for table in self._tables.values():
+            used = table.used(sql)
+            local = local_columns(table.table)
+            for column in table.columns(used):
+                if column.id in local:
+                    raise not_supported(
+                        f"column {column.name}, which each reader's session computes anew, in such a query"
+                    )
+            loaded = self._database.loaded(table.name)
+            if loaded is not None:
+                if loaded.has(used):
+                    continue
+                used |= loaded  # the next statement may name what the last one has named
+                self._drop(table)
+            found = self._found(table, [column.id for column in table.columns(used)], is_new=loaded is None)
+            rows = table.rows(found, used, self._session.time_zone_s)
+            self._fill(table.create(used), table.insert(used), rows, table.table.full_name)
+            if table.name not in self._narrowed:
+                self._database.note(table.name, used)
+
+    def _found(self, table: LoadedTable, ids: Sequence[int], *, is_new: bool) -> FoundRows:
+        """The rows of a table that are to be loaded: all, or those in ranges of keys if they are few."""
+        wanted = self._scan.wanted() if self._scan is not None and is_new else ALL_ROWS
+        found = self._rows_of(table.table, ids, wanted)
+        if not found.are_all:
+            self._narrowed.append(table.name)
+        return found
+
+    def _drop(self, table: LoadedTable) -> None:
+        assert self._database is not None
+        try:
+            self._database.drop(table.name)
+        except sqlite3.Error as error:
+            raise self._cause(error, f"rows of {table.table.full_name}") from None
+
+    def _fill(self, made: str, filled: str, rows: Iterable[tuple[Any, ...]], name: str) -> None:
+        assert self._database is not None
+        database = self._database.connection
+        try:
+            database.execute(made)
+            database.execute("BEGIN")
+            database.executemany(filled, rows)
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            raise self._cause(error, f"rows of {name}") from None
+        database.execute("COMMIT")
+
+    def _execute(self, sql: str) -> sqlite3.Cursor:
+        assert self._database is not None
+        try:
+            return self._database.connection.execute(sql, self._parameters)
+        except (sqlite3.Error, ValueError, OverflowError) as error:
+            raise self._cause(error, "a query") from None
+
+    def _rows(
+        self, cursor: sqlite3.Cursor, shows: Sequence[Callable[[Any], bytes] | None]
+    ) -> Iterator[tuple[bytes | None, ...]]:
+        is_kept = False
+        try:
+            while True:
+                try:
+                    row = next(cursor, None)
+                except (sqlite3.Error, ValueError, OverflowError) as error:
+                    raise self._cause(error, "a query") from None
+                if row is None:
+                    cursor.close()
+                    is_kept = self._give_back()
+                    return
+                yield tuple(
+                    None if value is None or show is None else show(value)
+                    for value, show in zip(row, shows, strict=True)
+                )
+        finally:
+            if not is_kept:
+                with suppress(sqlite3.Error):
+                    self._close()
+
+    def _cause(self, error: Exception, what: str) -> Exception:
+        """What is to be said of a failure."""
+        if isinstance(self._error, RefusedError) and self._error.err.code == OUT_OF_RANGE and _is_limited(self._query):
+            return not_supported("LIMIT over rows of which some have a value out of range")  # perhaps never computed
+        if self._error is not None and isinstance(self._error, RefusedError | BrokenOffError | IbbMasterError):
+            return self._error
+        if isinstance(error, IbbMasterError):
+            return error
+        problem = str(self._error or error)
+        if "full" in problem or "too big" in problem or "memory" in problem:
+            return out_of_memory(f"{what} of so many rows")
+        return not_supported(f"{what} of this form: {problem}")
+
+
+def _is_limited(query: Query) -> bool:
+    """Whether LIMIT leaves rows out."""
+    if query.limit is not None:
+        return True
+    if isinstance(query, SelectBlock):
+        return isinstance(query.source, DerivedTable) and _is_limited(query.source.query)
+    return any(map(_is_limited, query.members))

@@ -1,0 +1,115 @@
+"""Rows of an answer out of images: each column of the answer by what its values become on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from ibbmaster.codec import lenenc
+from ibbmaster.event.rows.column import ValueKind
+from ibbmaster.expr.value_texts import TextSettings, text_of
+from ibbmaster.fold.contents import first_value
+from ibbmaster.fold.stored import StoredColumn, StoredLayout, StoredLayouts
+from ibbmaster.schema.model import TableColumn
+from ibbmaster.select.local_values import Change
+from ibbmaster.wire.binary_row import ROW_BIT, ROW_MARK, encode_binary_value
+from ibbmaster.wire.response import ColumnDefinition
+
+NULL = bytes((lenenc.NULL,))
+Encode = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownColumn:
+    """One column of an answer: of the table, or the same text in every row (None: NULL).
+
+    With `change` it is computed from what the column of the table is shown as.
+    """
+
+    definition: ColumnDefinition
+    column: TableColumn | None = None
+    own: StoredColumn | None = None  # how the version of the table itself would store it
+    text: bytes | None = None
+    change: Change | None = None
+
+
+class RowValues:
+    """Encodes rows of an answer, as the text protocol or the binary one has them. The reference of the kernel.
+
+    `used`: the numbers of the layouts that rows may have.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[ShownColumn],
+        layouts: StoredLayouts,
+        shown: TextSettings,
+        *,
+        is_binary: bool,
+        used: Collection[int] = (),
+    ) -> None:
+        self.used_layouts = [layouts[number] for number in sorted(used)]
+        self.columns = columns
+        self.shown = shown
+        self.is_binary = is_binary
+        self.layouts = layouts
+        self._plans: dict[int, list[tuple[int | None, Encode | None, bytes | None]]] = {}
+
+    def payload(self, layout_no: int, image: bytes) -> bytes:
+        """The payload of the packet of a row.
+
+        Raises:
+            ValueError: a value cannot be shown.
+        """
+        layout = self.layouts[layout_no]
+        plan = self._plans.get(layout_no)
+        if plan is None:
+            plan = self._plans[layout_no] = [self.step(column, layout) for column in self.columns]
+        spans, _ = layout.spans(image)
+        values: list[bytes | None] = []
+        for place, encode, constant in plan:
+            span = None if place is None else spans[place]
+            if place is None or encode is None:
+                values.append(constant)
+            else:
+                values.append(None if span is None else encode(image[span[0] : span[1]]))
+        return (
+            _binary_row(values) if self.is_binary else b"".join([NULL if value is None else value for value in values])
+        )
+
+    def step(self, column: ShownColumn, layout: StoredLayout) -> tuple[int | None, Encode | None, bytes | None]:
+        """Where a column's value is in an image and how it is encoded; or what it is in each row."""
+        if column.column is None or column.own is None:
+            text = column.text
+            return None, None, None if text is None else self._encoded(column, text)
+        place = layout.places.get(column.column.id)
+        if place is None:
+            value = first_value(column.column, column.own)
+            return None, None, None if value is None else self.encode(column, column.own)(value)
+        return place, self.encode(column, layout.columns[place]), None
+
+    def encode(self, column: ShownColumn, stored: StoredColumn) -> Encode:
+        """How stored values of a column are encoded."""
+        assert column.column is not None
+        text = text_of(stored.column, column.column.type, self.shown)
+        kind = column.definition.column_type
+        if (change := column.change) is not None:
+            return lambda data: self._encoded(column, change(text(data)))
+        if not self.is_binary:
+            return lambda data: lenenc.encode_bytes(text(data))
+        if stored.column.kind is ValueKind.FLOAT and stored.type.word == column.column.type.word:
+            return bytes
+        return lambda data: encode_binary_value(kind, text(data))
+
+    def _encoded(self, column: ShownColumn, text: bytes) -> bytes:
+        if self.is_binary:
+            return encode_binary_value(column.definition.column_type, text)
+        return lenenc.encode_bytes(text)
+
+
+def _binary_row(values: Sequence[bytes | None]) -> bytes:
+    nulls = bytearray((len(values) + ROW_BIT + 7) // 8)
+    for number, value in enumerate(values, ROW_BIT):
+        if value is None:
+            nulls[number // 8] |= 1 << number % 8
+    return ROW_MARK + bytes(nulls) + b"".join([value for value in values if value is not None])

@@ -1,0 +1,261 @@
+"""SELECT over one table at a position of the log: the rows of positions that are kept, and the answer out of them."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ibbmaster.codec.buffer import Buffer
+from ibbmaster.dialogue.log_tables import LogSnapshot
+from ibbmaster.event.rows.large import LargeRows
+from ibbmaster.fold.base_rows import BaseDump
+from ibbmaster.fold.contents import TableContents
+from ibbmaster.fold.folding import ROW_BYTES_MAX, MissingTablesError, NotPlainError, RowFold
+from ibbmaster.fold.kept_rows import EVERYTHING, Interval, KeptRows, WrongChangeError
+from ibbmaster.fold.row_doubts import UnknownRows
+from ibbmaster.fold.row_file import RowFile
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.loading import kernels_at_hand
+from ibbmaster.kernel.parts import KernelSet
+from ibbmaster.log.interface import LogEngine
+from ibbmaster.position import LogPosition
+from ibbmaster.rows.certainty import SchemaTimeline, doubt_text
+from ibbmaster.schema.model import TableVersion
+from ibbmaster.wire.refusal import RefusedError
+from ibbmaster.work import holding
+
+FOLDS_MAX = 4  # positions whose rows are kept
+ALONE_MAX = 3  # tables whose rows are read by themselves; who asks for more is given all at once
+FROZEN_MAX = 16  # if sessions have frozen them; the rows of others are read again each time
+
+
+UNKNOWN_ROWS = 1105
+FEW = 4  # rows of which one is wanted
+
+
+class UnknownRowsError(RefusedError):
+    """The log does not tell the rows of a table; `unknown` says since when, and why."""
+
+    def __init__(self, table: TableVersion, unknown: UnknownRows) -> None:
+        super().__init__(UNKNOWN_ROWS, "HY000", f"{table.full_name}: {doubt_text(unknown.gtid, unknown.reason)}")
+        self.unknown = unknown
+
+
+@dataclass(frozen=True, slots=True)
+class RowRange:
+    """Rows of a table by intervals of their keys, in order or against it, up to a limit.
+
+    Attributes:
+        is_counted: their number is asked for, not where they are.
+        are_ends: the first and the last alone.
+        are_few: if they are many, all rows of the table are as good.
+    """
+
+    intervals: Sequence[Interval] = (EVERYTHING,)
+    is_descending: bool = False
+    limit: int | None = None
+    is_counted: bool = False
+    are_ends: bool = False
+    are_few: bool = False
+
+
+ALL_ROWS = RowRange()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """Rows of a table where they are kept: the places of their images in a buffer that stays as it is.
+
+    `count` is how many they are; `are_all`: they are all of the table.
+    """
+
+    contents: TableContents
+    places: array[int]
+    data: Buffer
+    count: int
+    are_all: bool
+
+
+class TableReader:
+    """Answers queries over the tables of a log, each at its own position. Thread-safe.
+
+    A query has the rows of its table read, no others; who asks for several tables, one after the other, has all
+    of them read at once. What was read for one query is there for the next one, and for later positions it is
+    only read on from there. Positions are kept as long as a session has them frozen, the last ones
+    also longer. The rows of one position take `bytes_max` of temporary disk space at most;
+    `large` is what is done with row events that are larger than the memory. Kernels are taken where they are
+    ready; who `loads_kernels` also waits for them if they pay and need not be compiled.
+    """
+
+    def __init__(
+        self,
+        engine: LogEngine,
+        timeline: SchemaTimeline,
+        *,
+        base: BaseDump | None = None,
+        bytes_max: int = ROW_BYTES_MAX,
+        large: LargeRows | None = None,
+        loads_kernels: bool = False,
+    ) -> None:
+        self._loads_kernels = loads_kernels
+        self._large = large
+        self._base = base
+        self._bytes_max = bytes_max
+        self._engine = engine
+        self._timeline = timeline
+        self._lock = threading.Lock()
+        self._folds: list[RowFold] = []  # the last one that was used at the end
+        self._asked: set[tuple[str, str]] = set()  # tables
+        self._users: list[tuple[weakref.ref[LogSnapshot], LogPosition]] = []
+
+    def rows_of(
+        self, snapshot: LogSnapshot, table: TableVersion, column_ids: Sequence[int], wanted: RowRange = ALL_ROWS
+    ) -> FoundRows:
+        """Rows of a table, in the order of its key.
+
+        Raises:
+            RefusedError: they, or the values of these columns, are not known.
+            IbbMasterError: the log cannot be read.
+        """
+        self._check_reached(snapshot)
+        with holding(self._lock):
+            contents = self._contents_at(snapshot, table)
+            for interval in wanted.intervals:
+                unknown = contents.unknown_in(interval, column_ids)
+                if unknown is not None:
+                    raise UnknownRowsError(table, unknown)
+            kept, number = contents.kept, contents.number
+            if wanted.is_counted:
+                count = sum(kept.count_in(number, interval) for interval in wanted.intervals)
+                return FoundRows(contents, array("q"), kept.rows.data(), count, are_all=False)
+            places, are_all = _places(contents, wanted), wanted == ALL_ROWS
+            if wanted.are_few and contents.unknown_in(EVERYTHING, column_ids) is None:
+                every = kept.all_places(number)
+                if len(places) * FEW >= len(every):
+                    places, are_all = every, True
+            return FoundRows(contents, places, kept.rows.data(), len(places), are_all)
+
+    def _check_reached(self, snapshot: LogSnapshot) -> None:
+        """
+        Raises:
+            RefusedError: the base is of a later position.
+        """
+        if self._base is not None and not _has_reached(snapshot.state, self._base.position):
+            text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
+            raise RefusedError(UNKNOWN_ROWS, "HY000", text)
+
+    def close(self) -> None:
+        """Forget everything."""
+        with holding(self._lock):
+            for fold in self._folds:
+                fold.close()
+            self._folds.clear()
+
+    def _contents_at(self, snapshot: LogSnapshot, table: TableVersion) -> TableContents:
+        """The rows of a table at a position: those that are there, read on, or read anew."""
+        self._users = [(user, place) for user, place in self._users if user() is not None]
+        self._users.append((weakref.ref(snapshot), snapshot.end))
+        able = [fold for fold in self._folds if fold.keeps(table)]
+        fold = next((fold for fold in able if fold.position == snapshot.end), None)
+        fold = self._nearest(snapshot.end, able, table) if fold is None else fold
+        fold, contents = self._read_on(fold, snapshot.end, table)
+        self._folds.remove(fold)
+        self._folds.append(fold)
+        self._forget_oldest()
+        return contents
+
+    def _read_on(self, fold: RowFold, end: LogPosition, table: TableVersion) -> tuple[RowFold, TableContents]:
+        """A fold at a position, and a table of it; another fold where more tables have a say in it, or a group needs
+        the reference."""
+        while True:
+            wanted, is_plain = fold.wanted, True
+            try:
+                if fold.position != end:
+                    fold.advance(end)
+                return fold, fold.contents_of(table)
+            except MissingTablesError as error:
+                wanted = (wanted or frozenset()) | error.generations
+            except (NotPlainError, WrongChangeError):
+                is_plain = False
+            except BaseException:
+                self._drop(fold)  # what is half done is of no use
+                raise
+            self._drop(fold)
+            fold = self._new_fold(end, wanted, is_plain=is_plain)
+
+    def _drop(self, fold: RowFold) -> None:
+        self._folds.remove(fold)
+        fold.close()
+
+    def _forget_oldest(self) -> None:
+        """Keep the last positions, and as far as that goes those that sessions have frozen."""
+        last = self._folds[-1]
+        if last.wanted is None:  # it has what others have of single tables there
+            for fold in [fold for fold in self._folds[:-1] if fold.position == last.position]:
+                self._drop(fold)
+        frozen = {place for _, place in self._users}
+        while True:
+            places = list(dict.fromkeys(fold.position for fold in self._folds[::-1]))  # the last one first
+            unused = [place for place in places[1:] if place not in frozen]
+            if len(places) <= FOLDS_MAX or (not unused and len(places) <= FROZEN_MAX):
+                return
+            oldest = (unused or places)[-1]
+            for fold in [fold for fold in self._folds if fold.position == oldest]:
+                self._drop(fold)
+
+    def _nearest(self, end: LogPosition, able: Sequence[RowFold], table: TableVersion) -> RowFold:
+        """What may be read on up to a position."""
+        before = [fold for fold in able if fold.position < end]
+        fold = max(before, key=lambda fold: fold.position, default=None)
+        if fold is None:
+            self._asked.add((table.database, table.name))
+            return self._new_fold(end, frozenset({table.generation}) if len(self._asked) <= ALONE_MAX else None)
+        if any(place == fold.position for _, place in self._users):
+            fold = fold.fork()
+            self._folds.append(fold)
+        return fold
+
+    def _new_fold(self, end: LogPosition, wanted: frozenset[int] | None, *, is_plain: bool = True) -> RowFold:
+        """One at the start of the log, to be read on up to a position; one that is not plain is for the reference."""
+        start = self._engine.start_of_file().position
+        settings = (start, self._bytes_max, self._base, self._large, wanted)
+        found = self._kernels(start, end) if is_plain else None
+        if found is None:
+            fold = RowFold(self._engine, self._timeline, KeptRows(RowFile()), *settings)
+        else:
+            from ibbmaster.fold.fast_folding import FastRowFold
+            from ibbmaster.fold.fast_kept_rows import FastKeptRows
+
+            fold = FastRowFold(self._engine, self._timeline, FastKeptRows(RowFile()), *settings).use(found)
+        self._folds.append(fold)
+        return fold
+
+    def _kernels(self, start: LogPosition, end: LogPosition) -> Kernels | None:
+        """Those that read from one position to another."""
+        return kernels_at_hand(KernelSet.SELECT, start, end if self._loads_kernels else start)
+
+
+def _has_reached(state: GtidState, position: GtidPosition) -> bool:
+    """Whether the groups up to a position are logged; of a domain that the log does not have none is missed."""
+    return all((state.highest_seq_no(gtid.domain_id) or gtid.seq_no) >= gtid.seq_no for gtid in position.values())
+
+
+def _places(contents: TableContents, wanted: RowRange) -> array[int]:
+    """Where rows are, in order."""
+    kept, number = contents.kept, contents.number
+    if wanted == ALL_ROWS:
+        return kept.all_places(number)
+    if wanted.are_ends:
+        ends = [kept.places(number, EVERYTHING, is_descending=is_last, limit=1) for is_last in (False, True)]
+        return array("q", [place for end in ends for place in end])
+    found = array("q")
+    for interval in wanted.intervals[::-1] if wanted.is_descending else wanted.intervals:
+        left = None if wanted.limit is None else wanted.limit - len(found)
+        if left == 0:
+            break
+        found.extend(kept.places(number, interval, is_descending=wanted.is_descending, limit=left))
+    return found

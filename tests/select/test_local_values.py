@@ -1,0 +1,71 @@
+"""VIRTUAL columns over TIMESTAMP; what a server gives in several time zones is compared in tests/interop."""
+
+import pytest
+
+from ibbmaster.position import LogPosition
+from ibbmaster.schema.history import SchemaHistory
+from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.select.local_values import local_columns
+from tests.table_versions import logged_statement
+
+MOMENT = b"2024-02-09 03:04:05"
+#: Type and expression of the column, and its text at that moment; None: it is not computed.
+LOCAL = {
+    "DATETIME AS (t)": MOMENT,
+    "DATETIME AS (((`T`)))": MOMENT,
+    "DATE AS (t)": b"2024-02-09",
+    "DATE AS (DATE(t))": b"2024-02-09",
+    "INT AS (year(t))": b"2024",
+    "INT AS (month(t))": b"2",
+    "TINYINT AS (day(t))": b"9",
+    "INT AS (hour(t))": b"3",
+    "INT AS (minute(t))": b"4",
+    "BIGINT AS (second(t))": b"5",
+    "DATETIME(3) AS (t)": None,
+    "INT(3) ZEROFILL AS (hour(t))": None,
+    "VARCHAR(30) AS (concat(t, 'x'))": None,
+    "INT AS (a + hour(t))": None,
+    "DATETIME AS (now())": None,
+    "VARCHAR(99) AS (current_user)": None,
+    "DATETIME AS (from_unixtime(a))": None,
+    "INT AS (unix_timestamp(t) + hour(t))": None,
+}
+THE_SAME_FOR_ALL = [
+    "INT AS (a + 1)",
+    "DATETIME AS (t) STORED",
+    "BIGINT AS (unix_timestamp(t))",
+    "VARCHAR(9) AS (concat(a, 't', 'now()'))",
+    "DATE AS (d)",
+    "INT AS (user)",
+]
+
+
+def made(*columns: str) -> TableVersion:
+    history = SchemaHistory()
+    own = ", ".join(f"g{number} {column}" for number, column in enumerate(columns))
+    text = f"CREATE TABLE t (a INT, t TIMESTAMP NULL, d DATETIME, user INT, {own})"
+    history.add(SchemaPlace(LogPosition(0, 0), 1), "0-1-1", 0, logged_statement(text))
+    (table,) = history.versions("db", "t")
+    assert isinstance(table, TableVersion)
+    return table
+
+
+@pytest.mark.parametrize(("column", "text"), LOCAL.items(), ids=list(LOCAL))
+def test_a_column_is_computed_from_the_moment_that_the_reader_sees(column: str, text: bytes | None) -> None:
+    table = made(column)
+    found = local_columns(table)[table.columns[-1].id]
+
+    assert (None if found.change is None else found.change(MOMENT)) == text
+    assert (found.source is None) == (text is None)
+
+
+@pytest.mark.parametrize("column", THE_SAME_FOR_ALL)
+def test_a_column_that_is_the_same_for_all_readers_is_taken_from_the_log(column: str) -> None:
+    assert local_columns(made(column)) == {}
+
+
+def test_what_is_over_a_local_column_is_local_too_wherever_it_stands() -> None:
+    table = made("INT AS (g2 + 1)", "INT AS (a)", "INT AS (hour(t))", "DATETIME AS (t) STORED", "DATE AS (g3)")
+    ids = {column.id: column.name for column in table.columns}
+
+    assert {ids[number] for number in local_columns(table)} == {"g0", "g2"}
