@@ -389,11 +389,18 @@ def imported(tmp_path: Path) -> Callable[[str], Path]:
     return make
 
 
-@pytest.fixture
-def memory_path(tmp_path: Path) -> Iterator[Path]:
-    """A directory in memory for a few MB that are written again and again; one on the disk where memory has no room."""
+@pytest.fixture(scope="session")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory in memory for what is written again and again; one on the disk where memory has no room."""
     if not (os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_MIN):
-        yield tmp_path
+        yield tmp_path_factory.mktemp("memory")
         return
     with tempfile.TemporaryDirectory(dir=MEMORY, prefix="ibbmaster-tests-") as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def memory_path(memory: Path) -> Iterator[Path]:
+    """A directory of the test's own in memory, for a few MB."""
+    with tempfile.TemporaryDirectory(dir=memory) as directory:
         yield Path(directory)

@@ -33,11 +33,14 @@ TOOL_TIMEOUT_S = 600
 TOOL_ENVIRONMENT = {**os.environ, "TZ": "UTC"}
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.interop)
+            if "/big" in item.name:
+                item.add_marker(pytest.mark.xdist_group("large"))  # one at a time: its files are in memory
 
 
 @pytest.hookimpl(wrapper=True)
@@ -83,9 +86,9 @@ def served_capture(request: pytest.FixtureRequest, capture: Capture, client: str
 
 
 @pytest.fixture(scope="session")
-def servers_directory() -> Iterator[Path]:
+def servers_directory(memory: Path) -> Iterator[Path]:
     """Where servers live; short, because the path of a unix socket has 107 bytes at most."""
-    path = Path(tempfile.mkdtemp(prefix="ibb-"))
+    path = Path(tempfile.mkdtemp(prefix="ibb-", dir=memory))
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
@@ -245,7 +248,7 @@ def classic_files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Capture
 
 @pytest.fixture(scope="session")
 def ibb_directory(
-    tmp_path_factory: pytest.TempPathFactory, classic_files: Callable[[Capture], list[Path]]
+    tmp_path_factory: pytest.TempPathFactory, classic_files: Callable[[Capture], list[Path]], memory: Path
 ) -> Callable[[Capture], Path]:
     """A capture as `.ibb` files, imported once by the command a user has."""
     imported: dict[str, Path] = {}
@@ -253,7 +256,11 @@ def ibb_directory(
     def import_(capture: Capture) -> Path:
         if capture.id not in imported:
             target = tmp_path_factory.mktemp("ibb") / "binlog"
-            run_import(classic_files(capture), target)
+            if capture.is_large:
+                with tempfile.TemporaryDirectory(dir=memory) as unpacked:
+                    run_import(capture.unpack(Path(unpacked)), target)
+            else:
+                run_import(classic_files(capture), target)
             imported[capture.id] = target
         return imported[capture.id]
 

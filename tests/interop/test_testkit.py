@@ -155,10 +155,10 @@ def write_shapes(primary: FixturePrimary, sorts: dict[str, tuple[str, object]]) 
     [("10.11", "engine"), ("10.11", "classic-10.11"), ("11.8", "engine"), ("11.8", "classic-11.8")],
 )
 def test_a_replica_comes_to_the_contents_of_the_tables(
-    version: str, profile: str, new_replica: Callable[..., Replica]
+    version: str, profile: str, new_replica: Callable[..., Replica], memory_path: Path
 ) -> None:
     replica = new_replica(version)
-    with FixturePrimary(profile=profile) as primary:
+    with FixturePrimary(memory_path / "log", profile=profile) as primary:
         big = {"big": ("longblob", b"\0b" * (BIG_BYTES // 2))}
         tables = write_everything(primary) + write_shapes(primary, SORTS | big | (NEWEST if version != "10.11" else {}))
         replica.follow(primary, user=primary.user, password=primary.password)  # type: ignore[arg-type]
