@@ -61,10 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what random choices of each test are drawn from: a number, or `new` (default: %(default)s)",
     )
     group.addoption(
-        "--maintain-kills",
-        type=int,
-        default=2,
-        help="kills of runs of `lake maintain` (default: %(default)s)",
+        "--maintain-kills", type=int, default=2, help="kills of runs of `lake maintain` (default: %(default)s)"
     )
     group.addoption(
         "--maintain-runs",
@@ -116,9 +113,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="kills of drivers and workers of a stream, and a quarter as many of jobs (default: %(default)s)",
     )
     group.addoption(
-        "--stream-seeds",
-        type=int,
-        help="seeds of each random walk through served streams (default: a short sample)",
+        "--stream-seeds", type=int, help="seeds of each random walk through served streams (default: a short sample)"
     )
     group.addoption("--stream-seed", type=int, help="the first of them, to see a failure again (default: of --seed)")
     group.addoption(

@@ -94,10 +94,7 @@ def test_whoever_imports_it_the_extra_is_named_and_not_the_module_alone(module: 
     assert f"needs the extra {extra!r}" in done.stdout
 
 
-COMMANDS = {
-    "sniffio": (["serve", str(FIXTURE)], "server"),
-    "outcome": (["serve", str(FIXTURE)], "server"),
-}
+COMMANDS = {"sniffio": (["serve", str(FIXTURE)], "server"), "outcome": (["serve", str(FIXTURE)], "server")}
 
 
 @pytest.mark.parametrize("module", COMMANDS)

@@ -321,10 +321,7 @@ def start_tool(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]
 
         def start(version: str, program: str, *arguments: str) -> subprocess.Popen[bytes]:
             tool = subprocess.Popen(
-                tool_command(version, program, *arguments),
-                cwd=tmp_path,
-                env=TOOL_ENVIRONMENT,
-                stdin=subprocess.DEVNULL,
+                tool_command(version, program, *arguments), cwd=tmp_path, env=TOOL_ENVIRONMENT, stdin=subprocess.DEVNULL
             )
             stack.callback(tool.wait)
             stack.callback(tool.kill)

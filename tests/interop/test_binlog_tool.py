@@ -118,12 +118,7 @@ def test_raw_output_needs_the_compat_profile(
     primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off")
 
     done = run_tool(
-        version,
-        "mariadb-binlog",
-        *connection_options(primary),
-        "--raw",
-        "--start-position=0-1-1",
-        "binlog-000000.ibb",
+        version, "mariadb-binlog", *connection_options(primary), "--raw", "--start-position=0-1-1", "binlog-000000.ibb"
     )
 
     assert done.returncode == 1
@@ -137,11 +132,7 @@ def test_the_tool_names_the_version_it_does_not_know(
     primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off", "--server-version", "12.3.2-MariaDB-log")
 
     done = run_tool(
-        version,
-        "mariadb-binlog",
-        *connection_options(primary),
-        "--start-position=0-1-1",
-        "binlog-000000.ibb",
+        version, "mariadb-binlog", *connection_options(primary), "--start-position=0-1-1", "binlog-000000.ibb"
     )
 
     assert done.returncode == 1
@@ -203,11 +194,7 @@ def test_the_tool_prints_each_round_of_a_recording(version: str, run_tool: RunTo
         count = len(list(part))
         server = stack.enter_context(ibbmaster.serve(played, password="secret", tls="off", at_end="close"))
         done = run_tool(
-            version,
-            "mariadb-binlog",
-            *connection_options(server),
-            "--start-position=0-1-1",
-            "binlog-000000.ibb",
+            version, "mariadb-binlog", *connection_options(server), "--start-position=0-1-1", "binlog-000000.ibb"
         )
     assert done.returncode == 0, done.stderr
     assert re.findall(r"\bGTID (\S+)", done.stdout) == [f"0-1-{number}" for number in range(2, rounds * count + 1)]

@@ -169,9 +169,7 @@ def seen() -> dict[str, list[str]]:
 
 @pytest.fixture
 def real_stream(
-    seen: dict[str, list[str]],
-    captures: dict[str, Capture],
-    new_real_primary: Callable[[Capture], RealPrimary],
+    seen: dict[str, list[str]], captures: dict[str, Capture], new_real_primary: Callable[[Capture], RealPrimary]
 ) -> Callable[[str, str], list[str]]:
     """The lines a follower prints of the real primary, up to a GTID."""
 

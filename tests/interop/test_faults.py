@@ -45,9 +45,7 @@ OF_THE_PRIMARY = [
 @pytest.mark.parametrize("profile", ["11.8"])
 @pytest.mark.xdist_group("faults")
 def test_replicas_have_the_right_contents_after_every_fault(
-    profile: str,
-    new_replica: Callable[..., Replica],
-    watch_log: Callable[[str, Callable[[], str]], None],
+    profile: str, new_replica: Callable[..., Replica], watch_log: Callable[[str, Callable[[], str]], None]
 ) -> None:
     if not (versions := installed_versions()):
         pytest.skip("no MariaDB replica is on this machine: run `sh .ci/prepare tests`")

@@ -29,10 +29,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(params=["s3", "gs", "az"])
 def url(
-    request: pytest.FixtureRequest,
-    running_object_store: ObjectStore,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest, running_object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
     """A place of which nothing is there yet, which this process finds by its environment."""
     environment = {

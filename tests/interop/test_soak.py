@@ -61,10 +61,7 @@ def test_every_reader_and_every_replica_gets_each_group_once_and_in_order(
 
 @pytest.fixture
 def soak(
-    seed: int,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-    watch_log: Callable[[str, Callable[[], str]], None],
+    seed: int, tmp_path: Path, request: pytest.FixtureRequest, watch_log: Callable[[str, Callable[[], str]], None]
 ) -> Iterator[Callable[[], dict[str, Any]]]:
     """A soak in a process of its own; each call waits for the next line it prints."""
     seconds = request.config.getoption("--soak-seconds")

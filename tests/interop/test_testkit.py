@@ -198,10 +198,7 @@ def text_of(value: object) -> str:
 
 @pytest.mark.parametrize(("version", "profile"), [("10.11", "compat"), ("11.8", "classic-11.8")])
 def test_the_tool_prints_the_same_rows(
-    version: str,
-    profile: str,
-    tmp_path: Path,
-    run_tool: Callable[..., subprocess.CompletedProcess[str]],
+    version: str, profile: str, tmp_path: Path, run_tool: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
     with FixturePrimary(tmp_path / "log", profile=profile) as primary:
         write_everything(primary)
@@ -343,10 +340,7 @@ SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(
-    version: str,
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
+    version: str, template_of: Callable[[str], ServerTemplate], servers_directory: Path, server_numbers: Iterator[int]
 ) -> None:
     images = [image for image in RowImage if version != "10.11" or image is not RowImage.FULL_NODUP]
     collation = "utf8mb4_general_ci"
@@ -504,10 +498,7 @@ STATEMENTS = (  # of transactions, in statement format
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_events_of_statements_are_those_of_a_real_server_byte_by_byte(
-    version: str,
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
+    version: str, template_of: Callable[[str], ServerTemplate], servers_directory: Path, server_numbers: Iterator[int]
 ) -> None:
     options = [*SERVER_OPTIONS, "--character-set-server=utf8mb4"]
     with (

@@ -15,10 +15,7 @@ INSERT = "INSERT INTO shop.t VALUES ({})"
 # As mysql-test/suite/binlog_in_engine/xa.test
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_a_replica_takes_transactions_of_texts_by_each_way_to_end_them(
-    version: str,
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_replica: Callable[..., Replica],
-    tmp_path: Path,
+    version: str, new_ibb_primary: Callable[..., IbbPrimary], new_replica: Callable[..., Replica], tmp_path: Path
 ) -> None:
     """XA transactions among others, before and after a restart of the writer."""
     with ibbmaster.create(tmp_path / "log") as log:

@@ -183,10 +183,7 @@ def test_what_cannot_be_is_refused_and_nothing_is_logged(ibb_primary, orders, ch
 
 
 @pytest.mark.parametrize(
-    ("declared", "problem"),
-    [
-        ("text unique", "is filled in by the server: its rows cannot be written"),
-    ],
+    ("declared", "problem"), [("text unique", "is filled in by the server: its rows cannot be written")]
 )
 def test_a_table_that_cannot_be_written_says_so(ibb_primary, declared, problem):
     with pytest.raises(ConfigurationError) as caught:

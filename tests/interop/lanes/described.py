@@ -13,13 +13,7 @@ from ibbmaster.log.group_content import group_events
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.describing import column_keys, index_rows
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.model import (
-    SchemaPlace,
-    TableColumn,
-    TableKind,
-    TableVersion,
-    UnknownTable,
-)
+from ibbmaster.schema.model import SchemaPlace, TableColumn, TableKind, TableVersion, UnknownTable
 from ibbmaster.schema.table_map import disagreement
 from ibbmaster.testkit.mariadb_server import RealServer
 

@@ -25,12 +25,7 @@ COLUMNS = {
         "text": ("sku", "title"),
         "moment": ("added",),
     },
-    "events": {
-        "int": ("id",),
-        "decimal": ("amount",),
-        "text": ("kind", "payload"),
-        "moment": ("at",),
-    },
+    "events": {"int": ("id",), "decimal": ("amount",), "text": ("kind", "payload"), "moment": ("at",)},
 }
 LITERALS = {
     "int": ("0", "1", "7", "-3", "100", "NULL", "2147483648"),
