@@ -23,7 +23,7 @@ Install = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory) -> Path:
     """The wheel of this checkout."""
     place = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", place]
@@ -32,7 +32,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unpacked(wheel, tmp_path_factory) -> Path:
     """A directory with what the wheel has."""
     place = tmp_path_factory.mktemp("unpacked")
     with zipfile.ZipFile(wheel) as archive:
@@ -41,7 +41,7 @@ def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def installed(unpacked: Path, tmp_path: Path) -> Install:
+def installed(unpacked, tmp_path) -> Install:
     """`installed("delta", "duckdb")`: the programs of a Python with the wheel, that extra, and more packages."""
 
     def install(extras: str = "", *packages: str) -> Path:

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from _pytest.tmpdir import tmppath_result_key
@@ -291,7 +290,7 @@ pytest_runtest_setup = pytest_runtest_call = pytest_runtest_teardown = pytest.ho
 
 
 @pytest.fixture(autouse=True)
-def drawn_from_the_seed(request: pytest.FixtureRequest) -> None:
+def drawn_from_the_seed(request) -> None:
     """A run is like the one before unless another seed is asked for: a change is not red for what it did not touch."""
     random.seed(f"{request.config.getoption('--seed')} {_plain_id(request.node)}")
 
@@ -312,7 +311,7 @@ def java() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(java: None, running_object_store: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+def spark(java, running_object_store, tmp_path_factory) -> Iterator[object]:
     """One Spark session for all tests: its start takes ten seconds."""
     from tests.spark_session import open_session
 
@@ -332,7 +331,7 @@ def spark(java: None, running_object_store: Any, tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture
-def stream_seeds(request: pytest.FixtureRequest) -> Callable[[int], Iterator[int]]:
+def stream_seeds(request) -> Callable[[int], Iterator[int]]:
     """Seeds of random walks: `stream_seeds(so many in a short run)`; the last one printed is that of a failure."""
 
     def seeds(sample: int) -> Iterator[int]:
@@ -353,7 +352,7 @@ def fixtures() -> Path:
 
 
 @pytest.fixture
-def grow(tmp_path: Path) -> Callable[[int], Path]:
+def grow(tmp_path) -> Callable[[int], Path]:
     """Makes a log of the first files of a capture with five domains, or adds the next ones to it."""
     directory = tmp_path / "log"
     files = sorted(path for path in (FIXTURES / "classic/11.8/domains").glob("binlog.0*") if path.suffix != ".idx")
@@ -368,7 +367,7 @@ def grow(tmp_path: Path) -> Callable[[int], Path]:
 
 
 @pytest.fixture
-def imported(tmp_path: Path) -> Callable[[str], Path]:
+def imported(tmp_path) -> Callable[[str], Path]:
     """A capture as `.ibb` files so small that groups reach over pages, states and files: a hundred at most."""
 
     def make(capture: str) -> Path:
@@ -385,7 +384,7 @@ def imported(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
-def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def memory(tmp_path_factory) -> Iterator[Path]:
     """A directory in memory for what is written again and again; one on the disk where memory has no room."""
     if not (os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_MIN):
         yield tmp_path_factory.mktemp("memory")
@@ -395,7 +394,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def memory_path(memory: Path) -> Iterator[Path]:
+def memory_path(memory) -> Iterator[Path]:
     """A directory of the test's own in memory, for a few MB."""
     with tempfile.TemporaryDirectory(dir=memory) as directory:
         yield Path(directory)

@@ -148,7 +148,7 @@ def running_object_store() -> Iterator[ObjectStore]:
 
 
 @pytest.fixture
-def object_store(running_object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectStore]:
+def object_store(running_object_store, monkeypatch) -> Iterator[ObjectStore]:
     """A store that this process finds by its environment."""
     from ibbmaster.disk import object_store as clients
     from ibbmaster.disk.place import directory_at

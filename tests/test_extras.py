@@ -32,7 +32,7 @@ def imported() -> set[str]:
     return found - sys.stdlib_module_names - {"ibbmaster"}
 
 
-def test_every_module_that_is_imported_comes_with_the_package_or_has_an_extra() -> None:
+def test_every_module_that_is_imported_comes_with_the_package_or_has_an_extra():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     always = {text.partition(">")[0] for text in project["dependencies"]}
     homes = packages_distributions()
@@ -42,7 +42,7 @@ def test_every_module_that_is_imported_comes_with_the_package_or_has_an_extra() 
     assert set(EXTRAS.values()) <= set(metadata("ibbmaster").get_all("Provides-Extra") or ())
 
 
-def test_an_error_inside_names_the_extra() -> None:
+def test_an_error_inside_names_the_extra():
     with (
         pytest.raises(ExtraMissingError, match=r"^to do it needs the extra 'server' \(no module nacl\): pip install"),
         needed_for("to do it"),
@@ -50,7 +50,7 @@ def test_an_error_inside_names_the_extra() -> None:
         raise ModuleNotFoundError("No module named 'nacl.bindings'", name="nacl.bindings")
 
 
-def test_a_module_of_nobody_s_is_as_it_was() -> None:
+def test_a_module_of_nobody_s_is_as_it_was():
     with pytest.raises(ModuleNotFoundError, match="No module named 'somebody'"), needed_for("it"):
         raise ModuleNotFoundError("No module named 'somebody'", name="somebody")
 
@@ -85,7 +85,7 @@ def said_without(module: str, command: list[str], tmp_path: Path) -> subprocess.
 
 
 @pytest.mark.parametrize("module", USES)
-def test_whoever_imports_it_the_extra_is_named_and_not_the_module_alone(module: str, tmp_path: Path) -> None:
+def test_whoever_imports_it_the_extra_is_named_and_not_the_module_alone(module, tmp_path):
     use, extra = USES[module]
     program = PROGRAM.format(use=use.format(log=str(FIXTURE)))
     done = said_without(module, ["-c", program], tmp_path)
@@ -98,7 +98,7 @@ COMMANDS = {"sniffio": (["serve", str(FIXTURE)], "server"), "outcome": (["serve"
 
 
 @pytest.mark.parametrize("module", COMMANDS)
-def test_a_command_says_the_same_in_a_line(module: str, tmp_path: Path) -> None:
+def test_a_command_says_the_same_in_a_line(module, tmp_path):
     command, extra = COMMANDS[module]
     done = said_without(module, ["-m", "ibbmaster", *command], tmp_path)
 
@@ -108,5 +108,5 @@ def test_a_command_says_the_same_in_a_line(module: str, tmp_path: Path) -> None:
     )
 
 
-def test_it_is_an_error_of_this_package() -> None:
+def test_it_is_an_error_of_this_package():
     assert issubclass(ExtraMissingError, IbbMasterError)

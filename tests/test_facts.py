@@ -11,7 +11,7 @@ TABLES = sorted(PACKAGE.rglob("*.tsv"))
 
 
 @pytest.mark.parametrize("path", TABLES, ids=lambda path: path.name)
-def test_a_table_says_where_it_is_from_and_has_rows_of_one_shape(path: Path) -> None:
+def test_a_table_says_where_it_is_from_and_has_rows_of_one_shape(path):
     lines = path.read_text().splitlines()
     comments = [line for line in lines if line.startswith("# ")]
     head = lines[len(comments)].split("\t")
@@ -25,7 +25,7 @@ def test_a_table_says_where_it_is_from_and_has_rows_of_one_shape(path: Path) -> 
     assert len(set(keys)) == len(keys)
 
 
-def test_the_wheel_has_every_table(unpacked: Path) -> None:
+def test_the_wheel_has_every_table(unpacked):
     assert len(TABLES) >= 3
     found = {path.relative_to(unpacked / "ibbmaster") for path in unpacked.rglob("*.tsv")}
     assert found == {path.relative_to(PACKAGE) for path in TABLES}

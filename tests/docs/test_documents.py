@@ -20,9 +20,7 @@ def marked(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("path", [marked(path) for path in DOCUMENTS], ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_commands_of_a_document_print_what_it_says(
-    path: Path, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands_of_a_document_print_what_it_says(path, tmp_path, request, monkeypatch):
     text = path.read_text()
     monkeypatch.chdir(tmp_path)
     runner = Runner(tmp_path)
@@ -40,9 +38,7 @@ def test_the_commands_of_a_document_print_what_it_says(
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_examples_of_a_document_give_what_it_says(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_examples_of_a_document_give_what_it_says(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     show_checkout(tmp_path)
     result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8")
@@ -50,13 +46,13 @@ def test_the_examples_of_a_document_give_what_it_says(
     assert result.failed == 0
 
 
-def test_the_readme_s_test_line_is_what_the_check_of_this_project_runs() -> None:
+def test_the_readme_s_test_line_is_what_the_check_of_this_project_runs():
     last_line = (ROOT / ".ci" / "run").read_text().splitlines()[-1]
 
     assert f"\n{last_line}\n" in (ROOT / "README.md").read_text()
 
 
-def test_the_fixtures_that_the_readme_names_are_there() -> None:
+def test_the_fixtures_that_the_readme_names_are_there():
     named = re.findall(r"\bfixtures/[\w./-]*\w", (ROOT / "README.md").read_text())
 
     assert [name for name in named if not (ROOT / name).exists()] == []
@@ -78,11 +74,11 @@ c
 """
 
 
-def test_a_right_document_is_left_alone(tmp_path: Path) -> None:
+def test_a_right_document_is_left_alone(tmp_path):
     assert run_document(DOCUMENT, Runner(tmp_path)) == (DOCUMENT, [])
 
 
-def test_a_wrong_document_is_found_and_mended(tmp_path: Path) -> None:
+def test_a_wrong_document_is_found_and_mended(tmp_path):
     wrong = DOCUMENT.replace("\none\n", "\nun\n").replace("\nc\n", "\nd\n")
 
     mended, complaints = run_document(wrong, Runner(tmp_path))
@@ -104,7 +100,7 @@ def test_a_wrong_document_is_found_and_mended(tmp_path: Path) -> None:
         ("$ echo Error: full; false\nError: full\n", True),
     ],
 )
-def test_a_command_that_fails_is_wrong_unless_the_page_shows_it(document: str, is_right: bool, tmp_path: Path) -> None:
+def test_a_command_that_fails_is_wrong_unless_the_page_shows_it(document, is_right, tmp_path):
     program = "```python\n# program.py\nraise ValueError\n```\n"
     text = f"{program}\n```console\n{document}```\n"
     rewritten, wrong = run_document(text, Runner(tmp_path))
@@ -125,13 +121,11 @@ def test_a_command_that_fails_is_wrong_unless_the_page_shows_it(document: str, i
         ([], ["unexpected"], False),
     ],
 )
-def test_dots_stand_for_anything(expected: list[str], printed: list[str], is_right: bool) -> None:
+def test_dots_stand_for_anything(expected, printed, is_right):
     assert matches(expected, printed) == is_right
 
 
-def test_commands_that_need_java_are_left_out_where_there_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_that_need_java_are_left_out_where_there_is_none(tmp_path, monkeypatch):
     document = "\n```console\n$ python spark_rows.py\nsome rows\n$ echo one\none\n```\n"
     monkeypatch.setattr(shutil, "which", lambda program: None)
     runner = Runner(tmp_path)
@@ -142,13 +136,13 @@ def test_commands_that_need_java_are_left_out_where_there_is_none(
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_the_files_that_a_document_links_to_are_there(path: Path) -> None:
+def test_the_files_that_a_document_links_to_are_there(path):
     links = re.findall(r"\]\(([^)#\s]+)", path.read_text())
 
     assert [link for link in links if "://" not in link and not (path.parent / link).exists()] == []
 
 
-def test_the_documents_that_the_code_names_are_there() -> None:
+def test_the_documents_that_the_code_names_are_there():
     named = re.compile(r"\b(?:docs|protocol)/[\w/-]+\.md\b")
     missing = {
         name

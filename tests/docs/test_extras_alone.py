@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.alone import Install
 from tests.docs.running import ROOT, Runner, run_document
-from tests.object_stores import ObjectStore
 
 pytestmark = pytest.mark.slow
 NEEDED = re.compile(r"`pip install ([^`]+)`")
@@ -95,7 +93,7 @@ RunnerOf = Callable[[Path], Runner]
 
 
 @pytest.fixture
-def runner_of(tmp_path: Path, request: pytest.FixtureRequest) -> RunnerOf:
+def runner_of(tmp_path, request) -> RunnerOf:
     """Runs commands with the programs of an installation, in a scratch directory."""
 
     def make(programs: Path) -> Runner:
@@ -109,7 +107,7 @@ def runner_of(tmp_path: Path, request: pytest.FixtureRequest) -> RunnerOf:
 
 
 @pytest.fixture
-def shown(running_object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+def shown(running_object_store, monkeypatch) -> Callable[[str], str]:
     """What an extra is for, as a document."""
 
     def document(extra: str) -> str:
@@ -131,7 +129,7 @@ def asked(page: str) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("page", [*WITHOUT_EXTRAS, *WITH_THEIR_LINE])
-def test_what_a_page_says_is_needed_runs_it(page: str, installed: Install, runner_of: RunnerOf) -> None:
+def test_what_a_page_says_is_needed_runs_it(page, installed, runner_of):
     """Without what starts Java, which the tests of documents run."""
     path = ROOT / "docs" / f"{page}.md"
     extras, packages = asked(page)
@@ -150,22 +148,20 @@ def test_what_a_page_says_is_needed_runs_it(page: str, installed: Install, runne
 
 
 @pytest.mark.parametrize("extra", SHOWN)
-def test_an_extra_alone_does_what_it_is_for(extra: str, installed: Install, runner_of: RunnerOf, shown) -> None:
+def test_an_extra_alone_does_what_it_is_for(extra, installed, runner_of, shown):
     _, wrong = run_document(shown(extra), runner_of(installed(extra)))
 
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_extra_of_spark_alone_starts_it(java: None, installed: Install, runner_of: RunnerOf) -> None:
+def test_the_extra_of_spark_alone_starts_it(java, installed, runner_of):
     _, wrong = run_document(OF_JAVA, runner_of(installed("spark")))
 
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("extra", SHOWN)
-def test_pip_installs_an_extra(
-    extra: str, wheel: Path, runner_of: RunnerOf, shown, tmp_path: Path, pytestconfig: pytest.Config
-) -> None:
+def test_pip_installs_an_extra(extra, wheel, runner_of, shown, tmp_path, pytestconfig):
     if extra not in INSTALLED_BY_PIP and not pytestconfig.getoption("--pip-extras"):
         pytest.skip(f"pip installs {' and '.join(INSTALLED_BY_PIP)} without --pip-extras")
     place = tmp_path / "installed"
@@ -181,7 +177,7 @@ def test_pip_installs_an_extra(
     assert not wrong, "\n".join(wrong)
 
 
-def test_every_extra_is_tried() -> None:
+def test_every_extra_is_tried():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     of_pages = {extra for page in WITH_THEIR_LINE for extra in asked(page)[0].split(",")}
 

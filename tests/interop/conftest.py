@@ -55,7 +55,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 @pytest.fixture
-def cell(request: pytest.FixtureRequest) -> Cell:
+def cell(request) -> Cell:
     """The cell of the parameters `capture` and `client`."""
     parameters = request.node.callspec.params
     place = Cell(parameters["capture"].id, parameters["client"])
@@ -64,14 +64,14 @@ def cell(request: pytest.FixtureRequest) -> Cell:
 
 
 @pytest.fixture(params=CAPTURES, ids=lambda capture: capture.id)
-def capture(request: pytest.FixtureRequest) -> Capture:
+def capture(request) -> Capture:
     """Every capture in turn; a test may take some by `parametrize("capture", ..., indirect=True)`."""
     chosen: Capture = request.param
     return chosen
 
 
 @pytest.fixture
-def served_capture(request: pytest.FixtureRequest, capture: Capture, client: str, cell: Cell) -> Capture:
+def served_capture(request, capture, client, cell) -> Capture:
     """A capture that this run shows to this client; others are skipped with their reason in the table."""
     if capture.is_encrypted:
         cell.mark("refused", "encrypted: `ibbmaster import` refuses it, as a test of its own shows")
@@ -86,7 +86,7 @@ def served_capture(request: pytest.FixtureRequest, capture: Capture, client: str
 
 
 @pytest.fixture(scope="session")
-def servers_directory(memory: Path) -> Iterator[Path]:
+def servers_directory(memory) -> Iterator[Path]:
     """Where servers live; short, because the path of a unix socket has 107 bytes at most."""
     path = Path(tempfile.mkdtemp(prefix="ibb-", dir=memory))
     yield path
@@ -115,7 +115,7 @@ def template_of() -> Callable[[str], ServerTemplate]:
 
 
 @pytest.fixture
-def watch_log(request: pytest.FixtureRequest) -> Callable[[str, Callable[[], str]], None]:
+def watch_log(request) -> Callable[[str, Callable[[], str]], None]:
     """Show a log if the test fails."""
     logs = request.node.stash.setdefault(LOGS, [])
 
@@ -126,12 +126,7 @@ def watch_log(request: pytest.FixtureRequest) -> Callable[[str, Callable[[], str
 
 
 @pytest.fixture
-def new_replica(
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    watch_log: Callable[[str, Callable[[], str]], None],
-) -> Iterator[Callable[..., Replica]]:
+def new_replica(template_of, servers_directory, server_numbers, watch_log) -> Iterator[Callable[..., Replica]]:
     """Start a fresh replica of a version; it ends with the test."""
     with contextlib.ExitStack() as stack:
 
@@ -147,11 +142,7 @@ def new_replica(
 
 @pytest.fixture
 def new_real_primary(
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    classic_files: Callable[[Capture], list[Path]],
-    watch_log: Callable[[str, Callable[[], str]], None],
+    template_of, servers_directory, server_numbers, classic_files, watch_log
 ) -> Iterator[Callable[[Capture], RealPrimary]]:
     """Start a real primary of the capture's version that serves the capture's own files."""
     with contextlib.ExitStack() as stack:
@@ -168,12 +159,7 @@ def new_real_primary(
 
 
 @pytest.fixture
-def new_server(
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    watch_log: Callable[[str, Callable[[], str]], None],
-) -> Iterator[Callable[..., RealPrimary]]:
+def new_server(template_of, servers_directory, server_numbers, watch_log) -> Iterator[Callable[..., RealPrimary]]:
     """Start a real server that writes a binlog."""
     started: list[RealPrimary] = []
 
@@ -191,9 +177,7 @@ def new_server(
 
 
 @pytest.fixture
-def new_ibb_primary(
-    ibb_directory: Callable[[Capture], Path], watch_log: Callable[[str, Callable[[], str]], None]
-) -> Iterator[Callable[..., IbbPrimary]]:
+def new_ibb_primary(ibb_directory, watch_log) -> Iterator[Callable[..., IbbPrimary]]:
     """Start `ibbmaster serve` on a directory, or on an imported capture; options are those of the command line."""
     started: list[IbbPrimary] = []
 
@@ -212,17 +196,13 @@ def new_ibb_primary(
 
 
 @pytest.fixture
-def primary_is_real(request: pytest.FixtureRequest) -> bool:
+def primary_is_real(request) -> bool:
     """Whether --interop-primary=real checks the tests themselves in this run."""
     return bool(request.config.getoption("--interop-primary") == "real")
 
 
 @pytest.fixture
-def new_primary(
-    primary_is_real: bool,
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_real_primary: Callable[[Capture], RealPrimary],
-) -> Callable[..., Primary]:
+def new_primary(primary_is_real, new_ibb_primary, new_real_primary) -> Callable[..., Primary]:
     """Start whoever serves captures in this run."""
 
     def start(capture: Capture, *options: str) -> Primary:
@@ -234,7 +214,7 @@ def new_primary(
 
 
 @pytest.fixture(scope="session")
-def classic_files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Capture], list[Path]]:
+def classic_files(tmp_path_factory) -> Callable[[Capture], list[Path]]:
     """The binlog files of a capture, unpacked once."""
     unpacked: dict[str, list[Path]] = {}
 
@@ -247,9 +227,7 @@ def classic_files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Capture
 
 
 @pytest.fixture(scope="session")
-def ibb_directory(
-    tmp_path_factory: pytest.TempPathFactory, classic_files: Callable[[Capture], list[Path]], memory: Path
-) -> Callable[[Capture], Path]:
+def ibb_directory(tmp_path_factory, classic_files, memory) -> Callable[[Capture], Path]:
     """A capture as `.ibb` files, imported once by the command a user has."""
     imported: dict[str, Path] = {}
 
@@ -287,7 +265,7 @@ def run_import(files: list[Path], target: Path, *options: str) -> None:
 
 
 @pytest.fixture
-def seed(request: pytest.FixtureRequest) -> int:
+def seed(request) -> int:
     """The seed of this run's random cut-offs, printed in the header and again with every failure."""
     number: int = request.config.getoption("--interop-seed")
     request.node.stash.setdefault(LOGS, []).append(("seed", lambda: f"--interop-seed={number}"))
@@ -295,7 +273,7 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def run_tool(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def run_tool(tmp_path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a client program of a version with a fixed time zone; skips the test if the version is not here."""
 
     def run(version: str, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -315,7 +293,7 @@ def run_tool(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @pytest.fixture
-def start_tool(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+def start_tool(tmp_path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     """Start a client program that does not end by itself; it ends with the test."""
     with contextlib.ExitStack() as stack:
 
@@ -346,12 +324,7 @@ def captures() -> dict[str, Capture]:
 
 @pytest.fixture
 def shop_of(
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    import_files: Callable[..., None],
-    watch_log: Callable[[str, Callable[[], str]], None],
-    tmp_path: Path,
+    template_of, servers_directory, server_numbers, import_files, watch_log, tmp_path
 ) -> Iterator[Callable[[str], Shop]]:
     """A real primary of a version with a shop in it, whose binlog has no names of columns."""
     with contextlib.ExitStack() as stack:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lanes.capture import Capture
 from lanes.primary import Primary
 from lanes.printed import parse_printed
 from lanes.raw_events import EVENT_HEADER, GTID, read_events
@@ -24,14 +23,8 @@ GTID_FIELDS = struct.Struct("<QI")  # sequence number, domain
 # As mysql-test/suite/binlog_in_engine/binlog_in_engine.test
 @pytest.mark.parametrize("client", ["binlog 10.11", "binlog 11.8"])
 def test_the_tool_prints_the_same_events_as_from_the_files(
-    served_capture: Capture,
-    client: str,
-    tmp_path: Path,
-    classic_files: Callable[[Capture], list[Path]],
-    new_primary: Callable[..., Primary],
-    primary_is_real: bool,
-    run_tool: RunTool,
-) -> None:
+    served_capture, client, tmp_path, classic_files, new_primary, primary_is_real, run_tool
+):
     version = client.split()[1]
     files = classic_files(served_capture)
     # An engine primary wants a GTID; a real one of 11.8 makes this tool stumble over its GTID index when it gets one.
@@ -60,14 +53,8 @@ def test_the_tool_prints_the_same_events_as_from_the_files(
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 @pytest.mark.parametrize("name", ["10.11/domains", "11.8/checksum-switch", "10.11/types-minimal-none"])
 def test_raw_output_is_a_binlog_file_with_the_same_events(
-    name: str,
-    version: str,
-    tmp_path: Path,
-    captures: dict[str, Capture],
-    classic_files: Callable[[Capture], list[Path]],
-    new_ibb_primary: Callable[..., Primary],
-    run_tool: RunTool,
-) -> None:
+    name, version, tmp_path, captures, classic_files, new_ibb_primary, run_tool
+):
     primary = new_ibb_primary(captures[name], "--profile", "compat", "--tls", "off")
 
     done = run_tool(
@@ -86,14 +73,8 @@ def test_raw_output_is_a_binlog_file_with_the_same_events(
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_a_tool_that_never_stops_receives_what_is_new(
-    version: str,
-    tmp_path: Path,
-    captures: dict[str, Capture],
-    classic_files: Callable[[Capture], list[Path]],
-    import_files: Callable[..., None],
-    new_ibb_primary: Callable[..., Primary],
-    start_tool: Callable[..., subprocess.Popen[bytes]],
-) -> None:
+    version, tmp_path, captures, classic_files, import_files, new_ibb_primary, start_tool
+):
     files = classic_files(captures["10.11/domains"])
     import_files(files[:2], tmp_path / "ibb")
     primary = new_ibb_primary(tmp_path / "ibb", "--profile", "compat", "--tls", "off")
@@ -111,9 +92,7 @@ def test_a_tool_that_never_stops_receives_what_is_new(
     assert [event for path in sorted(raw.iterdir()) for event in read_events(path)] == expected
 
 
-def test_raw_output_needs_the_compat_profile(
-    captures: dict[str, Capture], tmp_path: Path, new_ibb_primary: Callable[..., Primary], run_tool: RunTool
-) -> None:
+def test_raw_output_needs_the_compat_profile(captures, tmp_path, new_ibb_primary, run_tool):
     version = "10.11"
     primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off")
 
@@ -126,9 +105,7 @@ def test_raw_output_needs_the_compat_profile(
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_the_tool_names_the_version_it_does_not_know(
-    version: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., Primary], run_tool: RunTool
-) -> None:
+def test_the_tool_names_the_version_it_does_not_know(version, captures, new_ibb_primary, run_tool):
     primary = new_ibb_primary(captures["10.11/domains"], "--tls", "off", "--server-version", "12.3.2-MariaDB-log")
 
     done = run_tool(
@@ -140,9 +117,7 @@ def test_the_tool_names_the_version_it_does_not_know(
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_without_a_gtid_the_tool_is_told_to_give_one(
-    version: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., Primary], run_tool: RunTool
-) -> None:
+def test_without_a_gtid_the_tool_is_told_to_give_one(version, captures, new_ibb_primary, run_tool):
     primary = new_ibb_primary(captures["10.11/domains"], "--profile", "compat", "--tls", "off")
 
     done = run_tool(version, "mariadb-binlog", *connection_options(primary), "binlog-000000.ibb")
@@ -186,7 +161,7 @@ def first_gtid(path: Path) -> str:
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_the_tool_prints_each_round_of_a_recording(version: str, run_tool: RunTool, fixtures: Path) -> None:
+def test_the_tool_prints_each_round_of_a_recording(version, run_tool, fixtures):
     rounds = 3
     with ibbmaster.open(fixtures / "ibb/large-groups") as log, contextlib.ExitStack() as stack:
         part = log.through(until=str(log.position))

@@ -54,7 +54,7 @@ def copied_log(server: RealPrimary, target: Path) -> Path:
 
 
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)
-def test_timestamps_have_the_values_that_their_session_implies(new_server, tmp_path: Path, version: str) -> None:
+def test_timestamps_have_the_values_that_their_session_implies(new_server, tmp_path, version):
     server = new_server(version)
     tables = list(timestamps())
     run(server, ["SET sql_mode = '', time_zone = '+00:00'", f"CREATE DATABASE {DATABASE}"])
@@ -94,8 +94,8 @@ def _cell(kind: Column, value: object) -> object:
 
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)
 def test_changed_columns_have_the_values_of_the_server_or_are_in_doubt(
-    request, seed, new_server, import_files, tmp_path: Path, version: str
-) -> None:
+    request, seed, new_server, import_files, tmp_path, version
+):
     rng = random.Random(f"{seed} {version}")
     kinds = list(of_every_kind())
     kinds = rng.sample(kinds, request.config.getoption("--column-changes") or len(kinds))
@@ -156,7 +156,7 @@ def test_changed_columns_have_the_values_of_the_server_or_are_in_doubt(
 
 
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)
-def test_a_row_that_ended_in_2038_is_history_to_a_server_whose_time_goes_on(new_server, tmp_path, version) -> None:
+def test_a_row_that_ended_in_2038_is_history_to_a_server_whose_time_goes_on(new_server, tmp_path, version):
     server = new_server(version, "--binlog-format=ROW")
     rows = "(1, '2020-01-01', '2038-01-19 03:14:07.999999'), (2, '2020-01-01', '2030-01-01')"
     statements = [

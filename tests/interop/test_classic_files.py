@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import pymysql
 import pytest
 from lanes import python_follower
-from lanes.capture import Capture
 from lanes.drivers import DriverMissingError, driver_command
 from lanes.pair import Pair
 from lanes.primary import IbbPrimary, Primary
@@ -25,7 +24,7 @@ from lanes.replica import Replica
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.scorecard.adapter import build, read_adapters
-from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 VERSIONS = ["10.11", "11.8"]
 FORMS = {"with checksums": ["--binlog-checksum=CRC32"], "without": ["--binlog-checksum=NONE"]}
@@ -37,25 +36,19 @@ OFFSETS = 8  # of each file, where events begin
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def version(request: pytest.FixtureRequest) -> str:
+def version(request) -> str:
     found: str = request.param
     return found
 
 
 @pytest.fixture(scope="module", params=FORMS)
-def form(request: pytest.FixtureRequest) -> str:
+def form(request) -> str:
     found: str = request.param
     return found
 
 
 @pytest.fixture(scope="module")
-def pair(
-    version: str,
-    form: str,
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-) -> Iterator[Pair]:
+def pair(version, form, template_of, servers_directory, server_numbers) -> Iterator[Pair]:
     """A real primary that has written five files and is in a sixth, and ours that serves its index.
 
     Tests write behind each other. The last file has checksums if the others have none.
@@ -77,9 +70,7 @@ def pair(
 
 
 @pytest.fixture
-def new_writer(
-    template_of: Callable[[str], ServerTemplate], servers_directory: Path, server_numbers: Iterator[int]
-) -> Iterator[Callable[..., RealPrimary]]:
+def new_writer(template_of, servers_directory, server_numbers) -> Iterator[Callable[..., RealPrimary]]:
     """Start a real primary of a version with a log of its own."""
     with contextlib.ExitStack() as stack:
 
@@ -149,7 +140,7 @@ def event_offsets(path: Path) -> list[int]:
     return offsets
 
 
-def test_dumps_by_file_and_position_are_those_of_the_primary_itself(pair: Pair) -> None:
+def test_dumps_by_file_and_position_are_those_of_the_primary_itself(pair):
     rng = random.Random(1)
 
     for statement in ("SHOW BINARY LOGS", "SHOW MASTER STATUS", "SHOW BINLOG EVENTS IN 'binlog.000002'"):
@@ -180,7 +171,7 @@ def raw_files(
     return {"": done.stderr.encode(), **{path.name: path.read_bytes() for path in directory.iterdir()}}
 
 
-def test_raw_files_of_us_are_those_of_the_primary_itself(pair: Pair, run_tool: RunTool, tmp_path: Path) -> None:
+def test_raw_files_of_us_are_those_of_the_primary_itself(pair, run_tool, tmp_path):
     version = pair.real.programs.version
     second = event_offsets(pair.real.data / "binlog.000002")
     starts = [
@@ -271,7 +262,7 @@ def told_until(process: subprocess.Popen[str], last: int) -> list[int | Place]:
 @pytest.mark.parametrize("version", ["11.8"], indirect=True)
 @pytest.mark.parametrize("form", ["with checksums"], indirect=True)
 @pytest.mark.parametrize("name", ["zongji", "canal", "python-mysql-replication"])
-def test_a_consumer_follows_from_the_end_and_from_a_place_it_kept_as_at_the_primary(name: str, pair: Pair) -> None:
+def test_a_consumer_follows_from_the_end_and_from_a_place_it_kept_as_at_the_primary(name, pair):
     first = pair.real.sql("SELECT COUNT(*) FROM shop.orders")[0][0]
     with contextlib.ExitStack() as stack:
         followers = [stack.enter_context(following(name, primary)) for primary in (pair.ours, pair.real)]
@@ -308,9 +299,7 @@ def dumped_tables(name: str, primary: Primary, directory: Path, run_tool: RunToo
 @pytest.mark.parametrize("version", ["11.8"], indirect=True)
 @pytest.mark.parametrize("form", ["with checksums"], indirect=True)
 @pytest.mark.parametrize("name", ["mariadb-dump", "mydumper"])
-def test_a_dump_of_tables_names_the_place_that_the_primary_names(
-    name: str, pair: Pair, run_tool: RunTool, tmp_path: Path
-) -> None:
+def test_a_dump_of_tables_names_the_place_that_the_primary_names(name, pair, run_tool, tmp_path):
     if name == "mydumper" and shutil.which(name) is None:
         pytest.skip("mydumper is not installed")
 
@@ -325,13 +314,8 @@ def test_a_dump_of_tables_names_the_place_that_the_primary_names(
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("form", "base"), [*zip(FORMS, ["binlog", "mysqlbin"], strict=True)])
 def test_a_replica_of_the_primary_goes_on_here_by_file_and_position_and_follows_what_is_written(
-    version: str,
-    form: str,
-    base: str,
-    new_writer: Callable[..., RealPrimary],
-    new_replica: Callable[..., Replica],
-    new_ibb_primary: Callable[..., IbbPrimary],
-) -> None:
+    version, form, base, new_writer, new_replica, new_ibb_primary
+):
     real = new_writer(version, *FORMS[form], f"--log-bin={base}", "--binlog-format=ROW")
     real.sql("CREATE DATABASE shop")
     real.sql("CREATE TABLE shop.orders (id INT PRIMARY KEY, text LONGTEXT)")
@@ -372,14 +356,8 @@ def orders_of(replica: Replica) -> int:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["domains", "checksum-switch", "crashed"])
 def test_raw_files_that_the_tool_fetches_are_the_files(
-    version: str,
-    name: str,
-    tmp_path: Path,
-    captures: dict[str, Capture],
-    classic_files: Callable[[Capture], list[Path]],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    run_tool: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
+    version, name, tmp_path, captures, classic_files, new_ibb_primary, run_tool
+):
     directory = tmp_path / "served"
     directory.mkdir()
     files = classic_files(captures[f"{version}/{name}"])

@@ -1,11 +1,6 @@
 """`diff` finds the log of a real replica equal to that of its primary, in what a replica takes over."""
 
-from collections.abc import Callable
-
 import pytest
-from lanes.capture import Capture
-from lanes.primary import Primary
-from lanes.replica import Replica
 
 from ibbmaster.cli.main import main
 
@@ -14,14 +9,7 @@ from ibbmaster.cli.main import main
 @pytest.mark.parametrize(
     "name", ["domains", "ddl-trx-xa", "alter-two-phase", "group-commit", "ddl-trx-xa-none-compressed"]
 )
-def test_the_log_of_a_replica_equals_that_of_its_primary(
-    name: str,
-    version: str,
-    captures: dict[str, Capture],
-    new_ibb_primary: Callable[..., Primary],
-    new_replica: Callable[..., Replica],
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_log_of_a_replica_equals_that_of_its_primary(name, version, captures, new_ibb_primary, new_replica, capsys):
     capture = captures[f"{version}/{name}"]
     replica = new_replica(
         version,

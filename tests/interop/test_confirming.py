@@ -24,7 +24,7 @@ def real_server():
 
 
 @pytest.mark.parametrize("name", ["compressed", "cut-between-statements"])
-def test_a_consumer_gets_the_same_grade_beside_a_real_primary(name: str) -> None:
+def test_a_consumer_gets_the_same_grade_beside_a_real_primary(name):
     adapter = read_adapters()["python-mysql-replication"]
     cell = run_card(adapter, CARDS[name])
     assert cell.not_run is None
@@ -49,7 +49,7 @@ changes = [{insert = "shop.orders", values = {id = 1, note = "some words that ar
 """
 
 
-def test_a_real_primary_has_the_groups_crashes_and_purges() -> None:
+def test_a_real_primary_has_the_groups_crashes_and_purges():
     with RealStage("11.8").serving(parse_scenario(SHOP)) as primary:
         first = groups_of(primary.port, user=primary.user, password=primary.password)
         assert list(first) == ["0-3-1", "0-3-2", "0-3-3"]

@@ -1,7 +1,6 @@
 """MariaDB's own consumers and this project's stream as the scorecard sees them."""
 
 import threading
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("consumer", "card", "grade"), RUNS, ids=[f"{one[0]}-{one[1]}" for one in RUNS])
-def test_a_consumer_of_mariadb_gets_through_a_scenario(consumer: str, card: str, grade: Grade) -> None:
+def test_a_consumer_of_mariadb_gets_through_a_scenario(consumer, card, grade):
     if not installed_versions() or consumer.removeprefix("mariadb-") not in (*installed_versions(), "binlog"):
         pytest.skip(f"no MariaDB that {consumer} needs")
 
@@ -57,13 +56,11 @@ PRINTED = [  # as the tool prints it, its type, the column as the metadata have 
 
 
 @pytest.mark.parametrize(("printed", "kind", "declared", "value"), PRINTED, ids=lambda one: str(one)[:30])
-def test_a_value_that_the_tool_prints_is_read_as_what_it_is(
-    printed: bytes, kind: str, declared: str, value: object
-) -> None:
+def test_a_value_that_the_tool_prints_is_read_as_what_it_is(printed, kind, declared, value):
     assert adapter_module("mariadb-binlog", "printed").value_of(printed, kind, declared) == value
 
 
-def test_a_stream_of_spark_tells_whole_groups_once(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_of_spark_tells_whole_groups_once(spark, tmp_path, monkeypatch):
     stream = adapter_module("ibbmaster-spark", "stream")
     told: list[tuple[str, object]] = []
     is_told = threading.Event()

@@ -14,7 +14,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from lanes.primary import IbbPrimary
 
 from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary
 
@@ -26,7 +25,7 @@ SOME = "TestMultipleRow or TestMariadbBinlogStreamReader or lost_event or rotate
 
 
 @pytest.fixture
-def run_tests(tmp_path: Path) -> Callable[[RealPrimary, int, str], dict[str, str]]:
+def run_tests(tmp_path) -> Callable[[RealPrimary, int, str], dict[str, str]]:
     """How each chosen test ends that writes to a server and has its streams from a port."""
     found = importlib.util.find_spec(PACKAGE)
     if found is None or not found.submodule_search_locations:
@@ -62,12 +61,7 @@ def run_tests(tmp_path: Path) -> Callable[[RealPrimary, int, str], dict[str, str
     return run
 
 
-def test_each_test_ends_through_serve_as_without_it(
-    run_tests: Callable[[RealPrimary, int, str], dict[str, str]],
-    new_server: Callable[..., RealPrimary],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    pytestconfig: pytest.Config,
-) -> None:
+def test_each_test_ends_through_serve_as_without_it(run_tests, new_server, new_ibb_primary, pytestconfig):
     has_all = pytestconfig.getoption("--own-tests") == "all"
     chosen = "test" if has_all else SOME
     alone, served = (new_server(VERSION, "--binlog-format=ROW") for _ in range(2))

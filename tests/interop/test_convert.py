@@ -1,17 +1,15 @@
 """Traditional files made of `.ibb` files, judged by real servers and tools of both versions."""
 
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lanes.capture import Capture
 from lanes.primary import ibbmaster
 from lanes.printed import parse_printed
 from lanes.raw_events import read_events
-from lanes.replica import Replica
 
-from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 RunTool = Callable[..., subprocess.CompletedProcess[str]]
 CONVERT_TIMEOUT_S = 300
@@ -28,16 +26,8 @@ def convert(source: Path, target: Path, version: str, *options: str) -> list[Pat
 # As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_replication.test
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_a_server_starts_on_converted_files_as_on_its_own_and_a_replica_follows(
-    version: str,
-    tmp_path: Path,
-    captures: dict[str, Capture],
-    ibb_directory: Callable[[Capture], Path],
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    watch_log: Callable[[str, Callable[[], str]], None],
-    new_replica: Callable[..., Replica],
-) -> None:
+    version, tmp_path, captures, ibb_directory, template_of, servers_directory, server_numbers, watch_log, new_replica
+):
     capture = captures[f"{version}/domains"]
     files = convert(ibb_directory(capture), tmp_path / "out", version, "--max-file-size", "8K")
     server = RealPrimary(template_of(version), servers_directory / f"k{next(server_numbers)}", files)
@@ -75,14 +65,8 @@ def test_a_server_starts_on_converted_files_as_on_its_own_and_a_replica_follows(
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 @pytest.mark.parametrize("name", ["ddl-trx-xa", "types-full-crc32", "large-commit", "ddl-trx-xa-none-compressed"])
 def test_the_tool_prints_the_same_events_as_from_the_files_of_the_server(
-    version: str,
-    name: str,
-    tmp_path: Path,
-    captures: dict[str, Capture],
-    classic_files: Callable[[Capture], list[Path]],
-    ibb_directory: Callable[[Capture], Path],
-    run_tool: RunTool,
-) -> None:
+    version, name, tmp_path, captures, classic_files, ibb_directory, run_tool
+):
     capture = captures.get(f"{version}/{name}")
     if capture is None:
         pytest.skip(f"there is no {name} of {version}")

@@ -24,7 +24,7 @@ from lanes.workload import DATABASES, TABLES, work
 
 from ibbmaster.testkit.mariadb_programs import installed_versions
 from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
-from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
 SOURCES = ["real", *PROFILES, "traditional files"]
@@ -46,13 +46,7 @@ class Log:
 
 
 @pytest.fixture(scope="module")
-def log(
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    tmp_path_factory: pytest.TempPathFactory,
-    import_files: Callable[..., None],
-) -> Iterator[Log]:
+def log(template_of, servers_directory, server_numbers, tmp_path_factory, import_files) -> Iterator[Log]:
     directory = servers_directory / f"p{next(server_numbers)}"
     primary = RealPrimary(template_of("10.11"), directory, [], "--max-binlog-size=64K", "--binlog-format=ROW")
     with primary:
@@ -70,9 +64,7 @@ def log(
 
 
 @pytest.fixture(scope="module")
-def replicas(
-    template_of: Callable[[str], ServerTemplate], servers_directory: Path, server_numbers: Iterator[int]
-) -> Iterator[dict[str, Replica]]:
+def replicas(template_of, servers_directory, server_numbers) -> Iterator[dict[str, Replica]]:
     """One replica of each version that is on this machine, for all tests, with its whole log kept."""
     if not (versions := installed_versions()):
         pytest.skip("no MariaDB replica is on this machine: run `sh .ci/prepare tests`")
@@ -91,14 +83,8 @@ def replicas(
 @pytest.mark.xdist_group("cuts")  # one log and one pair of replicas, whatever -n says
 @pytest.mark.parametrize("source", SOURCES)
 def test_replicas_whose_connections_are_cut_anywhere_go_on_where_they_were(
-    source: str,
-    seed: int,
-    request: pytest.FixtureRequest,
-    log: Log,
-    replicas: dict[str, Replica],
-    new_ibb_primary: Callable[..., Primary],
-    watch_log: Callable[[str, Callable[[], str]], None],
-) -> None:
+    source, seed, request, log, replicas, new_ibb_primary, watch_log
+):
     for version, replica in replicas.items():
         watch_log(f"log of replica {version}", replica.log_text)
     primary = start_primary(source, log, new_ibb_primary)

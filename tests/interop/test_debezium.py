@@ -38,9 +38,7 @@ def followed(primary: object, directory: Path, mode: str, after: Callable[[], No
 
 
 @pytest.mark.parametrize("mode", ["initial", "no_data", "never", "when_needed"])
-def test_debezium_has_the_records_that_a_real_primary_gives_it(
-    shop_of: Callable[[str], Shop], tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary], mode: str
-) -> None:
+def test_debezium_has_the_records_that_a_real_primary_gives_it(shop_of, tmp_path, new_ibb_primary, mode):
     place = shop_of(VERSION)
     wanted = followed(place.real, tmp_path / "real", mode, lambda: place.run(*shop.AFTER, shop.end(1, LAST)))
     for profile in PROFILES:
@@ -58,9 +56,7 @@ def test_debezium_has_the_records_that_a_real_primary_gives_it(
     assert len(wanted) > 20
 
 
-def test_lines_that_are_printed_for_debezium_are_its_records(
-    shop_of: Callable[[str], Shop], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_lines_that_are_printed_for_debezium_are_its_records(shop_of, tmp_path, capsys):
     place = shop_of(VERSION)
     records = followed(place.real, tmp_path / "real", "never", lambda: place.run(*shop.AFTER, shop.end(1, LAST)))
     place.bring(2)
@@ -85,9 +81,7 @@ def both(place: Shop, tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]
     return [(tmp_path / "real", place.real), (tmp_path / "ours", ours)]
 
 
-def test_debezium_goes_on_from_its_stored_offset(
-    shop_of: Callable[[str], Shop], tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]
-) -> None:
+def test_debezium_goes_on_from_its_stored_offset(shop_of, tmp_path, new_ibb_primary):
     place = shop_of(VERSION)
     primaries = both(place, tmp_path, new_ibb_primary)
     found: list[list[Record]] = []
@@ -111,9 +105,7 @@ def test_debezium_goes_on_from_its_stored_offset(
     assert not any("CREATE DATABASE" in str(record) for record in of_real), "it took no second snapshot"
 
 
-def test_debezium_killed_in_its_snapshot_takes_it_again_and_loses_nothing(
-    shop_of: Callable[[str], Shop], tmp_path: Path, new_ibb_primary: Callable[..., IbbPrimary]
-) -> None:
+def test_debezium_killed_in_its_snapshot_takes_it_again_and_loses_nothing(shop_of, tmp_path, new_ibb_primary):
     place = shop_of(VERSION)
     count = 30_000
     place.run(

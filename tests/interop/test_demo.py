@@ -5,17 +5,12 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from lanes.capture import Capture
 from lanes.primary import ibbmaster
 
 
-def test_the_demo_ends_with_a_replica_that_has_everything(
-    captures: dict[str, Capture], ibb_directory: Callable[[Capture], Path]
-) -> None:
+def test_the_demo_ends_with_a_replica_that_has_everything(captures, ibb_directory):
     capture = captures["10.11/chained"]
 
     done = subprocess.run(
@@ -35,9 +30,7 @@ MOMENTS = {  # what is there then
 @pytest.mark.usefixtures("hears_interrupts")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("moment", MOMENTS.values(), ids=MOMENTS)
-def test_an_interrupted_demo_leaves_nothing_and_says_nothing(
-    captures: dict[str, Capture], ibb_directory: Callable[[Capture], Path], tmp_path: Path, moment: str, number: int
-) -> None:
+def test_an_interrupted_demo_leaves_nothing_and_says_nothing(captures, ibb_directory, tmp_path, moment, number):
     scratch = tmp_path / "t"
     scratch.mkdir()
     demo = subprocess.Popen(

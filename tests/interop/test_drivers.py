@@ -6,15 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from lanes.capture import Capture
 from lanes.drivers import DriverMissingError, driver_command
-from lanes.primary import IbbPrimary, Primary
+from lanes.primary import Primary
 from lanes.statements import ALIKE, OF_A_KIND
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.testkit.mariadb_server import RealPrimary
 
 DRIVER_TIMEOUT_S = 250
 CAPTURE = "10.11/domains"
@@ -60,12 +58,7 @@ def in_kind(line: str) -> str:
 
 
 @pytest.mark.parametrize("name", DRIVERS)
-def test_a_driver_connects_and_is_answered_as_by_a_real_primary(
-    name: str,
-    captures: dict[str, Capture],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_real_primary: Callable[[Capture], RealPrimary],
-) -> None:
+def test_a_driver_connects_and_is_answered_as_by_a_real_primary(name, captures, new_ibb_primary, new_real_primary):
     capture = captures[CAPTURE]
 
     mine = asked(name, new_ibb_primary(capture, "--profile", "classic-10.11"))
@@ -76,9 +69,7 @@ def test_a_driver_connects_and_is_answered_as_by_a_real_primary(
 
 
 @pytest.mark.parametrize("name", ["MariaDB Connector/J", "go-mysql", "mysql2", "mariadb"])
-def test_a_driver_connects_to_an_engine_primary(
-    name: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., IbbPrimary]
-) -> None:
+def test_a_driver_connects_to_an_engine_primary(name, captures, new_ibb_primary):
     lines = asked(name, new_ibb_primary(captures[CAPTURE]))
 
     assert lines[0].startswith("connected")
@@ -109,13 +100,8 @@ FOLLOWERS = {  # kind, program, and a capture that this version of the client ca
 @pytest.mark.parametrize("profile", ["engine", "compat", "classic-10.11"])
 @pytest.mark.parametrize("name", FOLLOWERS)
 def test_a_driver_follows_the_binlog_as_of_a_real_primary(
-    name: str,
-    profile: str,
-    captures: dict[str, Capture],
-    ibb_directory: Callable[[Capture], Path],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    real_stream: Callable[[str, str], list[str]],
-) -> None:
+    name, profile, captures, ibb_directory, new_ibb_primary, real_stream
+):
     kind, what, capture_id = FOLLOWERS[name]
     capture = captures[capture_id]
     last = str(last_gtid(ibb_directory(capture)))
@@ -128,9 +114,7 @@ def test_a_driver_follows_the_binlog_as_of_a_real_primary(
     assert len(lines) > 20
 
 
-def test_canal_follows_without_a_schema(
-    captures: dict[str, Capture], new_ibb_primary: Callable[..., IbbPrimary], ibb_directory: Callable[[Capture], Path]
-) -> None:
+def test_canal_follows_without_a_schema(captures, new_ibb_primary, ibb_directory):
     """It asks for the columns of each table, and passes over those that do not exist."""
     capture = captures[CAPTURE]
     primary = new_ibb_primary(capture)
@@ -168,9 +152,7 @@ def seen() -> dict[str, list[str]]:
 
 
 @pytest.fixture
-def real_stream(
-    seen: dict[str, list[str]], captures: dict[str, Capture], new_real_primary: Callable[[Capture], RealPrimary]
-) -> Callable[[str, str], list[str]]:
+def real_stream(seen, captures, new_real_primary) -> Callable[[str, str], list[str]]:
     """The lines a follower prints of the real primary, up to a GTID."""
 
     def run(name: str, last: str) -> list[str]:

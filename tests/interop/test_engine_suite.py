@@ -12,7 +12,7 @@ from lanes.replica import Replica
 from test_binlog_tool import connection_options
 
 import ibbmaster
-from ibbmaster.testkit.mariadb_server import RealPrimary, RealServer
+from ibbmaster.testkit.mariadb_server import RealServer
 
 NewIbbPrimary = Callable[..., IbbPrimary]
 NewReplica = Callable[..., Replica]
@@ -54,13 +54,8 @@ READINGS = {
 # As mysql-test/suite/binlog_in_engine/rpl_mysqlbinlog_slave_consistency_oob.test
 @pytest.mark.parametrize(("value_bytes", "version"), [(10, "10.11"), (16_384, "11.8")], ids=["basic", "out of band"])
 def test_what_the_tool_prints_makes_the_tables_that_a_replica_has(
-    value_bytes: int,
-    version: str,
-    tmp_path: Path,
-    new_ibb_primary: NewIbbPrimary,
-    new_replica: NewReplica,
-    run_tool: RunTool,
-) -> None:
+    value_bytes, version, tmp_path, new_ibb_primary, new_replica, run_tool
+):
     write_shop(tmp_path / "log", value_bytes)
     primary = new_ibb_primary(tmp_path / "log", "--tls", "off", "--profile", "compat")
     replica, server = new_replica(version), new_replica(version)
@@ -122,9 +117,7 @@ def follow_part(replica: Replica, primary: IbbPrimary, reading: Reading) -> None
 # As mysql-test/suite/binlog_in_engine/mariabackup_slave_provision_binlog_dir.test
 # As mysql-test/suite/binlog_in_engine/mariabackup_slave_provision_nolock.test
 @pytest.mark.parametrize("version", ["11.8"])
-def test_a_replica_made_from_a_backup_goes_on_behind_it_at_the_primary(
-    version: str, tmp_path: Path, new_ibb_primary: NewIbbPrimary, new_replica: NewReplica
-) -> None:
+def test_a_replica_made_from_a_backup_goes_on_behind_it_at_the_primary(version, tmp_path, new_ibb_primary, new_replica):
     """The backup is taken while groups are appended; nothing is missing at its end, and nothing comes twice."""
     with (
         ibbmaster.create(tmp_path / "log", max_file_bytes="256K", durability="write") as log,
@@ -164,8 +157,8 @@ def rows_of(server: RealServer) -> list[int]:
 # As mysql-test/suite/binlog_in_engine/rpl_shutdown_wait_slaves.test
 @pytest.mark.parametrize("version", ["10.11"])
 def test_a_stop_waits_for_no_replica_and_those_behind_have_everything_after_the_next_start(
-    version: str, tmp_path: Path, new_ibb_primary: NewIbbPrimary, new_replica: NewReplica
-) -> None:
+    version, tmp_path, new_ibb_primary, new_replica
+):
     with ibbmaster.create(tmp_path / "log", durability="write") as log:
         log.append("0-1-1", "CREATE DATABASE shop")
         log.append("0-1-2", "CREATE TABLE shop.t (id INT, v TEXT) ENGINE=InnoDB")
@@ -192,13 +185,8 @@ def test_a_stop_waits_for_no_replica_and_those_behind_have_everything_after_the_
 # As mysql-test/suite/binlog_in_engine/rpl_parallel_temptable.test
 @pytest.mark.parametrize("kind", ["ibb", "traditional"])
 def test_parallel_replicas_keep_the_temporary_tables_of_each_session_apart(
-    kind: str,
-    tmp_path: Path,
-    new_server: Callable[..., RealPrimary],
-    import_files: Callable[..., None],
-    new_ibb_primary: NewIbbPrimary,
-    new_replica: NewReplica,
-) -> None:
+    kind, tmp_path, new_server, import_files, new_ibb_primary, new_replica
+):
     """The primary is killed while they are open; what it did before and since comes to the replica."""
     version = "10.11"
     real = new_server(version, "--binlog-format=STATEMENT", "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1")

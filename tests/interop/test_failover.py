@@ -5,14 +5,14 @@ import hashlib
 import itertools
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lanes.primary import Primary, ibbmaster
+from lanes.primary import ibbmaster
 from lanes.replica import Replica
 
-from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+from ibbmaster.testkit.mariadb_server import RealPrimary
 
 DECLARED = (
     "CREATE DATABASE shop",
@@ -109,14 +109,7 @@ def run(server: Server, statements: tuple[str, ...], turn: int = 0) -> int:
 
 
 @pytest.fixture(params=["10.11", "11.8"])
-def pair(
-    request: pytest.FixtureRequest,
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    watch_log: Callable[[str, Callable[[], str]], None],
-    tmp_path: Path,
-) -> Iterator[Pair]:
+def pair(request, template_of, servers_directory, server_numbers, watch_log, tmp_path) -> Iterator[Pair]:
     both = "--log-slave-updates", "--gtid-strict-mode=1", "--binlog-format=ROW"
     own = (
         ("--server-id=1", "--binlog-row-metadata=FULL"),
@@ -132,9 +125,7 @@ def pair(
         yield Pair(*servers, tmp_path)
 
 
-def test_switchover_and_switchback_make_one_archive(
-    pair: Pair, new_ibb_primary: Callable[..., Primary], new_replica: Callable[..., Replica]
-) -> None:
+def test_switchover_and_switchback_make_one_archive(pair, new_ibb_primary, new_replica):
     first, second = pair.servers
     pair.switch(to=0)
     count = run(first, (*DECLARED, *TURN), 1)
@@ -176,7 +167,7 @@ def digests(directory: Path) -> dict[str, str]:
     return found
 
 
-def test_an_errant_row_is_refused_with_both_gtids_and_places(pair: Pair) -> None:
+def test_an_errant_row_is_refused_with_both_gtids_and_places(pair):
     first, second = pair.servers
     pair.switch(to=0)
     count = run(first, DECLARED)

@@ -1,7 +1,6 @@
 """Real replicas come to the right contents after every fault that they can recover from, alone or by START SLAVE."""
 
 import time
-from collections.abc import Callable
 
 import pytest
 from lanes.primary import PASSWORD, USER
@@ -44,9 +43,7 @@ OF_THE_PRIMARY = [
 
 @pytest.mark.parametrize("profile", ["11.8"])
 @pytest.mark.xdist_group("faults")
-def test_replicas_have_the_right_contents_after_every_fault(
-    profile: str, new_replica: Callable[..., Replica], watch_log: Callable[[str, Callable[[], str]], None]
-) -> None:
+def test_replicas_have_the_right_contents_after_every_fault(profile, new_replica, watch_log):
     if not (versions := installed_versions()):
         pytest.skip("no MariaDB replica is on this machine: run `sh .ci/prepare tests`")
     replicas = [

@@ -1,11 +1,7 @@
 """What `ibbmaster.create` writes from SQL texts, `ibbmaster.serve` sends and a real replica then holds."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from lanes.primary import PASSWORD, USER
-from lanes.replica import Replica
 
 import ibbmaster
 
@@ -13,9 +9,7 @@ TEXTS = ("plain", "äöü €", "𝄞 文字 ひ", 'it\'s \\\\ "quoted"')
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_a_replica_follows_a_log_written_as_sql_texts_while_it_is_written(
-    version: str, tmp_path: Path, new_replica: Callable[..., Replica]
-) -> None:
+def test_a_replica_follows_a_log_written_as_sql_texts_while_it_is_written(version, tmp_path, new_replica):
     replica = new_replica(version)
     with (
         ibbmaster.create(tmp_path / "log") as log,

@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,11 +60,7 @@ COLUMNS = (
 
 @pytest.fixture(scope="module", params=[(one, form) for one in MARIADB_VERSIONS for form in ("NO_LOG", "FULL")])
 def told(
-    request: pytest.FixtureRequest,
-    template_of: Callable[[str], Any],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    tmp_path_factory: pytest.TempPathFactory,
+    request, template_of, servers_directory, server_numbers, tmp_path_factory
 ) -> tuple[Path, dict[str, list[str]], dict[str, list[dict[str, Any]]]]:
     """A server's log, and by table what it names as its columns, and its rows."""
     version, form = request.param
@@ -88,7 +83,7 @@ def told(
     return log, columns, rows
 
 
-def test_lines_have_the_columns_that_the_server_names(told, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_have_the_columns_that_the_server_names(told, capsys):
     log_path, columns, _ = told
     kernels = load(KernelSet.PRINT)
     assert kernels is not None
@@ -112,7 +107,7 @@ def test_lines_have_the_columns_that_the_server_names(told, capsys: pytest.Captu
         assert len(lacking) == (2 if table == "begun" else 0), "only images of before it was versioned lack anything"
 
 
-def test_arrow_has_the_columns_that_the_server_names(told) -> None:
+def test_arrow_has_the_columns_that_the_server_names(told):
     log_path, columns, rows = told
     with ibbmaster.open(log_path) as log:
         for uses_kernels in (True, False):
@@ -139,7 +134,7 @@ def test_arrow_has_the_columns_that_the_server_names(told) -> None:
 
 @pytest.mark.parametrize("kind", ["current", "changes", "history"])
 @pytest.mark.parametrize("lake", KINDS)
-def test_kept_tables_have_the_columns_that_the_server_names(told, lake: str, kind: str, tmp_path: Path) -> None:
+def test_kept_tables_have_the_columns_that_the_server_names(told, lake, kind, tmp_path):
     log_path, columns, _ = told
     kept = KeptTables(lake, tmp_path)
     maintain(str(log_path), kept.target, kind=kind)

@@ -1,18 +1,13 @@
 """What `ibbmaster import` refuses, by the word a user needs."""
 
 import subprocess
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from lanes.capture import Capture
 from lanes.primary import ibbmaster
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_an_encrypted_binlog_is_refused_and_nothing_is_written(
-    version: str, captures: dict[str, Capture], classic_files: Callable[[Capture], list[Path]], tmp_path: Path
-) -> None:
+def test_an_encrypted_binlog_is_refused_and_nothing_is_written(version, captures, classic_files, tmp_path):
     files = [str(path) for path in classic_files(captures[f"{version}/encrypted"])]
 
     done = subprocess.run(

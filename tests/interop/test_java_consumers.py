@@ -29,12 +29,12 @@ def put_through(consumer: str, scenario: str) -> Cell:
 
 
 @pytest.mark.parametrize("consumer", CONSUMERS)
-def test_every_value_of_a_row_is_told_as_it_was_logged(consumer: str) -> None:
+def test_every_value_of_a_row_is_told_as_it_was_logged(consumer):
     cell = put_through(consumer, "numbers")
     assert cell.grade == Grade.EXACT, (cell.summary, cell.arrived, cell.told, cell.log[-2000:])
 
 
-def test_a_lost_connection_is_told_and_taken_up_again_by_the_library() -> None:
+def test_a_lost_connection_is_told_and_taken_up_again_by_the_library():
     cell = put_through("connector-java", "cut-after-gtid")
     assert cell.grade == Grade.EXACT, (cell.summary, cell.arrived, cell.told, cell.log[-2000:])
     assert cell.restarts == 0

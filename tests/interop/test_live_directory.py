@@ -3,7 +3,6 @@
 import random
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pymysql
@@ -21,7 +20,7 @@ RAW = "read-from-remote-server raw stop-never verify-binlog-checksum"
 
 
 @pytest.fixture
-def server(new_server: Callable[..., RealPrimary]) -> RealPrimary:
+def server(new_server) -> RealPrimary:
     server = new_server(VERSION)
     server.sql("SET sql_log_bin = 0")
     server.sql("CREATE DATABASE test")
@@ -31,7 +30,7 @@ def server(new_server: Callable[..., RealPrimary]) -> RealPrimary:
 
 
 @pytest.fixture
-def replica(new_replica: Callable[..., Replica]) -> Replica:
+def replica(new_replica) -> Replica:
     replica = new_replica(VERSION)
     replica.sql("CREATE DATABASE test")
     replica.sql("CREATE TABLE test.t (id INT PRIMARY KEY, n INT)")
@@ -74,12 +73,8 @@ def wait_for_row(replica: Replica, number: int) -> None:
 
 
 def test_a_server_is_reset_again_and_again_and_statements_come_at_once(
-    server: RealPrimary,
-    replica: Replica,
-    new_ibb_primary: Callable[..., IbbPrimary],
-    pytestconfig: pytest.Config,
-    seed: int,
-) -> None:
+    server, replica, new_ibb_primary, pytestconfig, seed
+):
     """Under a dump that has nothing yet, too: it ends in order, and its replica comes back by itself."""
     rng = random.Random(seed)
     primary = new_ibb_primary(server.data)
@@ -101,9 +96,7 @@ def test_a_server_is_reset_again_and_again_and_statements_come_at_once(
     assert not replica.status()["Last_IO_Errno"]
 
 
-def test_a_server_flushes_and_purges_again_and_again(
-    server: RealPrimary, replica: Replica, new_ibb_primary: Callable[..., IbbPrimary], pytestconfig: pytest.Config
-) -> None:
+def test_a_server_flushes_and_purges_again_and_again(server, replica, new_ibb_primary, pytestconfig):
     primary = new_ibb_primary(server.data)
     replica.follow(primary)
     with connected(primary) as ours, server.connect() as theirs:
@@ -141,13 +134,8 @@ class Copier:
 
 
 def test_a_copier_is_killed_and_begun_again_in_front_of_a_replica(
-    server: RealPrimary,
-    replica: Replica,
-    new_ibb_primary: Callable[..., IbbPrimary],
-    pytestconfig: pytest.Config,
-    tmp_path: Path,
-    seed: int,
-) -> None:
+    server, replica, new_ibb_primary, pytestconfig, tmp_path, seed
+):
     rng = random.Random(seed)
     copier = Copier(server, tmp_path / "copy")
     insert(server, 0)

@@ -1,6 +1,5 @@
 """How real replicas and clients log in: TLS with the automatic certificate, ed25519, and what is refused."""
 
-import subprocess
 from collections.abc import Callable
 
 import pytest
@@ -16,15 +15,13 @@ AUTH = ["native", "ed25519"]
 
 
 @pytest.fixture
-def domains(captures: dict[str, Capture]) -> Capture:
+def domains(captures) -> Capture:
     return captures["10.11/domains"]
 
 
 @pytest.mark.parametrize("auth", AUTH)
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2"])
-def test_an_11_8_replica_follows_with_its_tls_defaults(
-    host: str, auth: str, domains: Capture, new_ibb_primary: NewIbbPrimary, new_replica: NewReplica
-) -> None:
+def test_an_11_8_replica_follows_with_its_tls_defaults(host, auth, domains, new_ibb_primary, new_replica):
     """At 127.0.0.2, no address the client library takes for local, only the proof in the login's OK satisfies it."""
     replica = new_replica("11.8")
 
@@ -38,9 +35,7 @@ def test_an_11_8_replica_follows_with_its_tls_defaults(
 @pytest.mark.parametrize("auth", AUTH)
 @pytest.mark.parametrize("ssl", [False, True], ids=["in clear", "TLS"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_replica_follows_with_either_account(
-    version: str, ssl: bool, auth: str, domains: Capture, new_ibb_primary: NewIbbPrimary, new_replica: NewReplica
-) -> None:
+def test_a_replica_follows_with_either_account(version, ssl, auth, domains, new_ibb_primary, new_replica):
     replica = new_replica(version)
 
     replica.follow(new_ibb_primary(domains, "--auth", auth), ssl=ssl)
@@ -48,9 +43,7 @@ def test_a_replica_follows_with_either_account(
     replica.wait_for_gtid(domains.last_position)
 
 
-def test_an_11_8_replica_refuses_a_primary_without_tls(
-    domains: Capture, new_ibb_primary: NewIbbPrimary, new_replica: NewReplica
-) -> None:
+def test_an_11_8_replica_refuses_a_primary_without_tls(domains, new_ibb_primary, new_replica):
     replica = new_replica("11.8")
 
     replica.follow(new_ibb_primary(domains, "--tls", "off"), ssl=None)
@@ -59,9 +52,7 @@ def test_an_11_8_replica_refuses_a_primary_without_tls(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_primary_that_requires_tls_refuses_a_login_in_clear(
-    version: str, domains: Capture, new_ibb_primary: NewIbbPrimary, new_replica: NewReplica
-) -> None:
+def test_a_primary_that_requires_tls_refuses_a_login_in_clear(version, domains, new_ibb_primary, new_replica):
     replica = new_replica(version)
 
     replica.follow(new_ibb_primary(domains, "--tls", "required"), ssl=False)
@@ -71,9 +62,7 @@ def test_a_primary_that_requires_tls_refuses_a_login_in_clear(
 
 @pytest.mark.parametrize("auth", AUTH)
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_wrong_password_is_refused(
-    version: str, auth: str, domains: Capture, new_ibb_primary: NewIbbPrimary, new_replica: NewReplica
-) -> None:
+def test_a_wrong_password_is_refused(version, auth, domains, new_ibb_primary, new_replica):
     replica = new_replica(version)
 
     replica.follow(new_ibb_primary(domains, "--auth", auth), password="wrong", ssl=False)
@@ -85,13 +74,7 @@ def test_a_wrong_password_is_refused(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_command_line_client_logs_in_with_its_tls_defaults(
-    version: str,
-    host: str,
-    domains: Capture,
-    new_ibb_primary: NewIbbPrimary,
-    run_tool: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
+def test_the_command_line_client_logs_in_with_its_tls_defaults(version, host, domains, new_ibb_primary, run_tool):
     primary = new_ibb_primary(domains, host=host)
 
     account = [f"--host={host}", f"--port={primary.port}", f"--user={USER}", f"--password={PASSWORD}"]

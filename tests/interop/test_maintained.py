@@ -214,8 +214,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def test_tables_of_a_log_that_is_purged_between_runs_that_are_killed_are_the_servers_or_in_doubt(
-    request, seed, tmp_path: Path, new_server, new_ibb_primary, watch_log, monkeypatch, log_number
-) -> None:
+    request, seed, tmp_path, new_server, new_ibb_primary, watch_log, monkeypatch, log_number
+):
     rng = random.Random(f"{seed} {log_number}")
     version = MARIADB_VERSIONS[log_number % len(MARIADB_VERSIONS)]
     server = new_server(version)
@@ -283,7 +283,7 @@ OF_TYPES = {kind: make(random.Random(kind)) for kind, make in TYPES.items()} | {
 @pytest.mark.parametrize("where", KINDS)
 def test_a_column_of_each_type_is_read_by_others_whether_it_came_first_was_added_or_was_modified(
     tmp_path, new_server, where
-) -> None:
+):
     server = new_server("11.8", "--binlog-row-metadata=FULL", "--binlog-format=ROW")
     log, keeper, copied = tmp_path / "log", Keeper(where, "current", tmp_path, server), set[str]()
     columns = {f"c{number}": kind.removesuffix(" NULL") + " NULL" for number, kind in enumerate(OF_TYPES)}
@@ -319,7 +319,7 @@ def test_a_column_of_each_type_is_read_by_others_whether_it_came_first_was_added
         bring()
 
 
-def test_tables_go_on_with_the_log_of_a_replica_that_took_over(seed, tmp_path, new_server, watch_log) -> None:
+def test_tables_go_on_with_the_log_of_a_replica_that_took_over(seed, tmp_path, new_server, watch_log):
     rng = random.Random(f"{seed} failover")
     first, second = (new_server("11.8", *OF_A_PAIR, f"--server-id={number}") for number in (1, 2))
     second.sql(

@@ -2,7 +2,6 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -89,13 +88,13 @@ def _sorted(rows: list[dict[str, object]]) -> list[str]:
 
 
 @pytest.fixture(params=MARIADB_VERSIONS)
-def logged(request: pytest.FixtureRequest, new_server: Callable[..., RealPrimary], tmp_path: Path) -> Logged:
+def logged(request, new_server, tmp_path) -> Logged:
     metadata = {"10.11": "NO_LOG"}.get(request.param, "FULL")
     return Logged(new_server(request.param, "--binlog-format=ROW", f"--binlog-row-metadata={metadata}"), tmp_path)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_base_begins_tables_and_later_runs_go_on_without_it(logged: Logged, kind: str, tmp_path: Path) -> None:
+def test_a_base_begins_tables_and_later_runs_go_on_without_it(logged, kind, tmp_path):
     kept = KeptTables(kind, tmp_path / "lake")
 
     def go(base: Path | None = None) -> Maintained:
@@ -125,7 +124,7 @@ def test_a_base_begins_tables_and_later_runs_go_on_without_it(logged: Logged, ki
         assert _sorted(kept.read(name).to_pylist()) == logged.rows(name)
 
 
-def test_a_history_begins_with_the_rows_of_the_dump(logged: Logged, tmp_path: Path) -> None:
+def test_a_history_begins_with_the_rows_of_the_dump(logged, tmp_path):
     kept = KeptTables("delta", tmp_path / "lake")
     done = maintain(str(logged.log), kept.target, kind="history", base=logged.dump, leaves_out=["d.keyless"])
     assert all(state.is_exact for state in done.tables.values())
@@ -141,7 +140,7 @@ def test_a_history_begins_with_the_rows_of_the_dump(logged: Logged, tmp_path: Pa
     assert [row["id"] for row in gone] == [1, 2, 7]
 
 
-def test_snapshots_and_differences_take_a_base(logged: Logged, tmp_path: Path, capsys) -> None:
+def test_snapshots_and_differences_take_a_base(logged, tmp_path, capsys):
     with ibbmaster.open(logged.log) as log:
         remedy = r"give a base \(--base DUMP\)|give its CREATE TABLE with --schema"
         with pytest.raises((InexactError, ConfigurationError), match=remedy):
@@ -163,7 +162,7 @@ def test_snapshots_and_differences_take_a_base(logged: Logged, tmp_path: Path, c
     assert capsys.readouterr().out == "d.t: 3 rows\n"
 
 
-def test_a_dump_that_does_not_fit_is_one_line(logged: Logged, tmp_path: Path) -> None:
+def test_a_dump_that_does_not_fit_is_one_line(logged, tmp_path):
     target = f"delta://{tmp_path / 'lake'}"
     logged.go_on(*LATER)
     sorted(logged.log.iterdir())[0].unlink()

@@ -4,7 +4,6 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from lanes.capture import Capture
 from lanes.primary import IbbPrimary
 
 RunTool = Callable[..., subprocess.CompletedProcess[str]]
@@ -33,14 +32,7 @@ ANSWERS = {  # statement: the answer in --batch form; a dot stands for anything
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("statement", "lines"), ANSWERS.items(), ids=ANSWERS)
-def test_the_client_prints_the_answer(
-    statement: str,
-    lines: list[str],
-    version: str,
-    captures: dict[str, Capture],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    run_tool: RunTool,
-) -> None:
+def test_the_client_prints_the_answer(statement, lines, version, captures, new_ibb_primary, run_tool):
     done = ask(run_tool, version, new_ibb_primary(captures["10.11/domains"]), statement)
 
     assert (done.returncode, done.stderr) == (0, "")
@@ -52,9 +44,7 @@ def test_the_client_prints_the_answer(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_no_statement_of_a_primary_is_an_error(
-    version: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., IbbPrimary], run_tool: RunTool
-) -> None:
+def test_what_is_no_statement_of_a_primary_is_an_error(version, captures, new_ibb_primary, run_tool):
     done = ask(run_tool, version, new_ibb_primary(captures["10.11/domains"]), "DROP TABLE everything")
 
     assert done.returncode == 1

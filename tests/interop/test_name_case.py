@@ -2,7 +2,7 @@
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +65,7 @@ QUESTIONS = (
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
 def real(
-    request: pytest.FixtureRequest,
-    template_of: Callable[[str], Any],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
+    request, template_of, servers_directory, server_numbers
 ) -> Iterator[tuple[RealPrimary, list[tuple[str, str, Any]]]]:
     """A server that has carried out the statements, with what it said of its tables behind each."""
     directory = servers_directory / f"n{next(server_numbers)}"
@@ -85,7 +82,7 @@ def real(
 
 
 @pytest.fixture
-def files(real, tmp_path: Path) -> Path:
+def files(real, tmp_path) -> Path:
     """Its binlogs."""
     server, _ = real
     for path in sorted(server.data.glob("binlog.0*[0-9]"))[:-1]:
@@ -103,7 +100,7 @@ def ask(connection: Any, sql: str) -> Any:
 
 
 @pytest.mark.parametrize("case", [None, NameCase.LOWER])
-def test_each_statement_leaves_the_tables_of_the_server(real, files, case) -> None:
+def test_each_statement_leaves_the_tables_of_the_server(real, files, case):
     _, told = real
     log = ClassicBinlog([files])
     history = LoggedSchema(log, case=case).history()
@@ -115,7 +112,7 @@ def test_each_statement_leaves_the_tables_of_the_server(real, files, case) -> No
     assert history.disagreements == []
 
 
-def test_a_session_has_the_answers_of_the_server(real, files) -> None:
+def test_a_session_has_the_answers_of_the_server(real, files):
     server, _ = real
     with (
         ibbmaster.open(files) as log,
@@ -128,7 +125,7 @@ def test_a_session_has_the_answers_of_the_server(real, files) -> None:
             assert ask(ours, question) == wanted, question
 
 
-def test_rows_have_the_names_and_signs_of_their_columns(files) -> None:
+def test_rows_have_the_names_and_signs_of_their_columns(files):
     with ibbmaster.open(files) as log:
         changes = [(schema.name, change.after) for group in log for schema, change in group.rows()]
         assert ("d.three", {"a": 1, "b": 4000000000}) in changes
@@ -137,7 +134,7 @@ def test_rows_have_the_names_and_signs_of_their_columns(files) -> None:
         assert log.to_arrow(table="D.Three")["b"].to_pylist() == [4000000000]
 
 
-def test_who_says_that_capitals_matter_is_believed(files) -> None:
+def test_who_says_that_capitals_matter_is_believed(files):
     with ibbmaster.open(files, lower_case_table_names=0) as log, ibbmaster.serve(log, tls="off") as primary:
         connection = pymysql.connect(host=primary.host, port=primary.port, user=primary.user)
         with contextlib.closing(connection):
@@ -146,7 +143,7 @@ def test_who_says_that_capitals_matter_is_believed(files) -> None:
             assert {"Shop", "shop"} <= set(names)
 
 
-def test_letters_fold_as_on_the_server(real) -> None:
+def test_letters_fold_as_on_the_server(real):
     server, _ = real
     for first in range(0x80, 0x10000, 0x400):
         letters = [chr(code) for code in range(first, first + 0x400) if not 0xD800 <= code < 0xE000]

@@ -18,7 +18,7 @@ from ibbmaster.disk.object_store import BusyNameError, ChangedError, client_of
 from ibbmaster.disk.place import directory_at
 from ibbmaster.disk.uploading import CLAIM
 from ibbmaster.errors import MissingFileError, StoreError
-from tests.object_stores import BUCKET, ObjectStore
+from tests.object_stores import BUCKET
 
 PAGED = Path(__file__).parents[2] / "fixtures" / "ibb" / "xa-and-ddl"
 REFUSED = "the object store refuses access: credentials or rights are missing"
@@ -28,9 +28,7 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(params=["s3", "gs", "az"])
-def url(
-    request: pytest.FixtureRequest, running_object_store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
+def url(request, running_object_store, tmp_path, monkeypatch) -> Iterator[str]:
     """A place of which nothing is there yet, which this process finds by its environment."""
     environment = {
         "s3": lambda: running_object_store.environment,
@@ -51,7 +49,7 @@ def names_at(url: str) -> list[str]:
     return sorted(one.name for one in client_of(url).list()[0])
 
 
-def test_a_log_is_written_read_and_verified(url: str, run: Run, tmp_path: Path) -> None:
+def test_a_log_is_written_read_and_verified(url, run, tmp_path):
     assert run("backup", PAGED, "--to", url)[0] == 0
     assert names_at(url) == ["binlog-000000.ibb"]
     for command in (("cat",), ("cat", "--after", "0-1-10", "--until", "0-1-14")):
@@ -62,7 +60,7 @@ def test_a_log_is_written_read_and_verified(url: str, run: Run, tmp_path: Path) 
     assert run("cat", tmp_path / "home") == run("cat", PAGED)
 
 
-def test_what_is_there_is_kept(url: str, run: Run) -> None:
+def test_what_is_there_is_kept(url, run):
     client = client_of(url)
     client.create(CLAIM, b"{}")
     with pytest.raises(BusyNameError, match=r"is there already, and objects are never overwritten$"):
@@ -77,7 +75,7 @@ def test_what_is_there_is_kept(url: str, run: Run) -> None:
     assert names_at(url) == ["other"]
 
 
-def test_an_object_that_has_changed_is_not_read(url: str) -> None:
+def test_an_object_that_has_changed_is_not_read(url):
     client = client_of(url)
     client.create("one", b"first")
     [listed], _ = client.list()
@@ -92,7 +90,7 @@ def test_an_object_that_has_changed_is_not_read(url: str) -> None:
     assert client.head("one") is None
 
 
-def test_a_large_file_goes_in_parts(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_goes_in_parts(url, tmp_path, monkeypatch):
     monkeypatch.setattr(stores, "PARTS_FROM_BYTES", 100)
     monkeypatch.setattr(stores, "PART_BYTES", 5 << 20)
     data = os.urandom(11 << 20)
@@ -103,7 +101,7 @@ def test_a_large_file_goes_in_parts(url: str, tmp_path: Path, monkeypatch: pytes
         client_of(url).upload("large", tmp_path / "large", len(data))
 
 
-def test_a_bucket_that_is_missing_is_named(url: str, run: Run) -> None:
+def test_a_bucket_that_is_missing_is_named(url, run):
     elsewhere = url.replace(f"//{BUCKET}/", "//nowhere/")
     for command in (("info", elsewhere), ("backup", PAGED, "--to", elsewhere)):
         assert run(*command) == (2, "", f"ibbmaster: {elsewhere}: there is no such bucket\n")
@@ -111,9 +109,7 @@ def test_a_bucket_that_is_missing_is_named(url: str, run: Run) -> None:
         client_of(elsewhere).create("first", b"")  # as who begins by writing does
 
 
-def test_a_store_that_refuses_access_says_so(
-    url: str, run: Run, running_object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_refuses_access_says_so(url, run, running_object_store, monkeypatch):
     def refuse(request: Any) -> int:
         return 403
 
@@ -123,9 +119,7 @@ def test_a_store_that_refuses_access_says_so(
         assert run(*command) == (2, "", f"ibbmaster: {url}: {REFUSED}\n")
 
 
-def test_tables_that_are_kept_in_a_store_are_those_of_a_directory(
-    url: str, grow: Callable[[int], Path], tmp_path: Path
-) -> None:
+def test_tables_that_are_kept_in_a_store_are_those_of_a_directory(url, grow, tmp_path):
     directory = tmp_path / "lake"
     command = [sys.executable, "-m", "ibbmaster", "lake", "maintain"]  # delta-rs holds up all threads of its process
     for count in (1, 3, 9):

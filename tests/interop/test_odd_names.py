@@ -1,7 +1,6 @@
 """Real servers of odd names: one makes the log anew, and replicas take it whole, chosen, renamed and as SQL."""
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ def rows_of(server: Replica) -> dict[TableName, list[tuple[int, str]]]:
     return {TableName(*name): sorted(server.sql(f"SELECT * FROM {TableName(*name).sql}")) for name in found}
 
 
-def test_a_server_makes_the_captured_log_again(tmp_path: Path) -> None:
+def test_a_server_makes_the_captured_log_again(tmp_path):
     record(tmp_path)
     assert (tmp_path / "tables.json").read_text() == (ODD / "tables.json").read_text()
     with ibbmaster.open(tmp_path / "binlog.000001") as made, ibbmaster.open(ODD / "binlog.000001") as kept:
@@ -54,7 +53,7 @@ CHOSEN = {
 
 
 @pytest.mark.parametrize(("stages", "wanted"), CHOSEN.values(), ids=CHOSEN)
-def test_a_replica_has_the_tables_that_were_chosen(stages, wanted, new_replica: Callable[..., Replica]) -> None:
+def test_a_replica_has_the_tables_that_were_chosen(stages, wanted, new_replica):
     replica = new_replica(VERSION)
     replica.sql("CREATE DATABASE new")
     with ibbmaster.serve(ODD / "binlog.000001", password="secret", tls="off", **stages) as primary:
@@ -65,9 +64,7 @@ def test_a_replica_has_the_tables_that_were_chosen(stages, wanted, new_replica: 
 
 
 @pytest.mark.parametrize("format", ["sql", "mariadb-binlog"])
-def test_a_server_that_runs_the_script_has_each_table(
-    format, new_replica: Callable[..., Replica], tmp_path: Path
-) -> None:
+def test_a_server_that_runs_the_script_has_each_table(format, new_replica, tmp_path):
     replica = new_replica(VERSION)
     script = tmp_path / "script.sql"
     assert main(["cat", str(ODD / "binlog.000001"), "--format", format, "--output", str(script)]) == 0

@@ -1,7 +1,6 @@
 """Logs of servers without checksums and GTIDs are served as a real primary serves them: by file and position."""
 
 import subprocess
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pymysql
@@ -10,7 +9,7 @@ from lanes.replica import Replica
 
 import ibbmaster
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS, find_programs
-from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
+from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.machinery.old_log import COMMIT, old_log
 
 STATEMENTS = (
@@ -74,14 +73,8 @@ def has_all(replica: Replica, primary, size: int) -> bool:
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)
 @pytest.mark.parametrize("old", ["5.0.83-log", "5.1.42-MariaDB-log"])
 def test_an_old_log_is_served_as_a_real_primary_serves_it(
-    version: str,
-    old: str,
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    new_replica: Callable[..., Replica],
-    tmp_path: Path,
-) -> None:
+    version, old, template_of, servers_directory, server_numbers, new_replica, tmp_path
+):
     data = old_log(old, STATEMENTS, database="d")
     directory = tmp_path / "log"
     directory.mkdir()

@@ -2,11 +2,9 @@
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-from lanes.capture import Capture
-from lanes.primary import IbbPrimary, Primary
+from lanes.primary import Primary
 from lanes.replica import Replica
 
 import ibbmaster
@@ -14,7 +12,6 @@ from ibbmaster.event.gtid_event import decode_gtid_event
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
-from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.tap import listen_in
 
 NewPrimary = Callable[..., Primary]
@@ -37,15 +34,8 @@ REFUSED = {  # capture, position, strict mode, part of the error
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("name", "position", "is_strict", "text"), REFUSED.values(), ids=REFUSED)
 def test_a_position_that_cannot_be_served_stops_the_replica(
-    name: str,
-    position: str,
-    is_strict: bool,
-    text: str,
-    version: str,
-    captures: dict[str, Capture],
-    new_primary: NewPrimary,
-    new_replica: NewReplica,
-) -> None:
+    name, position, is_strict, text, version, captures, new_primary, new_replica
+):
     replica = new_replica(version, f"--gtid-strict-mode={int(is_strict)}")
 
     replica.follow(new_primary(captures[name], "--tls", "off"), position=position)
@@ -57,8 +47,8 @@ def test_a_position_that_cannot_be_served_stops_the_replica(
 # As mysql-test/suite/binlog_in_engine/not_implemented_yet.test
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_replica_that_asks_an_engine_primary_by_file_and_offset_stops_and_says_why(
-    version: str, captures: dict[str, Capture], new_ibb_primary: Callable[..., IbbPrimary], new_replica: NewReplica
-) -> None:
+    version, captures, new_ibb_primary, new_replica
+):
     replica = new_replica(version)
     replica.follow(new_ibb_primary(captures["10.11/chained"], "--tls", "off"), start=False)
     replica.sql("CHANGE MASTER TO MASTER_USE_GTID=no")
@@ -71,14 +61,8 @@ def test_a_replica_that_asks_an_engine_primary_by_file_and_offset_stops_and_says
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_purged_position_is_said_to_be_purged(
-    version: str,
-    tmp_path: Path,
-    captures: dict[str, Capture],
-    classic_files: Callable[[Capture], list[Path]],
-    import_files: Callable[..., None],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_replica: NewReplica,
-) -> None:
+    version, tmp_path, captures, classic_files, import_files, new_ibb_primary, new_replica
+):
     capture = captures["11.8/types-full-crc32"]
     import_files(classic_files(capture), tmp_path / "ibb", "--max-file-size", "64K")
     (tmp_path / "ibb" / "binlog-000000.ibb").unlink()
@@ -92,9 +76,7 @@ def test_a_purged_position_is_said_to_be_purged(
 
 # As mysql-test/suite/binlog_in_engine/rpl_gtid_index.test
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_replica_starts_in_the_middle_of_every_domain(
-    version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
-) -> None:
+def test_a_replica_starts_in_the_middle_of_every_domain(version, captures, new_primary, new_replica):
     """The first replica stops at a place; a second one that has its tables by other means starts there."""
     capture = captures["11.8/domains"]
     primary = new_primary(capture, "--tls", "off")
@@ -114,9 +96,7 @@ def test_a_replica_starts_in_the_middle_of_every_domain(
 
 # As mysql-test/suite/binlog_in_engine/binlog_in_engine_restart.test
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_domain_the_primary_never_had_is_no_hindrance(
-    version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
-) -> None:
+def test_a_domain_the_primary_never_had_is_no_hindrance(version, captures, new_primary, new_replica):
     capture = captures["10.11/chained"]
     replica = new_replica(version)
 
@@ -126,9 +106,7 @@ def test_a_domain_the_primary_never_had_is_no_hindrance(
     assert "77-5-1234" in replica.position
 
 
-def test_after_other_dumps_a_replica_gets_what_a_real_primary_sends_of_numbers_that_step_back(
-    new_server: Callable[..., RealPrimary], tmp_path: Path
-) -> None:
+def test_after_other_dumps_a_replica_gets_what_a_real_primary_sends_of_numbers_that_step_back(new_server, tmp_path):
     """Each asks both, in this order; what the first of them skips is no way for the others."""
     wanted = {
         "0-7-12": ["5-9-54", "0-1-13"],

@@ -2,17 +2,16 @@
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lanes.capture import Capture, load_captures
+from lanes.capture import load_captures
 from lanes.replica import Replica
 
 import ibbmaster
 from ibbmaster.cli.main import main
 from ibbmaster.testkit.mariadb_programs import find_programs
-from ibbmaster.testkit.mariadb_server import ServerTemplate
 from tests.written_log import Said, write_log
 
 TIMEOUT_S = 300
@@ -27,12 +26,7 @@ PARTIAL_SEQUENCE = "4085"  # under MINIMAL and NOBLOB images: so do those of mar
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def taker(
-    request: pytest.FixtureRequest,
-    template_of: Callable[[str], ServerTemplate],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-) -> Iterator[Replica]:
+def taker(request, template_of, servers_directory, server_numbers) -> Iterator[Replica]:
     """A server with a binlog of its own, which takes scripts."""
     directory = servers_directory / f"t{next(server_numbers)}"
     options = ["--log-bin=own", "--max-allowed-packet=64M", "--binlog-format=MIXED"]
@@ -42,7 +36,7 @@ def taker(
 
 
 @pytest.fixture(autouse=True)
-def emptied(taker: Replica) -> Iterator[None]:
+def emptied(taker) -> Iterator[None]:
     """Leave no database to the next test."""
     yield
     taker.sql("SET SESSION foreign_key_checks=0")
@@ -75,9 +69,7 @@ def printed(log: Path, directory: Path, *options: str) -> Path:
 
 
 @pytest.mark.parametrize("capture", SMALL, ids=lambda one: one.id)
-def test_a_server_that_runs_the_script_has_the_tables_of_the_primary(
-    capture: Capture, taker: Replica, tmp_path: Path
-) -> None:
+def test_a_server_that_runs_the_script_has_the_tables_of_the_primary(capture, taker, tmp_path):
     capture.unpack(tmp_path / "log")
     expected = capture.replayed(taker.version)
 
@@ -99,7 +91,7 @@ def test_a_server_that_runs_the_script_has_the_tables_of_the_primary(
 
 # What others have that SQL does not say exactly: triggers, which run again, and columns of system versioning.
 @pytest.mark.parametrize("name", ["alter-two-phase", "chained", "checksum-switch", "domains", "statement", "vectors"])
-def test_a_server_that_runs_the_sql_has_the_tables_of_the_primary(name: str, taker: Replica, tmp_path: Path) -> None:
+def test_a_server_that_runs_the_sql_has_the_tables_of_the_primary(name, taker, tmp_path):
     capture = next((one for one in SMALL if one.id == f"{taker.version}/{name}"), None)
     if capture is None:
         pytest.skip("10.11 has no vectors")
@@ -111,7 +103,7 @@ def test_a_server_that_runs_the_sql_has_the_tables_of_the_primary(name: str, tak
     assert (said, taker.tables(list(expected))) == ("", expected)
 
 
-def test_every_type_comes_as_it_was_through_sql(taker: Replica, tmp_path: Path) -> None:
+def test_every_type_comes_as_it_was_through_sql(taker, tmp_path):
     capture = next(one for one in SMALL if one.id == f"{taker.version}/types-full-crc32")
     capture.unpack(tmp_path / "log")
     expected = dict(capture.replayed(taker.version).tables)
@@ -158,9 +150,7 @@ def said_gtids(script: str) -> list[str]:
 
 # As mysql-test/suite/binlog_in_engine/rpl_mysqlbinlog_slave_consistency_basic.test
 @pytest.mark.parametrize(("theirs", "ours"), RANGES, ids=lambda options: " ".join(options) or "all")
-def test_ranges_and_filters_print_the_transactions_that_mariadb_binlog_prints(
-    theirs: tuple[str, ...], ours: tuple[str, ...], taker: Replica, tmp_path: Path, run_tool: Callable[..., Done]
-) -> None:
+def test_ranges_and_filters_print_the_transactions_that_mariadb_binlog_prints(theirs, ours, taker, tmp_path, run_tool):
     capture = next(one for one in SMALL if one.id == f"{taker.version}/domains")
     files = capture.unpack(tmp_path / "log")
 
@@ -172,7 +162,7 @@ def test_ranges_and_filters_print_the_transactions_that_mariadb_binlog_prints(
     assert said_gtids(script.read_text()) == said_gtids(printed_there.stdout) != []
 
 
-def test_the_server_logs_the_same_gtids(taker: Replica, tmp_path: Path) -> None:
+def test_the_server_logs_the_same_gtids(taker, tmp_path):
     taker.sql("RESET MASTER")
     log = next(one for one in SMALL if one.id == f"{taker.version}/domains")
     log.unpack(tmp_path / "log")
@@ -183,7 +173,7 @@ def test_the_server_logs_the_same_gtids(taker: Replica, tmp_path: Path) -> None:
         assert set(taker.sql("SELECT @@gtid_binlog_pos")[0][0].split(",")) == set(map(str, read.position.values()))
 
 
-def test_statements_that_failed_and_odd_texts_are_run(taker: Replica, tmp_path: Path) -> None:
+def test_statements_that_failed_and_odd_texts_are_run(taker, tmp_path):
     log = write_log(
         tmp_path / "log",
         "CREATE TABLE m (a INT PRIMARY KEY, t VARCHAR(99)) ENGINE=MyISAM",

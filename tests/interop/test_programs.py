@@ -2,8 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,20 +16,14 @@ ZONES = ("+00:00", "-05:30")
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
-def pair(
-    request: pytest.FixtureRequest,
-    template_of: Callable[[str], Any],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Pair]:
+def pair(request, template_of, servers_directory, server_numbers, tmp_path_factory) -> Iterator[Pair]:
     server = RealPrimary(template_of(request.param), servers_directory / f"p{next(server_numbers)}", [])
     with served_beside(server, DDL, tmp_path_factory.mktemp("binlogs")) as both:
         yield both
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_programs_are_shown_as_a_real_primary_shows_them_as_far_as_the_log_is_read(pair: Pair, zone: str) -> None:
+def test_programs_are_shown_as_a_real_primary_shows_them_as_far_as_the_log_is_read(pair, zone):
     differences = []
     with connect(pair.real) as real, connect(pair.ours) as ours:
         for each in (real, ours):
@@ -51,9 +44,7 @@ def told(mine: Any, theirs: Any, names: list[str]) -> Any:
     return tuple(one if one is None or name == "Create Event" else other for one, other, name in both)
 
 
-def test_a_dump_of_ours_makes_the_same_programs_on_a_real_server(
-    pair: Pair, new_server: Callable[..., RealPrimary]
-) -> None:
+def test_a_dump_of_ours_makes_the_same_programs_on_a_real_server(pair, new_server):
     options = ["--routines", "--triggers", "--events", "--databases", "r1"]
     version = pair.real.programs.version
     primary = pair.ours

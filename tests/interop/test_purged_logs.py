@@ -3,7 +3,6 @@
 import itertools
 import shutil
 from collections import Counter
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -89,7 +88,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("metadata", ["NO_LOG", "MINIMAL", "FULL"])
-def test_tables_go_on_where_only_what_is_new_is_left_of_the_log(tmp_path: Path, new_server, metadata) -> None:
+def test_tables_go_on_where_only_what_is_new_is_left_of_the_log(tmp_path, new_server, metadata):
     server = new_server("11.8", f"--binlog-row-metadata={metadata}", "--binlog-format=ROW", "--sql-mode=")
     log, copied = tmp_path / "log", set[str]()
     server.sql(f"CREATE DATABASE {DATABASE}")

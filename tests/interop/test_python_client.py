@@ -1,15 +1,9 @@
 """python-mysql-replication sees the same stream from us as from a real primary that serves the capture's own files."""
 
 import importlib.metadata
-from collections.abc import Callable
 
 import pytest
-from lanes.board import Cell
-from lanes.capture import Capture
-from lanes.primary import Primary
 from lanes.python_client import read_stream
-
-from ibbmaster.testkit.mariadb_server import RealPrimary
 
 # What this version of the client dies of, with every primary.
 KNOWN_VERSION = "1.0.17"
@@ -40,12 +34,8 @@ KNOWN_FAILURES = {
 
 @pytest.mark.parametrize("client", ["python"])
 def test_the_client_sees_what_it_sees_of_a_real_primary(
-    served_capture: Capture,
-    cell: Cell,
-    new_primary: Callable[..., Primary],
-    new_real_primary: Callable[[Capture], RealPrimary],
-    primary_is_real: bool,
-) -> None:
+    served_capture, cell, new_primary, new_real_primary, primary_is_real
+):
     # This client sends one byte too much. A real primary closes at the end of a stream nobody waits at, and because
     # of that unread byte with a reset, which may cost the client the last events: so wait for the heartbeat instead.
     expected = read_stream(new_real_primary(served_capture), uses_tls=False, waits=True)
@@ -65,9 +55,7 @@ def test_the_client_sees_what_it_sees_of_a_real_primary(
 @pytest.mark.parametrize("waits", [False, True], ids=["to the end", "to the first heartbeat"])
 @pytest.mark.parametrize("uses_tls", [False, True], ids=["in clear", "TLS"])
 @pytest.mark.parametrize("profile", ["engine", "compat"])
-def test_the_client_reads_to_the_end(
-    profile: str, uses_tls: bool, waits: bool, captures: dict[str, Capture], new_ibb_primary: Callable[..., Primary]
-) -> None:
+def test_the_client_reads_to_the_end(profile, uses_tls, waits, captures, new_ibb_primary):
     capture = captures["10.11/domains"]
 
     seen = read_stream(new_ibb_primary(capture, "--profile", profile), uses_tls=uses_tls, waits=waits)

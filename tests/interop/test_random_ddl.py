@@ -150,7 +150,7 @@ def expect_snapshots(server: RealPrimary, directory: Path, tables: list[str], ch
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_random_ddl_between_random_changes_is_read_alike_by_all(
     request, seed, tmp_path, new_server, new_ibb_primary, new_replica, import_files, watch_log, version
-) -> None:
+):
     rng = random.Random(f"{seed} {version}")
     metadata = rng.choice(METADATA) if version == "11.8" else "FULL"
     server = new_server(version, f"--binlog-row-metadata={metadata}", "--binlog-format=ROW")

@@ -5,12 +5,9 @@ import os
 import random
 import resource
 import socket
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from lanes.capture import Capture
-from lanes.primary import IbbPrimary, Primary
 from lanes.proxy import Cut, CuttingProxy
 from lanes.replica import Replica
 
@@ -28,7 +25,7 @@ def check_end(replica: Replica, capture: Capture, version: str) -> None:
     assert replica.tables(list(expected)) == expected
 
 
-def test_the_proxy_moves_and_cuts_bytes_of_descriptors_beyond_1023() -> None:
+def test_the_proxy_moves_and_cuts_bytes_of_descriptors_beyond_1023():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < DESCRIPTORS:
         pytest.skip(f"no more than {hard} descriptors may be open here")
@@ -50,14 +47,7 @@ def test_the_proxy_moves_and_cuts_bytes_of_descriptors_beyond_1023() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["10.11/domains", "11.8/ddl-trx-xa", "10.11/group-commit", "11.8/large-commit"])
-def test_connections_cut_at_random_bytes_do_no_harm(
-    name: str,
-    version: str,
-    seed: int,
-    captures: dict[str, Capture],
-    new_primary: Callable[..., Primary],
-    new_replica: Callable[..., Replica],
-) -> None:
+def test_connections_cut_at_random_bytes_do_no_harm(name, version, seed, captures, new_primary, new_replica):
     capture = captures[name]
     rng = random.Random(f"{seed} {name} {version}")
     cuts = [Cut(after_bytes=rng.randrange(1, DIALOG_BYTES + capture.size)) for _ in range(CUT_COUNT)]
@@ -70,9 +60,7 @@ def test_connections_cut_at_random_bytes_do_no_harm(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_connection_cut_at_every_step_of_the_dialogue_does_no_harm(
-    version: str, captures: dict[str, Capture], new_primary: Callable[..., Primary], new_replica: Callable[..., Replica]
-) -> None:
+def test_a_connection_cut_at_every_step_of_the_dialogue_does_no_harm(version, captures, new_primary, new_replica):
     capture = captures["10.11/checksum-switch"]
     cuts = [Cut(after_bytes=after_bytes) for after_bytes in (0, 3, 90, 130, 400, 900, 1500)]
     replica = new_replica(version)
@@ -87,13 +75,8 @@ def test_a_connection_cut_at_every_step_of_the_dialogue_does_no_harm(
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["10.11/types-minimal-none", "11.8/large-commit"])
 def test_a_primary_killed_in_mid_stream_is_followed_on_after_its_restart(
-    name: str,
-    version: str,
-    seed: int,
-    captures: dict[str, Capture],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_replica: Callable[..., Replica],
-) -> None:
+    name, version, seed, captures, new_ibb_primary, new_replica
+):
     capture = captures[name]
     rng = random.Random(f"{seed} {name} {version}")
     cut = Cut(after_bytes=rng.randrange(DIALOG_BYTES, capture.size), waits=True)
@@ -110,9 +93,7 @@ def test_a_primary_killed_in_mid_stream_is_followed_on_after_its_restart(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_replica_stopped_and_started_goes_on_where_it_was(
-    version: str, captures: dict[str, Capture], new_primary: Callable[..., Primary], new_replica: Callable[..., Replica]
-) -> None:
+def test_a_replica_stopped_and_started_goes_on_where_it_was(version, captures, new_primary, new_replica):
     capture = captures["11.8/ddl-trx-xa"]
     replica = new_replica(version)
     replica.follow(new_primary(capture, "--tls", "off"), start=False)
@@ -128,9 +109,7 @@ def test_a_replica_stopped_and_started_goes_on_where_it_was(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_killed_replica_goes_on_where_it_was(
-    version: str, captures: dict[str, Capture], new_primary: Callable[..., Primary], new_replica: Callable[..., Replica]
-) -> None:
+def test_a_killed_replica_goes_on_where_it_was(version, captures, new_primary, new_replica):
     capture = captures["10.11/domains"]
     replica = new_replica(version, "--innodb-flush-log-at-trx-commit=1")
     replica.follow(new_primary(capture, "--tls", "off"), start=False)
@@ -146,14 +125,8 @@ def test_a_killed_replica_goes_on_where_it_was(
 # As mysql-test/suite/binlog_in_engine/rpl_master_stop.test
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_directory_that_grows_is_followed(
-    version: str,
-    tmp_path: Path,
-    captures: dict[str, Capture],
-    classic_files: Callable[[Capture], list[Path]],
-    import_files: Callable[..., None],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_replica: Callable[..., Replica],
-) -> None:
+    version, tmp_path, captures, classic_files, import_files, new_ibb_primary, new_replica
+):
     capture = captures["10.11/domains"]
     files = classic_files(capture)
     import_files(files[:2], tmp_path / "ibb", "--max-file-size", "64K")

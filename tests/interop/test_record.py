@@ -2,10 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from lanes.replica import Replica
 
 from ibbmaster.testkit.mariadb_server import PASSWORD, RealPrimary
 from ibbmaster.testkit.scenario import read_scenario
@@ -37,14 +35,7 @@ def kill_dumps(primary: RealPrimary) -> None:
         ("10.11", True, ["--binlog-row-image=MINIMAL", "--binlog-checksum=CRC32"]),
     ],
 )
-def test_a_session_at_a_real_primary_is_played_again(
-    version: str,
-    is_at_once: bool,
-    options: list[str],
-    new_server: Callable[..., RealPrimary],
-    new_replica: Callable[..., Replica],
-    tmp_path: Path,
-) -> None:
+def test_a_session_at_a_real_primary_is_played_again(version, is_at_once, options, new_server, new_replica, tmp_path):
     primary = new_server(version, "--binlog-format=ROW", "--gtid-domain-id=2", *options)
     primary.sql("CREATE DATABASE shop")
     primary.sql("CREATE TABLE shop.orders (id INT PRIMARY KEY, total DECIMAL(10,2), note VARCHAR(300))")
@@ -85,9 +76,7 @@ def test_a_session_at_a_real_primary_is_played_again(
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_a_replica_that_is_started_again_is_no_fault(
-    version: str, new_server: Callable[..., RealPrimary], new_replica: Callable[..., Replica], tmp_path: Path
-) -> None:
+def test_a_replica_that_is_started_again_is_no_fault(version, new_server, new_replica, tmp_path):
     """The primary ends the dump of before by an error, when the same replica comes again."""
     primary = new_server(version, "--binlog-format=ROW")
     primary.sql("CREATE DATABASE shop")

@@ -11,14 +11,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from lanes.answers import SESSIONS, OurTables, RawClient
 from lanes.described import places_by_gtid
 from lanes.migrations import DATABASE, Migrations
-from lanes.primary import IbbPrimary
-from lanes.replica import Replica
 from lanes.row_statements import RowStatements
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
@@ -142,19 +139,14 @@ LOST = [(what, "lost") for what in ("UPDATE", "INSERT")]
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
-def running_server(
-    request: pytest.FixtureRequest,
-    template_of: Callable[[str], Any],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-) -> Iterator[RealPrimary]:
+def running_server(request, template_of, servers_directory, server_numbers) -> Iterator[RealPrimary]:
     directory = servers_directory / f"f{next(server_numbers)}"
     with RealPrimary(template_of(request.param), directory, [], "--binlog-format=ROW") as server:
         yield server
 
 
 @pytest.fixture
-def server(running_server: RealPrimary) -> RealPrimary:
+def server(running_server) -> RealPrimary:
     """Without tables of the tests before, and with a log that begins here."""
     for (name,) in running_server.sql("SELECT schema_name FROM information_schema.schemata"):
         if name not in SYSTEM:
@@ -214,13 +206,8 @@ def binlog_of(server: RealPrimary, target: Path) -> ClassicBinlog:
 
 @pytest.mark.parametrize("binlog_format", REFUSED_MAX)
 def test_rows_after_random_migrations_are_those_of_the_server_and_few_are_refused(
-    request: pytest.FixtureRequest,
-    seed: int,
-    tmp_path: Path,
-    server: RealPrimary,
-    watch_log: Callable,
-    binlog_format: str,
-) -> None:
+    request, seed, tmp_path, server, watch_log, binlog_format
+):
     rng = random.Random(f"{seed} {server.programs.version}")
     campaign = campaign_of(server, rng, 3 * request.config.getoption("--ddl-steps"), watch_log, binlog_format)
     log = binlog_of(server, tmp_path / "classic")
@@ -247,9 +234,7 @@ def test_rows_after_random_migrations_are_those_of_the_server_and_few_are_refuse
     assert sum(refused.values()) <= REFUSED_MAX[binlog_format] * asked
 
 
-def test_rows_after_random_statements_are_those_of_the_server_or_in_doubt(
-    request: pytest.FixtureRequest, seed: int, tmp_path: Path, server: RealPrimary, watch_log: Callable
-) -> None:
+def test_rows_after_random_statements_are_those_of_the_server_or_in_doubt(request, seed, tmp_path, server, watch_log):
     rng = random.Random(f"{seed} {server.programs.version}")
     campaign = RowStatements(server, rng)
     watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
@@ -282,14 +267,8 @@ def test_rows_after_random_statements_are_those_of_the_server_or_in_doubt(
 
 @pytest.mark.parametrize("binlog_format", ["MIXED", "STATEMENT"])
 def test_a_server_that_replays_the_log_has_the_rows_that_are_in_doubt(
-    seed: int,
-    tmp_path: Path,
-    server: RealPrimary,
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_replica: Callable[..., Replica],
-    watch_log: Callable,
-    binlog_format: str,
-) -> None:
+    seed, tmp_path, server, new_ibb_primary, new_replica, watch_log, binlog_format
+):
     """As docs/statements.md does it."""
     campaign = RowStatements(server, random.Random(f"{seed} {server.programs.version}"), [binlog_format])
     watch_log("last statements", lambda: "\n".join(campaign.statements[-60:]))
@@ -317,13 +296,13 @@ def test_a_server_that_replays_the_log_has_the_rows_that_are_in_doubt(
     assert answered < len(look.answers)
 
 
-def test_foreign_keys_change_rows_of_children_as_a_server_does(tmp_path: Path, server: RealPrimary) -> None:
+def test_foreign_keys_change_rows_of_children_as_a_server_does(tmp_path, server):
     run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, KEYS.split(";\n")))
 
     assert compared(server, tmp_path) == {}
 
 
-def test_rows_of_partitions_go_and_come_as_a_server_moves_them(tmp_path: Path, server: RealPrimary) -> None:
+def test_rows_of_partitions_go_and_come_as_a_server_moves_them(tmp_path, server):
     run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, PARTITIONS.split(";\n")))
 
     assert compared(server, tmp_path) == {}
@@ -344,9 +323,7 @@ DELETE FROM k WHERE id = 2
 """
 
 
-def test_defaults_that_a_replace_gives_are_in_doubt_where_images_are_minimal(
-    tmp_path: Path, server: RealPrimary
-) -> None:
+def test_defaults_that_a_replace_gives_are_in_doubt_where_images_are_minimal(tmp_path, server):
     run(
         server,
         *("CREATE DATABASE m", "USE m", "CREATE TABLE r (id INT PRIMARY KEY, a INT, b INT, c INT DEFAULT 3)"),
@@ -363,9 +340,7 @@ def test_defaults_that_a_replace_gives_are_in_doubt_where_images_are_minimal(
         ours.answer("SELECT * FROM m.r")
 
 
-def test_merging_by_the_key_loses_no_update_where_images_are_completed(
-    tmp_path: Path, server: RealPrimary, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_merging_by_the_key_loses_no_update_where_images_are_completed(tmp_path, server, monkeypatch):
     server.sql("SET GLOBAL binlog_row_metadata = FULL")
     for image in ("FULL", "MINIMAL", "NOBLOB"):
         database = f"d{image.lower()}"
@@ -399,9 +374,7 @@ def test_merging_by_the_key_loses_no_update_where_images_are_completed(
 
 
 @pytest.mark.parametrize("image", ["FULL", "MINIMAL", "NOBLOB", "FULL_NODUP"])
-def test_generated_columns_that_images_leave_out_are_those_of_the_server_or_in_doubt(
-    seed: int, tmp_path: Path, server: RealPrimary, image: str
-) -> None:
+def test_generated_columns_that_images_leave_out_are_those_of_the_server_or_in_doubt(seed, tmp_path, server, image):
     if image == "FULL_NODUP" and server.programs.version == "10.11":
         pytest.skip("10.11 has no FULL_NODUP")
     rng = random.Random(f"{seed} {image}")
@@ -437,7 +410,7 @@ def changes_of_generated(rng: random.Random, name: str) -> Iterator[str]:
     yield f"DELETE FROM {name} WHERE id = {rng.randrange(1, 9)} OR id = 93 LIMIT 2"
 
 
-def test_children_are_refused_whose_parents_are_not_known(tmp_path: Path, server: RealPrimary) -> None:
+def test_children_are_refused_whose_parents_are_not_known(tmp_path, server):
     child = "INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES {} (id) ON DELETE CASCADE"
     run(
         server, "CREATE DATABASE m", "USE m", "CREATE TABLE old (id INT PRIMARY KEY)", "INSERT INTO old VALUES (1), (2)"
@@ -456,9 +429,7 @@ def test_children_are_refused_whose_parents_are_not_known(tmp_path: Path, server
     assert compared(server, tmp_path) == {"c": reason, "g": below}
 
 
-def test_spark_finds_updates_by_their_key_where_images_are_completed(
-    spark, server: RealPrimary, tmp_path: Path
-) -> None:
+def test_spark_finds_updates_by_their_key_where_images_are_completed(spark, server, tmp_path):
     server.sql("SET GLOBAL binlog_row_metadata = FULL")
     run(server, "CREATE DATABASE d", "USE d", *filter(str.strip, IMAGES.format(image="MINIMAL").split(";\n")))
     binlog_of(server, tmp_path / "classic")

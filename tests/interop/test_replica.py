@@ -1,13 +1,9 @@
 """A real replica follows every capture from an empty position and ends with the tables the capture's primary had."""
 
 import re
-from collections.abc import Callable
 
 import pytest
-from lanes.board import Cell
 from lanes.capture import Capture
-from lanes.primary import Primary
-from lanes.replica import Replica
 
 TIMEOUT_S = 600.0
 #: Of a replica whose disk is memory: pages are compressed, and what was replayed of the relay log goes.
@@ -17,13 +13,7 @@ SMALL_TABLES = ("--innodb-compression-default=ON", "--max-relay-log-size=4M", "-
 # As mysql-test/suite/binlog_in_engine/rpl_ddl_misf.test
 # As mysql-test/suite/binlog_in_engine/rpl_row_basic_3innodb_mfsi.test
 @pytest.mark.parametrize("client", ["replica 10.11", "replica 11.8"])
-def test_a_replica_ends_with_the_tables_of_the_capture(
-    served_capture: Capture,
-    client: str,
-    cell: Cell,
-    new_primary: Callable[..., Primary],
-    new_replica: Callable[..., Replica],
-) -> None:
+def test_a_replica_ends_with_the_tables_of_the_capture(served_capture, client, cell, new_primary, new_replica):
     version = client.split()[1]
     expected = served_capture.replayed(version)
     replica = new_replica(version, *(SMALL_TABLES if served_capture.is_large else ()))
@@ -40,9 +30,7 @@ def test_a_replica_ends_with_the_tables_of_the_capture(
     assert replica.position == set(served_capture.last_position.split(","))
 
 
-def test_rows_versioned_before_11_5_need_the_version_of_their_primary(
-    captures: dict[str, Capture], new_ibb_primary: Callable[..., Primary], new_replica: Callable[..., Replica]
-) -> None:
+def test_rows_versioned_before_11_5_need_the_version_of_their_primary(captures, new_ibb_primary, new_replica):
     """Up to 11.4 "now" in a system-versioned table ends in 2038, since 11.5 in 2106.
 
     A replica of 11.5 or later translates if the stream says that an older server wrote it;

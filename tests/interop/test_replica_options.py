@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from lanes.capture import Capture
-from lanes.primary import IbbPrimary, Primary
+from lanes.primary import Primary
 from lanes.raw_events import GTID, QUERY, read_events
 from lanes.replica import Replica
 
@@ -27,14 +27,8 @@ GTID_FIELDS = struct.Struct("<QI")  # sequence number, domain
     "name", ["10.11/group-commit", "11.8/group-commit", "11.8/ddl-trx-xa", "10.11/domains", "11.8/alter-two-phase"]
 )
 def test_a_parallel_replica_ends_with_the_same_tables(
-    name: str,
-    mode: str,
-    version: str,
-    captures: dict[str, Capture],
-    classic_files: Callable[[Capture], list[Path]],
-    new_primary: NewPrimary,
-    new_replica: NewReplica,
-) -> None:
+    name, mode, version, captures, classic_files, new_primary, new_replica
+):
     capture = captures[name]
     replica = new_replica(version)
     replica.follow(new_primary(capture, "--tls", "off"), start=False)
@@ -56,14 +50,7 @@ def test_a_parallel_replica_ends_with_the_same_tables(
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["10.11/domains", "10.11/types-full-crc32", "11.8/ddl-trx-xa", "11.8/large-commit"])
 @pytest.mark.parametrize("profile", ["compat", "classic-10.11", "classic-11.8"])
-def test_every_profile_is_followed(
-    profile: str,
-    name: str,
-    version: str,
-    captures: dict[str, Capture],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_replica: NewReplica,
-) -> None:
+def test_every_profile_is_followed(profile, name, version, captures, new_ibb_primary, new_replica):
     capture = captures[name]
     options = ["--server-version", capture.facts["server"]] if name == "10.11/types-full-crc32" else []
     primary = new_ibb_primary(capture, "--tls", "off", "--profile", profile, *options)
@@ -83,9 +70,7 @@ OPTIONS = {
 # As mysql-test/suite/binlog_in_engine/rpl_semi_sync_slave_compressed_protocol.test
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-def test_what_replicas_ask_for_changes_no_table(
-    options: list[str], version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
-) -> None:
+def test_what_replicas_ask_for_changes_no_table(options, version, captures, new_primary, new_replica):
     capture = captures["10.11/chained"]
 
     follow_to_the_end(new_replica(version, *options), new_primary(capture, "--tls", "off"), capture)
@@ -102,13 +87,8 @@ SEMI_SYNC = {  # whether the replica is semi-synchronous, and what it says of it
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("kind", SEMI_SYNC)
 def test_a_semi_synchronous_replica_goes_on_at_a_primary_that_is_not(
-    kind: str,
-    version: str,
-    captures: dict[str, Capture],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_real_primary: Callable[[Capture], Primary],
-    new_replica: NewReplica,
-) -> None:
+    kind, version, captures, new_ibb_primary, new_real_primary, new_replica
+):
     """A real one without semi-sync has the variable, so its replica waits until it is ON; here there is none."""
     capture = captures["10.11/chained"]
     replica = new_replica(version, "--rpl-semi-sync-slave-enabled=ON")
@@ -130,9 +110,7 @@ def test_a_semi_synchronous_replica_goes_on_at_a_primary_that_is_not(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_events_marked_for_skipping_stay_here_if_the_replica_wants_it_so(
-    version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
-) -> None:
+def test_events_marked_for_skipping_stay_here_if_the_replica_wants_it_so(version, captures, new_primary, new_replica):
     capture = captures["10.11/domains"]
     replica = new_replica(version, "--replicate-events-marked-for-skip=FILTER_ON_MASTER")
     replica.follow(new_primary(capture, "--tls", "off"))
@@ -147,9 +125,7 @@ def test_events_marked_for_skipping_stay_here_if_the_replica_wants_it_so(
 # As mysql-test/suite/binlog_in_engine/rpl_gtid_ignored_domain_ids.test
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("option", ["DO_DOMAIN_IDS", "IGNORE_DOMAIN_IDS"])
-def test_a_replica_of_some_domains_has_their_tables_and_no_others(
-    option: str, version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
-) -> None:
+def test_a_replica_of_some_domains_has_their_tables_and_no_others(option, version, captures, new_primary, new_replica):
     capture = captures["10.11/domains"]
     position = GtidPosition.parse(capture.last_position)
     chosen, left = [each for each in position if each != 1], [1]
@@ -168,13 +144,7 @@ def test_a_replica_of_some_domains_has_their_tables_and_no_others(
 # As mysql-test/suite/binlog_in_engine/rpl_heartbeat.test
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("profile", ["engine", "compat", "classic-10.11", "classic-11.8"])
-def test_heartbeats_keep_an_idle_replica_content(
-    profile: str,
-    version: str,
-    captures: dict[str, Capture],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_replica: NewReplica,
-) -> None:
+def test_heartbeats_keep_an_idle_replica_content(profile, version, captures, new_ibb_primary, new_replica):
     capture = captures["10.11/checksum-switch"]
     replica = new_replica(version)
     replica.follow(new_ibb_primary(capture, "--tls", "off", "--profile", profile), heartbeat_period_s=0.2)
@@ -187,9 +157,7 @@ def test_heartbeats_keep_an_idle_replica_content(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_replica_with_the_primary_s_server_id_is_told_by_itself(
-    version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
-) -> None:
+def test_a_replica_with_the_primary_s_server_id_is_told_by_itself(version, captures, new_primary, new_replica):
     replica = new_replica(version, server_id=1)
 
     replica.follow(new_primary(captures["10.11/domains"], "--tls", "off"))
@@ -199,8 +167,8 @@ def test_a_replica_with_the_primary_s_server_id_is_told_by_itself(
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_second_replica_with_the_same_server_id_ends_the_first_one_s_dump(
-    version: str, captures: dict[str, Capture], new_primary: NewPrimary, new_replica: NewReplica
-) -> None:
+    version, captures, new_primary, new_replica
+):
     capture = captures["10.11/chained"]
     primary = new_primary(capture, "--tls", "off")
     first, second = new_replica(version, server_id=REPLICA_SERVER_ID), new_replica(version, server_id=REPLICA_SERVER_ID)
@@ -216,13 +184,7 @@ def test_a_second_replica_with_the_same_server_id_ends_the_first_one_s_dump(
 @pytest.mark.parametrize(
     "name", ["10.11/domains", "11.8/domains", "10.11/checksum-switch", "10.11/crashed", "11.8/large-commit"]
 )
-def test_traditional_files_are_followed_as_they_are(
-    name: str,
-    version: str,
-    captures: dict[str, Capture],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_replica: NewReplica,
-) -> None:
+def test_traditional_files_are_followed_as_they_are(name, version, captures, new_ibb_primary, new_replica):
     capture = captures[name]
     primary = new_ibb_primary(capture.folder, "--tls", "off")
     follow_to_the_end(new_replica(version), primary, capture)

@@ -42,7 +42,7 @@ def write_rows(cursor, statement: str) -> None:
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)
 def test_each_hard_statement_leaves_the_tables_of_the_server(
     template_of, servers_directory, server_numbers, watch_log, version
-) -> None:
+):
     directory = servers_directory / f"h{next(server_numbers)}"
     server = RealPrimary(template_of(version), directory, [], "--binlog-row-metadata=FULL", "--binlog-format=ROW")
     watch_log("log of the real server", server.log_text)
@@ -92,7 +92,7 @@ def run_hard_statements(server, version):
 
 
 @pytest.mark.parametrize("capture", REPLAYED, ids=lambda capture: capture.id)
-def test_a_capture_that_is_replayed_leaves_the_tables_of_its_history(replayed_on, capture, tmp_path) -> None:
+def test_a_capture_that_is_replayed_leaves_the_tables_of_its_history(replayed_on, capture, tmp_path):
     files = capture.unpack(tmp_path)
     log = ClassicBinlog(files)
     history = LoggedSchema(log).history()

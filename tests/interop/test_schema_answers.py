@@ -1,8 +1,7 @@
 """What a real server and ours say of the same tables: ours knows them from the real one's binlog alone."""
 
 import struct
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -26,13 +25,7 @@ TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = 
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
-def pair(
-    request: pytest.FixtureRequest,
-    template_of: Callable[[str], Any],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[Pair]:
+def pair(request, template_of, servers_directory, server_numbers, tmp_path_factory) -> Iterator[Pair]:
     server = RealPrimary(
         template_of(request.param), servers_directory / f"a{next(server_numbers)}", [], "--binlog-format=ROW"
     )
@@ -40,7 +33,7 @@ def pair(
         yield both
 
 
-def test_tables_are_shown_letter_by_letter_as_a_real_primary_shows_them(pair: Pair) -> None:
+def test_tables_are_shown_letter_by_letter_as_a_real_primary_shows_them(pair):
     with connect(pair.real) as real, connect(pair.ours) as ours:
         names = [name for (name,) in ask(real, TABLES)[1]]
         shown = [f"SHOW CREATE TABLE r1.`{name}`" for name in names]
@@ -49,7 +42,7 @@ def test_tables_are_shown_letter_by_letter_as_a_real_primary_shows_them(pair: Pa
     assert len(names) > 10
 
 
-def test_statements_about_tables_are_answered_as_by_a_real_primary(pair: Pair) -> None:
+def test_statements_about_tables_are_answered_as_by_a_real_primary(pair):
     differences = []
     with connect(pair.real) as real, connect(pair.ours) as ours:
         for sql in ABOUT_TABLES:
@@ -59,7 +52,7 @@ def test_statements_about_tables_are_answered_as_by_a_real_primary(pair: Pair) -
     assert not differences, "\n".join(differences)
 
 
-def test_columns_of_results_are_described_as_by_a_real_primary(pair: Pair) -> None:
+def test_columns_of_results_are_described_as_by_a_real_primary(pair):
     differences = []
     with connect(pair.real) as real, connect(pair.ours) as ours:
         for setting in RESULT_SETTINGS:
@@ -82,7 +75,7 @@ CODES_OF_EUCJPMS = (
 )
 
 
-def test_every_character_of_eucjpms_is_that_of_a_real_server(pair: Pair) -> None:
+def test_every_character_of_eucjpms_is_that_of_a_real_server(pair):
     with connect(pair.real) as real:
         rows = ask(real, CODES_OF_EUCJPMS)[1]
     different = []
@@ -100,7 +93,7 @@ def test_every_character_of_eucjpms_is_that_of_a_real_server(pair: Pair) -> None
     assert not different, (len(different), different[:10])
 
 
-def test_queries_of_the_own_tables_of_a_server_are_told_as_by_a_real_one(pair: Pair) -> None:
+def test_queries_of_the_own_tables_of_a_server_are_told_as_by_a_real_one(pair):
     differences = []
     with connect(pair.real) as real, connect(pair.ours) as ours:
         for connection in (real, ours):
@@ -176,7 +169,7 @@ def bound(values: tuple[object, ...]) -> bytes:
     return bytes((len(values) + 7) // 8) + b"\x01" + types + data if values else b""
 
 
-def test_prepared_statements_are_answered_as_by_a_real_primary(pair: Pair) -> None:
+def test_prepared_statements_are_answered_as_by_a_real_primary(pair):
     differences = []
     with connect(pair.real) as real, connect(pair.ours) as ours:
         preparing = Preparing(ours), Preparing(real)

@@ -3,14 +3,13 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from lanes import shop
 from lanes.content import table_content
 from lanes.drivers import DriverMissingError, driver_command
-from lanes.primary import IbbPrimary, Primary
+from lanes.primary import Primary
 from lanes.replica import Replica
 from lanes.shop import Shop
 
@@ -41,9 +40,7 @@ def driver(kind: str, what: str) -> list[str]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_jdbc_driver_sees_the_same_schema_and_the_same_rows(
-    shop_of: Callable[[str], Shop], new_ibb_primary: Callable[..., IbbPrimary], version: str
-) -> None:
+def test_a_jdbc_driver_sees_the_same_schema_and_the_same_rows(shop_of, new_ibb_primary, version):
     place = shop_of(version)
     ours = new_ibb_primary(place.log, "--profile", f"classic-{version}")
 
@@ -56,9 +53,7 @@ def test_a_jdbc_driver_sees_the_same_schema_and_the_same_rows(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_canal_names_the_columns_of_what_it_follows(
-    shop_of: Callable[[str], Shop], new_ibb_primary: Callable[..., IbbPrimary], version: str
-) -> None:
+def test_canal_names_the_columns_of_what_it_follows(shop_of, new_ibb_primary, version):
     place = shop_of(version)
     start = str(place.real.sql("SELECT @@gtid_binlog_pos")[0][0])
     place.run(*shop.AFTER)
@@ -76,12 +71,7 @@ def test_canal_names_the_columns_of_what_it_follows(
 
 
 @pytest.mark.parametrize("profile", ["classic-11.8", "classic-10.11"])
-def test_a_dump_makes_a_replica_that_follows(
-    shop_of: Callable[[str], Shop],
-    new_ibb_primary: Callable[..., IbbPrimary],
-    new_replica: Callable[..., Replica],
-    profile: str,
-) -> None:
+def test_a_dump_makes_a_replica_that_follows(shop_of, new_ibb_primary, new_replica, profile):
     place = shop_of("11.8")
     ours = new_ibb_primary(place.log, "--profile", profile)
     account = [f"--host={ours.host}", f"--port={ours.port}", f"--user={ours.user}", f"--password={ours.password}"]
@@ -110,9 +100,7 @@ def expect_same(place: Shop, replica: Replica, tables: tuple[str, ...]) -> None:
             assert table_content(other, table) == table_content(real, table), table
 
 
-def test_spark_reads_tables_over_jdbc(
-    shop_of: Callable[[str], Shop], new_ibb_primary: Callable[..., IbbPrimary], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spark_reads_tables_over_jdbc(shop_of, new_ibb_primary, monkeypatch):
     place = shop_of("11.8")
     ours = new_ibb_primary(place.log, "--profile", "classic-11.8")
     classes = Path(driver("java", "Meta")[-2].split(os.pathsep)[0]).parent / "lib"

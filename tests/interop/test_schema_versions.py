@@ -129,7 +129,7 @@ def read_both(directory: Path, table: str, **given: str) -> list[dict[str, objec
 
 
 @pytest.mark.parametrize("altered", ["10.11", "11.8"], indirect=True)
-def test_rows_without_names_come_to_the_tables_of_the_server_that_altered_them(altered, import_files, tmp_path) -> None:
+def test_rows_without_names_come_to_the_tables_of_the_server_that_altered_them(altered, import_files, tmp_path):
     server, campaign, files = altered
     directory = tmp_path / "log"
     import_files(sorted(files.iterdir()), directory, "--max-file-size", "1M")

@@ -11,13 +11,11 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from lanes.cuts import CutPlan
 from lanes.proxy import CuttingProxy
-from lanes.replica import Replica
 
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.testkit.mariadb_programs import installed_versions
@@ -30,9 +28,7 @@ FALLBACKS = ("Unexpected change", "olling back")
 
 
 @pytest.mark.timeout(0)  # as long as --soak-seconds asks for; each wait has a limit of its own
-def test_every_reader_and_every_replica_gets_each_group_once_and_in_order(
-    seed: int, soak: Callable[[], dict[str, Any]], new_replica: Callable[..., Replica]
-) -> None:
+def test_every_reader_and_every_replica_gets_each_group_once_and_in_order(seed, soak, new_replica):
     place = soak()
     account = {"user": place["user"], "password": place["password"]}
     with contextlib.ExitStack() as stack:
@@ -60,9 +56,7 @@ def test_every_reader_and_every_replica_gets_each_group_once_and_in_order(
 
 
 @pytest.fixture
-def soak(
-    seed: int, tmp_path: Path, request: pytest.FixtureRequest, watch_log: Callable[[str, Callable[[], str]], None]
-) -> Iterator[Callable[[], dict[str, Any]]]:
+def soak(seed, tmp_path, request, watch_log) -> Iterator[Callable[[], dict[str, Any]]]:
     """A soak in a process of its own; each call waits for the next line it prints."""
     seconds = request.config.getoption("--soak-seconds")
     words = ["--seconds", str(seconds), "--seed", str(seed), "--json", "--stay"]

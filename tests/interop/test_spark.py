@@ -1,11 +1,9 @@
 """Spark and real servers: a replica follows what was written, and a running primary is read."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from lanes.capture import Capture
 from lanes.replica import Replica
 from pyspark.errors import PySparkException
 
@@ -18,9 +16,7 @@ DDL = (
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_a_replica_follows_what_spark_has_written(
-    spark, tmp_path: Path, new_ibb_primary: Callable, new_replica: Callable, version: str
-) -> None:
+def test_a_replica_follows_what_spark_has_written(spark, tmp_path, new_ibb_primary, new_replica, version):
     frame = spark.range(20_000).selectExpr(
         "id",
         "IF(id % 7 = 0, NULL, concat('word ', id, ' é漢'))  AS word",
@@ -56,9 +52,7 @@ def live(spark, primary, **options):
     return spark.read.format("ibb").options(**login, **options)
 
 
-def test_a_running_primary_reads_as_its_files_do(
-    spark, new_ibb_primary: Callable, captures: dict[str, Capture], ibb_directory: Callable
-) -> None:
+def test_a_running_primary_reads_as_its_files_do(spark, new_ibb_primary, captures, ibb_directory):
     capture = captures["11.8/domains"]
     primary = new_ibb_primary(capture)
     names = ["_gtid", "_commit_ts", "event_no", "type_name", "bytes"]
@@ -77,8 +71,8 @@ def test_a_running_primary_reads_as_its_files_do(
 
 
 def test_a_real_primary_reads_as_its_binlog_does_also_by_column_while_columns_move(
-    spark, tmp_path: Path, new_real_primary: Callable, captures: dict[str, Capture], ibb_directory: Callable
-) -> None:
+    spark, tmp_path, new_real_primary, captures, ibb_directory
+):
     capture = captures["10.11/domains"]
     primary = new_real_primary(capture)
     names = ["_gtid", "_table", "_change_type", "before", "after"]
@@ -161,9 +155,7 @@ class Batches:
         self.rows += rows
 
 
-def test_a_stream_follows_a_primary_group_by_group(
-    spark, tmp_path: Path, new_ibb_primary: Callable, captures: dict[str, Capture], ibb_directory: Callable
-) -> None:
+def test_a_stream_follows_a_primary_group_by_group(spark, tmp_path, new_ibb_primary, captures, ibb_directory):
     capture = captures["11.8/domains"]
     primary = new_ibb_primary(capture)
     files = spark.read.format("ibb").option("granularity", "groups").load(str(ibb_directory(capture)))
@@ -186,7 +178,7 @@ def test_a_stream_follows_a_primary_group_by_group(
     assert max(map(len, batches.gtids)) == 40
 
 
-def test_a_primary_that_refuses_is_an_error_that_names_it(spark, new_ibb_primary: Callable, captures) -> None:
+def test_a_primary_that_refuses_is_an_error_that_names_it(spark, new_ibb_primary, captures):
     primary = new_ibb_primary(captures["11.8/vectors"])
     reader = spark.read.format("ibb").options(host="127.0.0.1", port=str(primary.port), user="nobody", password="x")
 

@@ -46,13 +46,13 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(java, tmp_path_factory) -> Iterator[Cluster]:
     with ExitStack() as closing:
         yield Cluster(tmp_path_factory.mktemp("cluster"), closing)
 
 
 @pytest.fixture
-def python_without_us(tmp_path: Path) -> Path:
+def python_without_us(tmp_path) -> Path:
     """A Python that has the packages of this one, but for ibbmaster."""
     place = tmp_path / "python"
     venv.create(place, with_pip=False)

@@ -16,7 +16,7 @@ WORKS_WITHIN_SECONDS = 600  # ends what hangs; a machine may be busy
 
 
 @pytest.fixture(scope="module")
-def server(java: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(java, tmp_path_factory) -> Iterator[str]:
     """Its URL."""
     place = tmp_path_factory.mktemp("server")
     settings = {

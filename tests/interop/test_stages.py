@@ -2,7 +2,6 @@
 
 import random
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,7 +73,7 @@ def round_of(number: int) -> list[str]:
 
 
 @pytest.fixture
-def recorded(version: str, new_server: Callable[..., RealPrimary], tmp_path: Path) -> tuple[RealPrimary, Path, str]:
+def recorded(version, new_server, tmp_path) -> tuple[RealPrimary, Path, str]:
     """A primary that has written a log, a copy of the log, and its last position."""
     server = new_server(version, "--binlog-row-metadata=FULL")
     for statement in PREPARED:
@@ -178,15 +177,8 @@ REFUSED = {
 @pytest.mark.parametrize("is_first", [True, False], ids=["the first group of the dump", "a later group"])
 @pytest.mark.parametrize(("stages", "statement", "reason"), REFUSED.values(), ids=REFUSED)
 def test_what_a_stage_refuses_ends_the_dump_with_the_gtid_and_the_reason(
-    tmp_path: Path,
-    new_replica: Callable[..., Replica],
-    monkeypatch: pytest.MonkeyPatch,
-    stages: dict[str, str],
-    statement: str,
-    reason: str,
-    is_first: bool,
-    has_kernels: bool,
-) -> None:
+    tmp_path, new_replica, monkeypatch, stages, statement, reason, is_first, has_kernels
+):
     assert loading.load() is not None
     if not has_kernels:
         monkeypatch.setattr("ibbmaster.streaming.shared.kernels", lambda *parts: None)

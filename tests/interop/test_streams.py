@@ -116,9 +116,7 @@ def fail_over(writer: Writer, server: RealPrimary) -> None:
 
 
 @pytest.mark.parametrize(("version", "source"), [("11.8", "files"), ("10.11", "files"), ("11.8", "server")])
-def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failover(
-    version: str, source: str, new_server: Callable[..., RealPrimary]
-) -> None:
+def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failover(version, source, new_server):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     rng = random.Random(seed)
@@ -168,9 +166,7 @@ def test_each_change_comes_once_over_restarts_ddl_rotations_purges_and_a_failove
 
 
 @pytest.mark.parametrize("version", ["11.8", "10.11"])
-def test_a_stream_of_a_server_that_has_purged_begins_at_its_oldest_position_and_says_so(
-    version: str, new_server: Callable[..., RealPrimary], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_stream_of_a_server_that_has_purged_begins_at_its_oldest_position_and_says_so(version, new_server, caplog):
     server = new_server(version, *OPTIONS)
     whole = StreamReading(**login(server), granularity="groups")
     server.sql("CREATE DATABASE d")
@@ -216,9 +212,7 @@ def test_a_stream_of_a_server_that_has_purged_begins_at_its_oldest_position_and_
     assert [row["_gtid"] for row in batch] == ["5-1-4"]
 
 
-def test_a_server_that_lost_what_the_stream_has_is_an_error_and_not_followed(
-    new_server: Callable[..., RealPrimary],
-) -> None:
+def test_a_server_that_lost_what_the_stream_has_is_an_error_and_not_followed(new_server):
     """A failover to one that lagged, and has gone on by itself since."""
     first, second = new_server("11.8", *OPTIONS), new_server("11.8", *OPTIONS, "--server-id=2")
     for server, count in ((first, 3), (second, 5)):
@@ -250,9 +244,7 @@ def runners() -> set[str]:
     return found
 
 
-def test_a_query_that_is_stopped_leaves_no_process_connection_or_file(
-    spark: Any, tmp_path: Path, new_server: Callable[..., RealPrimary]
-) -> None:
+def test_a_query_that_is_stopped_leaves_no_process_connection_or_file(spark, tmp_path, new_server):
     server = new_server("11.8", *OPTIONS)
     server.sql("CREATE DATABASE d")
     temporary = Path(spark._jvm.System.getenv("TMPDIR"))  # of its workers
@@ -361,8 +353,8 @@ class Driver:
 
 @pytest.mark.timeout(3600)
 def test_each_change_is_in_parquet_once_over_kills_of_spark_ddl_purges_and_a_failover(
-    spark: Any, tmp_path: Path, new_server: Callable[..., RealPrimary], request: pytest.FixtureRequest
-) -> None:
+    spark, tmp_path, new_server, request
+):
     """`--stream-kills 64` kills 16 drivers."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")

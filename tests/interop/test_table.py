@@ -23,7 +23,7 @@ ROW_BYTES = 40_000  # more than a record of TLS holds
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> Iterator[BinlogWriter]:
+def writer(tmp_path) -> Iterator[BinlogWriter]:
     """A log of some groups."""
     directory = tmp_path / "log"
     directory.mkdir()
@@ -35,7 +35,7 @@ def writer(tmp_path: Path) -> Iterator[BinlogWriter]:
 
 
 @pytest.fixture
-def server(writer: BinlogWriter, tmp_path: Path) -> Iterator[Contender]:
+def server(writer, tmp_path) -> Iterator[Contender]:
     """`ibbmaster serve` of it."""
     with serving(tmp_path / "log") as contender:
         yield contender
@@ -52,7 +52,7 @@ def serving(directory: Path) -> Iterator[Contender]:
         primary.kill()
 
 
-def test_the_consumer_reads_all_groups_in_clear_and_just_as_much_over_tls(server: Contender) -> None:
+def test_the_consumer_reads_all_groups_in_clear_and_just_as_much_over_tls(server):
     plain = one_run(server, 2)
     assert GROUPS * ROW_BYTES < plain.bytes < GROUPS * ROW_BYTES * 1.01
     secret = one_run(server, 2, tls_bytes=plain.bytes)  # which would end with an error if less came
@@ -60,12 +60,12 @@ def test_the_consumer_reads_all_groups_in_clear_and_just_as_much_over_tls(server
     assert plain.mb_per_s > 0 < plain.cpu_s_per_gb
 
 
-def test_replicas_that_log_in_all_at_once_get_their_first_event(server: Contender) -> None:
+def test_replicas_that_log_in_all_at_once_get_their_first_event(server):
     assert reconnect_s(server.account, f"0-1-{GROUPS - 1}", 20) > 0
 
 
 @pytest.mark.parametrize("is_secret", [False, True], ids=["in clear", "over TLS"])
-def test_waiting_replicas_get_each_group_once(server: Contender, writer: BinlogWriter, is_secret: bool) -> None:
+def test_waiting_replicas_get_each_group_once(server, writer, is_secret):
     from benchmarks.latency import PACED_PERIOD_S, paced  # each worker of a run would have Numba, and keep it
 
     numbers = itertools.count(GROUPS + 1)
@@ -82,7 +82,7 @@ def test_waiting_replicas_get_each_group_once(server: Contender, writer: BinlogW
 
 
 @pytest.mark.parametrize("cut", [1, 2, 4, 5, 6, 21, 22, 23, 400])
-def test_what_comes_in_records_is_counted_once_wherever_they_are_cut(cut: int) -> None:
+def test_what_comes_in_records_is_counted_once_wherever_they_are_cut(cut):
     from benchmarks.consumer import RECORD_REST, Records
 
     sizes = [300, 0, 1, 700]
@@ -96,7 +96,7 @@ def test_what_comes_in_records_is_counted_once_wherever_they_are_cut(cut: int) -
     assert sum(found) == sum(sizes)
 
 
-def test_every_position_of_a_log_of_large_files_begins_with_the_next_group(tmp_path: Path) -> None:
+def test_every_position_of_a_log_of_large_files_begins_with_the_next_group(tmp_path):
     log = large_log(tmp_path, 5, 1 << 20)
     assert {path.stat().st_size for path in log.log.glob("*.ibb")} == {1 << 30}
     rng = random.Random(5)
@@ -117,13 +117,13 @@ def test_every_position_of_a_log_of_large_files_begins_with_the_next_group(tmp_p
         (Target(value=4.9, is_ceiling=True), False),
     ],
 )
-def test_a_target_is_met_or_not(target: Target, is_met: bool) -> None:
+def test_a_target_is_met_or_not(target, is_met):
     figure = Figure(name="f", unit="ms", ours=5.0, peer=10.0, limit=4.0, limit_name="l", target=target)
     assert figure.is_met is is_met
     assert figure.cells()[7] == ("yes" if is_met else "NO")
 
 
-def test_rows_are_selected_by_patterns_in_the_order_of_the_table() -> None:
+def test_rows_are_selected_by_patterns_in_the_order_of_the_table():
     from benchmarks.table import selected
 
     assert selected(["tls", "large-*"]) == ["large-1", "large-16", "tls"]

@@ -2,11 +2,9 @@
 
 import itertools
 import re
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
-from pathlib import Path
 
 import pymysql
 import pytest
@@ -22,7 +20,7 @@ from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.event.types import EventType
 from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat, RowImage, RowMetadata
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError
-from ibbmaster.testkit.mariadb_server import RealServer, ServerTemplate
+from ibbmaster.testkit.mariadb_server import RealServer
 
 FORMATS = [
     RowFormat(image=image, metadata=metadata, is_compressed=is_compressed)
@@ -154,9 +152,7 @@ def write_shapes(primary: FixturePrimary, sorts: dict[str, tuple[str, object]]) 
     ("version", "profile"),
     [("10.11", "engine"), ("10.11", "classic-10.11"), ("11.8", "engine"), ("11.8", "classic-11.8")],
 )
-def test_a_replica_comes_to_the_contents_of_the_tables(
-    version: str, profile: str, new_replica: Callable[..., Replica], memory_path: Path
-) -> None:
+def test_a_replica_comes_to_the_contents_of_the_tables(version, profile, new_replica, memory_path):
     replica = new_replica(version)
     with FixturePrimary(memory_path / "log", profile=profile) as primary:
         big = {"big": ("longblob", b"\0b" * (BIG_BYTES // 2))}
@@ -197,9 +193,7 @@ def text_of(value: object) -> str:
 
 
 @pytest.mark.parametrize(("version", "profile"), [("10.11", "compat"), ("11.8", "classic-11.8")])
-def test_the_tool_prints_the_same_rows(
-    version: str, profile: str, tmp_path: Path, run_tool: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_the_tool_prints_the_same_rows(version, profile, tmp_path, run_tool):
     with FixturePrimary(tmp_path / "log", profile=profile) as primary:
         write_everything(primary)
         remote = ["--read-from-remote-server", "--protocol=TCP", f"--host={primary.host}", f"--port={primary.port}"]
@@ -220,7 +214,7 @@ def test_the_tool_prints_the_same_rows(
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_the_tool_prints_the_same_of_columns_of_every_sort(version: str, tmp_path: Path) -> None:
+def test_the_tool_prints_the_same_of_columns_of_every_sort(version, tmp_path):
     with FixturePrimary(profile=f"classic-{version}") as primary:
         write_shapes(primary, SORTS)
         files = primary.save_classic(tmp_path / "files")
@@ -340,8 +334,8 @@ SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(
-    version: str, template_of: Callable[[str], ServerTemplate], servers_directory: Path, server_numbers: Iterator[int]
-) -> None:
+    version, template_of, servers_directory, server_numbers
+):
     images = [image for image in RowImage if version != "10.11" or image is not RowImage.FULL_NODUP]
     collation = "utf8mb4_general_ci"
     with (
@@ -498,8 +492,8 @@ STATEMENTS = (  # of transactions, in statement format
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_events_of_statements_are_those_of_a_real_server_byte_by_byte(
-    version: str, template_of: Callable[[str], ServerTemplate], servers_directory: Path, server_numbers: Iterator[int]
-) -> None:
+    version, template_of, servers_directory, server_numbers
+):
     options = [*SERVER_OPTIONS, "--character-set-server=utf8mb4"]
     with (
         RealServer(template_of(version), servers_directory / f"w{next(server_numbers)}", *options) as server,
@@ -577,9 +571,7 @@ REFUSALS = {  # what the clients say of a certificate; None: they log in
 
 @pytest.mark.parametrize("tls", REFUSALS)
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_clients_refuse_a_certificate_for_what_is_wrong_with_it(
-    version: str, tls: str, run_tool: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_clients_refuse_a_certificate_for_what_is_wrong_with_it(version, tls, run_tool):
     refusal = REFUSALS[tls][version == "11.8"]
     with FixturePrimary(tls=tls, password="secret") as primary:
         account = [f"--host={primary.host}", f"--port={primary.port}", f"--user={primary.user}", "--password=secret"]
@@ -590,9 +582,7 @@ def test_clients_refuse_a_certificate_for_what_is_wrong_with_it(
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_the_tool_reads_files_that_grow(
-    version: str, tmp_path: Path, run_tool: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_the_tool_reads_files_that_grow(version, tmp_path, run_tool):
     with FixturePrimary(profile=f"classic-{version}") as primary:
         primary.save_classic(tmp_path / "live", is_live=True)
         orders = primary.table("shop.orders", id="int primary key")

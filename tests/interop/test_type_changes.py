@@ -2,9 +2,7 @@
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 from lanes.answers import OurTables, RawClient, Session, values_of
@@ -46,13 +44,7 @@ def values_on(server: RealPrimary) -> dict[tuple[str, int, int], Values]:
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
-def changed(
-    request: pytest.FixtureRequest,
-    template_of: Callable[[str], Any],
-    servers_directory: Path,
-    server_numbers: Iterator[int],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Changed:
+def changed(request, template_of, servers_directory, server_numbers, tmp_path_factory) -> Changed:
     options = ("--innodb-strict-mode=0", "--binlog-format=ROW")
     files = tmp_path_factory.mktemp("binlogs")
     with RealPrimary(
@@ -80,7 +72,7 @@ def types_of(changed: Changed, old: int) -> tuple[SqlType, dict[int, SqlType]]:
     return kinds[old], kinds
 
 
-def test_values_are_those_of_the_server_or_refused_and_none_is_refused_that_is_kept(changed: Changed) -> None:
+def test_values_are_those_of_the_server_or_refused_and_none_is_refused_that_is_kept(changed):
     snapshot = changed.ours.snapshot()
     wrong, refused, lost = [], 0, []
     for old, new in CHANGES:
@@ -112,7 +104,7 @@ def plain(value: bytes | None, word: str) -> object:
     return value
 
 
-def test_a_type_that_keeps_values_shows_what_was_there(changed: Changed) -> None:
+def test_a_type_that_keeps_values_shows_what_was_there(changed):
     kept = 0
     for old, new in CHANGES:
         own, others = types_of(changed, old)

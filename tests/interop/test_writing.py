@@ -1,11 +1,6 @@
 """What a program appends to a log, real replicas take: by whichever way a transaction is ended."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from lanes.primary import IbbPrimary
-from lanes.replica import Replica
 
 import ibbmaster
 
@@ -14,9 +9,7 @@ INSERT = "INSERT INTO shop.t VALUES ({})"
 
 # As mysql-test/suite/binlog_in_engine/xa.test
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_a_replica_takes_transactions_of_texts_by_each_way_to_end_them(
-    version: str, new_ibb_primary: Callable[..., IbbPrimary], new_replica: Callable[..., Replica], tmp_path: Path
-) -> None:
+def test_a_replica_takes_transactions_of_texts_by_each_way_to_end_them(version, new_ibb_primary, new_replica, tmp_path):
     """XA transactions among others, before and after a restart of the writer."""
     with ibbmaster.create(tmp_path / "log") as log:
         log.append("0-1-1", "CREATE DATABASE shop")

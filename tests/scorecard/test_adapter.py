@@ -32,7 +32,7 @@ REFUSED = {
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_cache(tmp_path, monkeypatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -46,7 +46,7 @@ def make(directory: Path, manifest: str = MANIFEST, **files: str) -> Path:
     return directory
 
 
-def test_an_adapter_is_what_its_file_says(tmp_path: Path) -> None:
+def test_an_adapter_is_what_its_file_says(tmp_path):
     adapter = read_adapter(make(tmp_path / "mine", MANIFEST + 'needs = ["sh"]\nstart = "now"\nstart_s = 3'))
     assert (adapter.name, adapter.title, adapter.package, adapter.registry) == (
         *("mine", "A library", "library 1.0"),
@@ -56,7 +56,7 @@ def test_an_adapter_is_what_its_file_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "problem"), REFUSED.items(), ids=range(len(REFUSED)))
-def test_what_means_nothing_is_refused_with_its_place(tmp_path: Path, text: str, problem: str) -> None:
+def test_what_means_nothing_is_refused_with_its_place(tmp_path, text, problem):
     directory = make(tmp_path / "mine", text)
     with pytest.raises(ConfigurationError) as caught:
         read_adapter(directory)
@@ -64,7 +64,7 @@ def test_what_means_nothing_is_refused_with_its_place(tmp_path: Path, text: str,
     assert problem in str(caught.value)
 
 
-def test_a_large_file_and_a_strange_name_are_refused(tmp_path: Path) -> None:
+def test_a_large_file_and_a_strange_name_are_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="expected a file of at most 65536 bytes"):
         read_adapter(make(tmp_path / "mine", "#" * 100_000))
     with pytest.raises(ConfigurationError, match="the directory's name 'Mine_1'"):
@@ -73,7 +73,7 @@ def test_a_large_file_and_a_strange_name_are_refused(tmp_path: Path) -> None:
         read_adapter(tmp_path / "nowhere")
 
 
-def test_ours_are_read_and_others_may_take_their_places(tmp_path: Path) -> None:
+def test_ours_are_read_and_others_may_take_their_places(tmp_path):
     assert read_adapters()["python-mysql-replication"].directory.parent == OURS.resolve()
     make(tmp_path / "more" / "python-mysql-replication")
     make(tmp_path / "more" / "a-new-one")
@@ -82,20 +82,20 @@ def test_ours_are_read_and_others_may_take_their_places(tmp_path: Path) -> None:
     assert list(read_adapters(make(tmp_path / "alone"))) == sorted([*read_adapters(), "alone"])
 
 
-def test_a_directory_without_adapters_is_an_error(tmp_path: Path) -> None:
+def test_a_directory_without_adapters_is_an_error(tmp_path):
     with pytest.raises(ConfigurationError, match="has no adapter: expected NAME"):
         read_adapters(tmp_path)
     with pytest.raises(ConfigurationError, match="nowhere is not a directory of adapters"):
         read_adapters(tmp_path / "nowhere")
 
 
-def test_what_needs_no_build_runs_where_it_is(tmp_path: Path, own_cache: Path) -> None:
+def test_what_needs_no_build_runs_where_it_is(tmp_path, own_cache):
     directory = make(tmp_path / "mine")
     assert build(read_adapter(directory)) == ("python3", str(directory / "adapter.py"), f"{directory}/classes")
     assert not own_cache.exists()
 
 
-def test_a_build_is_done_once_in_a_copy(tmp_path: Path) -> None:
+def test_a_build_is_done_once_in_a_copy(tmp_path):
     script = 'build = [["sh", "-c", "cat more.txt adapter.py > made; echo x >> {here}/count"]]\n'
     script += 'sources = ["../more.txt"]'
     (tmp_path / "more.txt").write_text("more")
@@ -111,7 +111,7 @@ def test_a_build_is_done_once_in_a_copy(tmp_path: Path) -> None:
     assert sorted(path.name for path in directory.iterdir()) == ["adapter.py", "adapter.toml"]
 
 
-def test_a_changed_file_is_built_anew(tmp_path: Path) -> None:
+def test_a_changed_file_is_built_anew(tmp_path):
     (tmp_path / "more.txt").write_text("more")
     directory = make(tmp_path / "mine", MANIFEST + 'build = [["true"]]\nsources = ["../more.txt"]')
     adapter = read_adapter(directory)
@@ -123,7 +123,7 @@ def test_a_changed_file_is_built_anew(tmp_path: Path) -> None:
     assert len(commands) == 3
 
 
-def test_a_build_that_was_broken_off_begins_again(tmp_path: Path) -> None:
+def test_a_build_that_was_broken_off_begins_again(tmp_path):
     directory = make(tmp_path / "mine", MANIFEST + 'build = [["mkdir", "made"]]')
     adapter = read_adapter(directory)
     built = Path(build(adapter)[1]).parent
@@ -143,13 +143,13 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("text", "problem"), FAILURES.items(), ids=range(len(FAILURES)))
-def test_what_cannot_be_built_says_why(tmp_path: Path, text: str, problem: str) -> None:
+def test_what_cannot_be_built_says_why(tmp_path, text, problem):
     with pytest.raises(ConfigurationError) as caught:
         build(read_adapter(make(tmp_path / "mine", MANIFEST + text)))
     assert str(caught.value).startswith(problem)
 
 
-def test_an_interpreter_that_has_the_package_runs_it_as_it_is(tmp_path: Path, own_cache: Path) -> None:
+def test_an_interpreter_that_has_the_package_runs_it_as_it_is(tmp_path, own_cache):
     pytest_version = pytest.__version__
     text = MANIFEST.replace("library 1.0", f"pytest {pytest_version}") + 'module = "pytest"\nbuild = [["false"]]'
     directory = make(tmp_path / "mine", text)

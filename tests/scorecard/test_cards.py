@@ -1,11 +1,9 @@
 """Every card is a scenario that can be served, and says of itself what a person needs to know."""
 
-from collections.abc import Mapping
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.scorecard.cards import Card, parse_cards, read_cards
+from ibbmaster.scorecard.cards import parse_cards, read_cards
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.testkit.scenario import parse_scenario
 
@@ -16,7 +14,7 @@ WORKLOADS = (
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
-def test_a_card_is_the_scenario_that_its_file_serves(card: Card) -> None:
+def test_a_card_is_the_scenario_that_its_file_serves(card):
     with card.scenario().serving() as primary:
         before = primary.log.position
         gtids = [str(gtid) for group in card.live_groups() if (gtid := group.write(primary)) is not None]
@@ -28,21 +26,21 @@ def test_a_card_is_the_scenario_that_its_file_serves(card: Card) -> None:
         assert again.faults.pending == faults
 
 
-def test_there_are_more_than_sixty_in_every_family_that_the_fault_kit_knows() -> None:
+def test_there_are_more_than_sixty_in_every_family_that_the_fault_kit_knows():
     assert len(CARDS) > 60
     actions = {line.split()[0] for card in CARDS for line in card.faults}
     assert {"cut", "stall", "drip", "eof", "error", "kill", "alter", "drop", "repeat", "swap", "crash"} <= actions
     assert {card.profile for card in CARDS} >= {"10.6", "10.11", "11.4", "11.8", "12.3"}
 
 
-def test_each_has_a_name_of_its_own_and_a_whole_sentence() -> None:
+def test_each_has_a_name_of_its_own_and_a_whole_sentence():
     assert len({card.title for card in CARDS}) == len({card.name for card in CARDS}) == len(CARDS)
     for card in CARDS:
         assert card.title[0].isupper()
         assert card.title.endswith("."), card.title
 
 
-def test_what_cannot_be_recovered_has_another_best_grade() -> None:
+def test_what_cannot_be_recovered_has_another_best_grade():
     best = {card.name: card.best for card in CARDS}
     assert best["cut-after-gtid"] is Grade.EXACT
     assert best["position-purged"] is Grade.LOSES_LOUDLY
@@ -59,7 +57,7 @@ def test_what_cannot_be_recovered_has_another_best_grade() -> None:
         (WORKLOADS, {"a.toml": "[[card]]\nname='x'\ntitle='x'\nworkload='one'"}, "a.toml: card 1: family None"),
     ],
 )
-def test_a_card_that_means_nothing_is_named(workloads: str, families: Mapping[str, str], text: str) -> None:
+def test_a_card_that_means_nothing_is_named(workloads, families, text):
     with pytest.raises(ConfigurationError) as caught:
         parse_cards(workloads, families)
     assert text in str(caught.value)
@@ -77,14 +75,14 @@ def test_a_card_that_means_nothing_is_named(workloads: str, families: Mapping[st
         ("colour = 'red'", "'colour' means nothing here"),
     ],
 )
-def test_a_line_of_a_card_that_means_nothing_is_named(line: str, text: str) -> None:
+def test_a_line_of_a_card_that_means_nothing_is_named(line, text):
     family = f"family = 'a'\n[[card]]\nname = 'x'\ntitle = 'X.'\nworkload = 'one'\n{line}"
     with pytest.raises(ConfigurationError) as caught:
         parse_cards(WORKLOADS, {"a.toml": family})
     assert text in str(caught.value)
 
 
-def test_two_cards_of_one_name_are_refused() -> None:
+def test_two_cards_of_one_name_are_refused():
     card = "[[card]]\nname = 'x'\ntitle = 'X.'\nworkload = 'one'\n"
     with pytest.raises(ConfigurationError, match="two cards 'x'"):
         parse_cards(WORKLOADS, {"a.toml": f"family = 'a'\n{card}", "b.toml": f"family = 'b'\n{card}"})

@@ -27,7 +27,7 @@ Start = Callable[[str], Consumer]
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
+def start(tmp_path) -> Iterator[Start]:
     with contextlib.ExitStack() as stack:
 
         def started(script: str, **request: Any) -> Consumer:
@@ -54,7 +54,7 @@ def is_gone(process: int) -> bool:
         return True
 
 
-def test_it_is_asked_in_a_line_and_tells_in_lines(start: Start, tmp_path: Path) -> None:
+def test_it_is_asked_in_a_line_and_tells_in_lines(start, tmp_path):
     script = "tell('version', text=asked['host'] + os.getcwd())\nsys.stdin.read()\ntell('error', text='asked to end')"
     consumer = start(script, host="h")
     (version,) = follow(consumer, bool)
@@ -64,7 +64,7 @@ def test_it_is_asked_in_a_line_and_tells_in_lines(start: Start, tmp_path: Path) 
     assert (last.text, consumer.exit_code) == ("asked to end", 0)
 
 
-def test_how_it_ended_is_known(start: Start) -> None:
+def test_how_it_ended_is_known(start):
     for script, code in (("sys.exit(3)", 3), ("os.kill(os.getpid(), signal.SIGSEGV)", -11), ("", 0)):
         consumer = start(script)
         follow(consumer, lambda _, consumer=consumer: consumer.has_ended)
@@ -72,7 +72,7 @@ def test_how_it_ended_is_known(start: Start) -> None:
         assert consumer.exit_code == code
 
 
-def test_what_ignores_everything_is_killed(start: Start) -> None:
+def test_what_ignores_everything_is_killed(start):
     consumer = start("signal.signal(signal.SIGTERM, signal.SIG_IGN)\ntell('commit')\ntime.sleep(3600)")
     follow(consumer, bool)
     begun = time.monotonic()
@@ -82,7 +82,7 @@ def test_what_ignores_everything_is_killed(start: Start) -> None:
 
 
 @pytest.mark.parametrize("end", ["", "time.sleep(3600)"], ids=["ended itself", "lived"])
-def test_its_children_end_with_it(start: Start, end: str) -> None:
+def test_its_children_end_with_it(start, end):
     child = "import time; time.sleep(3600)"
     consumer = start(f"tell('unknown', text=str(subprocess.Popen([sys.executable, '-c', {child!r}]).pid))\n{end}")
     (event,) = follow(consumer, bool)
@@ -99,9 +99,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("script", GARBAGE.values(), ids=GARBAGE)
-def test_garbage_is_a_problem_of_the_adapter_and_costs_no_memory(
-    start: Start, script: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_garbage_is_a_problem_of_the_adapter_and_costs_no_memory(start, script, monkeypatch):
     monkeypatch.setattr(consumer_module, "LINE_SIZE_MAX", 100_000)
     monkeypatch.setattr(consumer_module, "LINES_MAX", 1000)
     consumer = start(script)
@@ -111,13 +109,13 @@ def test_garbage_is_a_problem_of_the_adapter_and_costs_no_memory(
     consumer.close(0.0)
 
 
-def test_half_a_line_at_its_end_is_none(start: Start) -> None:
+def test_half_a_line_at_its_end_is_none(start):
     consumer = start("tell('commit')\nos.write(1, b'{\"event\": \"comm')")
     told = follow(consumer, lambda _: consumer.has_ended) + consumer.close()
     assert ([event.what for event in told], consumer.problem) == (["commit"], "")
 
 
-def test_of_its_log_the_end_is_kept(start: Start) -> None:
+def test_of_its_log_the_end_is_kept(start):
     consumer = start("sys.stderr.write('x' * 1_000_000 + 'end')")
     follow(consumer, lambda _: consumer.has_ended)
     consumer.close()
@@ -125,14 +123,14 @@ def test_of_its_log_the_end_is_kept(start: Start) -> None:
     assert consumer.log.endswith("xend")
 
 
-def test_no_descriptor_and_no_thread_stays(start: Start) -> None:
+def test_no_descriptor_and_no_thread_stays(start):
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         start("").close()
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_command_that_is_none_is_an_error(tmp_path: Path) -> None:
+def test_a_command_that_is_none_is_an_error(tmp_path):
     with pytest.raises(ConfigurationError, match="/no/such/program: No such file"):
         Consumer(["/no/such/program"], {}, directory=tmp_path)
 
@@ -141,7 +139,7 @@ def test_a_command_that_is_none_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def supervise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Supervised]]:
+def supervise(tmp_path, monkeypatch) -> Iterator[Callable[[str], Supervised]]:
     monkeypatch.setattr(consumer_module, "RESTARTS_S", (0.0, 0.0, 0.0))
     monkeypatch.setattr(consumer_module, "FATAL_S", 0.1)
     with contextlib.ExitStack() as stack:
@@ -155,9 +153,7 @@ def supervise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         yield started
 
 
-def test_it_is_started_again_with_its_last_position_and_in_its_directory(
-    supervise: Callable[[str], Supervised], tmp_path: Path
-) -> None:
+def test_it_is_started_again_with_its_last_position_and_in_its_directory(supervise, tmp_path):
     script = """
 tell('unknown', text=json.dumps(asked))
 tell('position', position={'n': 1})
@@ -175,21 +171,21 @@ sys.stderr.write(f"log {asked['resume']};")
     assert supervised.last_log == "log {'n': 4};"
 
 
-def test_what_lives_until_it_is_ended_has_no_exit_code(supervise: Callable[[str], Supervised]) -> None:
+def test_what_lives_until_it_is_ended_has_no_exit_code(supervise):
     supervised = supervise("tell('commit')\nsys.stdin.read()\ntell('commit')\nsys.exit(5)")
     follow(supervised, bool)
     supervised.close(TIMEOUT_S)
     assert (supervised.exit_code, supervised.has_ended, len(supervised.told)) == (None, True, 2)
 
 
-def test_what_follows_no_more_and_lives_on_is_ended(supervise: Callable[[str], Supervised]) -> None:
+def test_what_follows_no_more_and_lives_on_is_ended(supervise):
     supervised = supervise("tell('error', text='over', is_fatal=True)\ntime.sleep(3600)")
     told = follow(supervised, lambda _: supervised.has_ended)
     assert [event.process for event in told] == [1, 2, 3, 4]
     assert supervised.exit_code == 1
 
 
-def test_garbage_is_not_started_again(supervise: Callable[[str], Supervised]) -> None:
+def test_garbage_is_not_started_again(supervise):
     supervised = supervise("print('Hello', flush=True)\ntime.sleep(3600)")
     follow(supervised, lambda _: supervised.has_ended)
     assert supervised.starts == 1

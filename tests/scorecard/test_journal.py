@@ -58,16 +58,16 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("line", "shown"), LINES.items(), ids=LINES)
-def test_a_line_is_read_and_shown(line: str, shown: str) -> None:
+def test_a_line_is_read_and_shown(line, shown):
     assert str(parse_told(line.encode())) == shown
 
 
 @pytest.mark.parametrize(("line", "problem"), REFUSED.items(), ids=range(len(REFUSED)))
-def test_anything_else_is_refused_in_one_short_line(line: bytes, problem: str) -> None:
+def test_anything_else_is_refused_in_one_short_line(line, problem):
     expect_refused(line, problem)
 
 
-def test_a_line_that_is_too_long_is_refused_in_a_short_one() -> None:
+def test_a_line_that_is_too_long_is_refused_in_a_short_one():
     expect_refused(b'{"a": 1}' + b" " * LINE_SIZE_MAX, f"a line of more than {LINE_SIZE_MAX} bytes")
 
 
@@ -79,7 +79,7 @@ def expect_refused(line: bytes, problem: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_no_truncation_and_no_changed_byte_of_a_line_does_anything_else() -> None:
+def test_no_truncation_and_no_changed_byte_of_a_line_does_anything_else():
     for line in map(str.encode, LINES):
         damaged = [line[:size] for size in range(len(line))]
         for _ in range(200):
@@ -90,11 +90,11 @@ def test_no_truncation_and_no_changed_byte_of_a_line_does_anything_else() -> Non
                 assert isinstance(parse_told(one), ToldEvent)
 
 
-def test_what_is_told_of_the_log_is_progress_and_the_rest_is_not() -> None:
+def test_what_is_told_of_the_log_is_progress_and_the_rest_is_not():
     progress = {what for what in TOLD if ToldEvent(what=what).is_progress}
     assert progress == {"begin", "change", "statement", "commit", "unknown"}
 
 
-def test_long_texts_of_errors_are_cut() -> None:
+def test_long_texts_of_errors_are_cut():
     line = json.dumps({"event": "error", "text": "x" * 100_000}).encode()
     assert len(parse_told(line).text) == 4000

@@ -11,7 +11,7 @@ from ibbmaster.testkit import FixturePrimary
 from .stories import logged
 
 
-def test_rows_and_statements_of_a_group_are_its_changes() -> None:
+def test_rows_and_statements_of_a_group_are_its_changes():
     with FixturePrimary(server_id=3) as primary:
         orders = primary.table("shop.orders", id="int primary key", total="decimal(10,2)", flags="bit(4)")
         before = str(primary.log.position)
@@ -29,7 +29,7 @@ def test_rows_and_statements_of_a_group_are_its_changes() -> None:
     assert statement.sql == "UPDATE stock SET n = n - 1"
 
 
-def test_values_that_libraries_give_in_other_forms_are_marked() -> None:
+def test_values_that_libraries_give_in_other_forms_are_marked():
     with FixturePrimary() as primary:
         orders = primary.table(
             "shop.orders", a="binary(3)", b="varbinary(3)", c="varchar(9) character set latin1", d="bit(2)"
@@ -41,13 +41,13 @@ def test_values_that_libraries_give_in_other_forms_are_marked() -> None:
     assert change.after["c"].charset == "latin1"
 
 
-def test_ddl_changes_no_row() -> None:
+def test_ddl_changes_no_row():
     with FixturePrimary() as primary:
         primary.table("shop.orders", id="int primary key")
         assert [group.changes for group in logged_groups(primary, "")] == [(), ()]
 
 
-def test_names_are_known_where_the_log_has_them() -> None:
+def test_names_are_known_where_the_log_has_them():
     for metadata in ("NO_LOG", "MINIMAL"):
         with FixturePrimary(metadata=metadata) as primary:
             primary.table("shop.orders", id="int primary key").insert(id=1)
@@ -55,7 +55,7 @@ def test_names_are_known_where_the_log_has_them() -> None:
             assert (change.has_names, change.columns) == (False, ("id",))
 
 
-def test_prepared_groups_are_known() -> None:
+def test_prepared_groups_are_known():
     with FixturePrimary(profile="11.8") as primary:
         orders = primary.table("shop.orders", id="int primary key")
         with primary.transaction() as transaction:
@@ -68,7 +68,7 @@ def test_prepared_groups_are_known() -> None:
 
 
 @pytest.mark.parametrize("start", ["0-3-9", "0-77-1", "5-3-1"])
-def test_behind_a_place_that_is_not_there_is_nothing(start: str) -> None:
+def test_behind_a_place_that_is_not_there_is_nothing(start):
     with FixturePrimary(server_id=3) as primary:
         primary.table("shop.orders", id="int primary key")
         assert logged_behind(primary, start) == []
@@ -76,7 +76,7 @@ def test_behind_a_place_that_is_not_there_is_nothing(start: str) -> None:
         assert len(logged_behind(primary, "")) == 2
 
 
-def test_of_two_primaries_the_second_decides_what_is_required() -> None:
+def test_of_two_primaries_the_second_decides_what_is_required():
     first, second, third, marker = logged(1, 1, 1, 1)
     added = logged(0, 0, 0, 0, 1)[-1]
     found = of_both([second, third, marker], [first, second, added, marker], "0-3-1")

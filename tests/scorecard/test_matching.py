@@ -47,7 +47,7 @@ IMAGES = {  # a row of three columns: as it is told, whether the log has names, 
 
 
 @pytest.mark.parametrize(("told_image", "has_names", "is_right"), IMAGES.values(), ids=IMAGES)
-def test_an_image_is_the_one_that_was_logged(told_image: Any, has_names: bool, is_right: bool) -> None:
+def test_an_image_is_the_one_that_was_logged(told_image, has_names, is_right):
     row = {"id": 1, "total": None, "note": "x"}
     wanted = LoggedChange(table="t.a", kind="insert", after=row, columns=COLUMNS, has_names=has_names)
     assert is_found(wanted, told_image) is is_right
@@ -62,14 +62,14 @@ def test_an_image_is_the_one_that_was_logged(told_image: Any, has_names: bool, i
         ([1, None, None], [None, 7, None]),
     ],
 )
-def test_images_with_some_columns_may_be_told_with_or_without_the_others(before: Any, after: Any) -> None:
+def test_images_with_some_columns_may_be_told_with_or_without_the_others(before, after):
     wanted = LoggedChange(table="t.a", kind="update", before={"id": 1}, after={"total": 7}, columns=COLUMNS)
     assert is_found(wanted, after, before)
     assert not is_found(wanted, after, None)
     assert not is_found(wanted, before, before)
 
 
-def test_equal_rows_are_taken_one_after_the_other() -> None:
+def test_equal_rows_are_taken_one_after_the_other():
     groups = [LoggedGroup(gtid=f"0-3-{number}", changes=(change(1), change(1))) for number in (1, 2)]
     once = matched(groups, told("begin 1\nchange 1\nchange 1\ncommit 1\nbegin 2\nchange 1\nchange 1\ncommit 2"))
     assert (once.flaws(), once.missing_behind(), once.repeats()) == ([], [], ([], True))
@@ -82,25 +82,25 @@ def test_equal_rows_are_taken_one_after_the_other() -> None:
     assert again.flaws() == []
 
 
-def test_a_statement_is_found_in_what_is_told_of_it() -> None:
+def test_a_statement_is_found_in_what_is_told_of_it():
     groups = [LoggedGroup(gtid="0-3-1", changes=(LoggedChange(sql="UPDATE t\n SET a = 1"), change(1)))]
     assert matched(groups, told("statement /* c */ UPDATE t SET a = 1 \nchange 1")).flaws() == []
     (flaw,) = matched(groups, told("statement UPDATE t SET a = 2\nchange 1")).flaws()
     assert flaw.text == "0-3-1 statement UPDATE t SET a = 1 is missing"
 
 
-def test_statements_that_were_not_asked_for_are_nothing() -> None:
+def test_statements_that_were_not_asked_for_are_nothing():
     assert matched(logged(1), told("statement CREATE TABLE t (a int)\nchange 1")).flaws() == []
 
 
-def test_a_prepared_group_needs_no_commit() -> None:
+def test_a_prepared_group_needs_no_commit():
     story = told("begin 1\nchange 1\nbegin 2\nchange 2\ncommit 2")
     first, second = logged(1, 1)
     assert [flaw.text for flaw in matched([first, second], story).flaws()] == ["the commit of 0-3-1 is missing"]
     assert matched([replace(first, is_prepared=True), second], story).flaws() == []
 
 
-def test_what_the_primary_has_lost_may_come_or_not() -> None:
+def test_what_the_primary_has_lost_may_come_or_not():
     first, second, third = logged(1, 1, 1)
     groups = [first, replace(second, is_required=False), third]
     for story in ("change 1\nchange 3", "change 1\nchange 2\nchange 3"):
@@ -108,7 +108,7 @@ def test_what_the_primary_has_lost_may_come_or_not() -> None:
         assert (matching.flaws(), matching.missing_behind()) == ([], [])
 
 
-def test_the_same_gtid_of_two_primaries_is_two_groups() -> None:
+def test_the_same_gtid_of_two_primaries_is_two_groups():
     first, lost, marker = logged(1, 1, 1)
     groups = [first, replace(lost, is_required=False), replace(marker, gtid=lost.gtid)]
     of_both = "begin 1\nchange 1\ncommit 1\nbegin 2\nchange {}\ncommit 2\n"
@@ -117,14 +117,14 @@ def test_the_same_gtid_of_two_primaries_is_two_groups() -> None:
     assert matching.repeats() == (["0-3-1 insert shop.orders id=1 total=1.00 came twice"], True)
 
 
-def test_many_changes_in_another_order_take_no_endless_time() -> None:
+def test_many_changes_in_another_order_take_no_endless_time():
     count = 10_000
     groups = logged(*[1] * count)
     story = [ToldEvent(what="change", table="shop.orders", kind="insert", after={"id": -1}) for _ in range(2000)]
     assert matched(groups, story).missing_behind() != []
 
 
-def test_a_large_group_that_comes_again_is_found_again() -> None:
+def test_a_large_group_that_comes_again_is_found_again():
     count = 3000
     changes = "\n".join(f"change {number}" for number in range(1, count + 1))
     matching = matched(logged(count, 1), told(f"begin 1\n{changes}\nbegin 1\n{changes}\ncommit 1\nchange {count + 1}"))
@@ -132,24 +132,24 @@ def test_a_large_group_that_comes_again_is_found_again() -> None:
     assert (len(matching.repeats()[0]), matching.repeats()[1]) == (count, True)
 
 
-def test_first_lines_are_those_by_which_a_change_came() -> None:
+def test_first_lines_are_those_by_which_a_change_came():
     assert matched(logged(2), told("change 1\nchange 1\nchange 2")).first() == (0, 2)
 
 
-def test_a_group_told_under_the_gtid_of_a_later_one_makes_no_other_late() -> None:
+def test_a_group_told_under_the_gtid_of_a_later_one_makes_no_other_late():
     story = "begin 3\nchange 1\ncommit 3\nbegin 2\nchange 2\ncommit 2\nbegin 3\nchange 3\ncommit 3"
     flaws = matched(logged(1, 1, 1), told(story)).flaws()
     assert {flaw.text for flaw in flaws} == {"0-3-1 insert shop.orders id=1 total=1.00 was told as 0-3-3"}
 
 
-def test_a_group_that_is_gone_on_with_after_a_restart_is_committed_as_a_whole() -> None:
+def test_a_group_that_is_gone_on_with_after_a_restart_is_committed_as_a_whole():
     story = (
         "begin 1\nchange 1\nchange 2\nfatal reset\nrestart\nbegin 1\nchange 3\ncommit 1\nbegin 2\nchange 4\ncommit 2"
     )
     assert matched(logged(3, 1), told(story)).flaws() == []
 
 
-def test_a_group_that_was_begun_again_and_not_committed_has_no_commit() -> None:
+def test_a_group_that_was_begun_again_and_not_committed_has_no_commit():
     story = "begin 1\nchange 1\nfatal reset\nrestart\nbegin 1\nchange 2\nbegin 2\nchange 3\ncommit 2"
     assert [flaw.text for flaw in matched(logged(2, 1), told(story)).flaws()] == ["the commit of 0-3-1 is missing"]
 
@@ -168,7 +168,7 @@ TABLES = {  # what a library tells of a table, and what is wrong with it
 
 
 @pytest.mark.parametrize(("keys", "flaw"), TABLES.values(), ids=TABLES)
-def test_what_is_told_of_a_table_is_compared_with_the_log(keys: dict[str, Any], flaw: str) -> None:
+def test_what_is_told_of_a_table_is_compared_with_the_log(keys, flaw):
     declared = dict(zip(COLUMNS, ("int", "decimal(10,2)", "varchar(40)"), strict=True))
     table = encode_table_map(written_table("shop.orders", declared, table_id=1), server_id=1)
     wanted = replace(change(1), columns=COLUMNS, key=("id",), types=decode_table_schema(table).columns)

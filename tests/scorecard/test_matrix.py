@@ -29,7 +29,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_each_grade_has_a_look_of_its_own() -> None:
+def test_each_grade_has_a_look_of_its_own():
     assert set(LOOKS) == {*Grade, None}
     for part in ("symbol", "word", "ground", "dark_ground"):
         assert len({getattr(look, part) for look in LOOKS.values()}) == len(LOOKS), part
@@ -37,14 +37,14 @@ def test_each_grade_has_a_look_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("grade", LOOKS)
-def test_words_can_be_read_on_the_colour_of_their_grade(grade: Grade | None) -> None:
+def test_words_can_be_read_on_the_colour_of_their_grade(grade):
     look = LOOKS[grade]
 
     assert contrast(look.ground, look.ink) > 4.5
     assert contrast(look.dark_ground, look.dark_ink) > 4.5
 
 
-def test_a_silent_loss_stands_out_by_lightness_alone() -> None:
+def test_a_silent_loss_stands_out_by_lightness_alone():
     silent = LOOKS[Grade.LOSES_SILENTLY]
     others = [look for look in LOOKS.values() if look is not silent]
 
@@ -52,14 +52,14 @@ def test_a_silent_loss_stands_out_by_lightness_alone() -> None:
     assert min(contrast(look.dark_ground, silent.dark_ground) for look in others) > 3
 
 
-def test_families_and_scenarios_stay_in_the_order_of_the_results() -> None:
+def test_families_and_scenarios_stay_in_the_order_of_the_results():
     found = families(scorecard_results.every_kind())
 
     assert list(found) == ["cuts", "refusals", "damage", "silence", "formats"]
     assert [scenario.name for scenario in found["damage"]] == ["half-event", "bad-crc"]
 
 
-def test_a_cell_that_the_results_lack_says_why_it_was_not_run() -> None:
+def test_a_cell_that_the_results_lack_says_why_it_was_not_run():
     cells = cells_by_place(scorecard_results.every_kind())
 
     assert cells["no-client", "stall"].not_run == "zig is not on PATH"
@@ -68,7 +68,7 @@ def test_a_cell_that_the_results_lack_says_why_it_was_not_run() -> None:
     assert len(cells) == 3 * 7
 
 
-def test_a_loud_loss_is_the_best_where_nothing_can_be_had() -> None:
+def test_a_loud_loss_is_the_best_where_nothing_can_be_had():
     purged = scorecard_results.scenario("purged", best=Grade.LOSES_LOUDLY)
 
     assert is_best(Grade.LOSES_LOUDLY, purged)
@@ -78,14 +78,14 @@ def test_a_loud_loss_is_the_best_where_nothing_can_be_had() -> None:
     assert not is_best(Grade.LOSES_LOUDLY, scorecard_results.scenario("cut"))
 
 
-def test_grades_are_counted_for_each_consumer() -> None:
+def test_grades_are_counted_for_each_consumer():
     counts = tally(scorecard_results.every_kind(), "good-client")
 
     assert counts == {Grade.EXACT: 2, Grade.REPEATS_GROUPS: 1, Grade.LOSES_LOUDLY: 2, None: 2}
     assert tally(scorecard_results.every_kind(), "no-client") == {None: 7}
 
 
-def test_findings_are_what_is_worse_than_can_be_and_the_worst_comes_first() -> None:
+def test_findings_are_what_is_worse_than_can_be_and_the_worst_comes_first():
     found = findings(scorecard_results.every_kind(), "bad-client")
 
     assert [(scenario.name, cell.grade) for scenario, cell in found] == [
@@ -108,10 +108,10 @@ def test_findings_are_what_is_worse_than_can_be_and_the_worst_comes_first() -> N
         ("Zürich ✓ 東京", "Zürich ✓ 東京"),
     ],
 )
-def test_a_plain_text_is_one_line_of_letters(text: str, shown: str) -> None:
+def test_a_plain_text_is_one_line_of_letters(text, shown):
     assert plain(text) == shown
     assert plain(text).encode()
 
 
-def test_one_thing_is_not_many() -> None:
+def test_one_thing_is_not_many():
     assert [counted(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]

@@ -53,13 +53,13 @@ def seen(number: int, *gtids: str, statement: str = "") -> SeenConnection:
     return connection
 
 
-def test_who_tells_everything_is_exact() -> None:
+def test_who_tells_everything_is_exact():
     cell = cell_of(EXACT)
     assert (cell.consumer, cell.scenario, cell.grade, cell.seconds) == ("mine", "plain", Grade.EXACT, 1.23)
     assert cell.arrived == tuple(map(str, RIGHT))
 
 
-def test_a_scenario_whose_fault_never_came_says_nothing_of_who_is_exact() -> None:
+def test_a_scenario_whose_fault_never_came_says_nothing_of_who_is_exact():
     cell = cell_of(replace(EXACT, unfinished=(FAULT,)))
     assert (cell.grade, cell.not_run) == (None, "it never came to the place of: cut after gtid of 0-3-101")
 
@@ -69,13 +69,13 @@ def test_a_scenario_whose_fault_never_came_says_nothing_of_who_is_exact() -> Non
     [{"faults": (FaultRecord(fault=FAULT),)}, {"told": RIGHT[:1], "exit_code": 1, "last_log": "no", "log": "no"}],
     ids=["one of its faults happened", "it lost something"],
 )
-def test_else_the_summary_says_what_never_happened(given: dict[str, object]) -> None:
+def test_else_the_summary_says_what_never_happened(given):
     cell = cell_of(replace(EXACT, unfinished=(FAULT,), **given))
     assert cell.grade is not None
     assert "what never happened: cut after gtid of 0-3-101" in cell.summary
 
 
-def test_a_dump_that_began_again_is_told_with_its_place_and_time() -> None:
+def test_a_dump_that_began_again_is_told_with_its_place_and_time():
     first, by_gtid = seen(1, "0-3-101"), seen(2, statement="SET @slave_connect_state = '0-3-100'")
     dumps = ((1.0, first), (2.5, by_gtid), (4.0, seen(3)))
     cell = cell_of(replace(EXACT, connections=[one for _, one in dumps], dumps=dumps, fault_at=2.0))
@@ -87,18 +87,18 @@ def test_a_dump_that_began_again_is_told_with_its_place_and_time() -> None:
     assert cell.statements == ("SET @slave_connect_state = '0-3-100'",)
 
 
-def test_the_position_is_the_last_one_that_was_told() -> None:
+def test_the_position_is_the_last_one_that_was_told():
     positions = [told("position", 4.0 + number, position={"gtid": f"0-3-{101 + number}"}) for number in range(2)]
     assert cell_of(EXACT).position == ""
     assert cell_of(replace(EXACT, told=[*RIGHT, *positions])).position == '{"gtid": "0-3-102"}'
 
 
 @pytest.mark.parametrize(("fault_at", "recovered_s"), [(None, None), (1.5, 0.5), (2.5, None)])
-def test_it_has_recovered_with_the_first_new_change(fault_at: float | None, recovered_s: float | None) -> None:
+def test_it_has_recovered_with_the_first_new_change(fault_at, recovered_s):
     assert cell_of(replace(EXACT, fault_at=fault_at)).recovered_s == recovered_s
 
 
-def test_what_is_kept_is_bounded() -> None:
+def test_what_is_kept_is_bounded():
     many = [told("statement", 1.0, text=f"{number} {'x' * 400}") for number in range(LINES_MAX + 5)]
     errors = [told("error", 1.0, text=str(number)) for number in range(50)]
     record = FaultRecord(fault=FAULT, event=bytes(2 * EVENT_MAX))

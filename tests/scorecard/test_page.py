@@ -105,7 +105,7 @@ def acting(page: str, program: str) -> str:
 # Without a browser
 
 
-def test_the_matrix_is_a_table_that_can_be_read_without_its_program() -> None:
+def test_the_matrix_is_a_table_that_can_be_read_without_its_program():
     seen = Seen(render(scorecard_results.every_kind()))
 
     assert len(seen.of("td")) == 3 * 7
@@ -116,7 +116,7 @@ def test_the_matrix_is_a_table_that_can_be_read_without_its_program() -> None:
         assert text in seen.text, text
 
 
-def test_each_cell_is_a_link_that_opens_it() -> None:
+def test_each_cell_is_a_link_that_opens_it():
     links = [attributes["href"] for attributes in Seen(render(scorecard_results.every_kind())).of("a")]
 
     assert "#bad-client/cut-after-gtid" in links
@@ -124,7 +124,7 @@ def test_each_cell_is_a_link_that_opens_it() -> None:
     assert "#/cut-after-gtid" in links
 
 
-def test_the_page_needs_nothing_from_elsewhere_and_allows_nothing_but_its_own_program() -> None:
+def test_the_page_needs_nothing_from_elsewhere_and_allows_nothing_but_its_own_program():
     page = render(scorecard_results.every_kind())
     seen = Seen(page)
 
@@ -135,7 +135,7 @@ def test_the_page_needs_nothing_from_elsewhere_and_allows_nothing_but_its_own_pr
     assert re.match(r"default-src 'none'; .*script-src 'sha256-[\w+/]{43}='", policy["content"] or "")
 
 
-def test_texts_from_outside_stay_texts() -> None:
+def test_texts_from_outside_stay_texts():
     page = render(scorecard_results.hostile())
     seen = Seen(page)  # which also sees that each element ends where it should
 
@@ -146,14 +146,14 @@ def test_texts_from_outside_stay_texts() -> None:
     assert page.count("{{title}}") > 3  # what looks like a place of the template is none
 
 
-def test_a_large_matrix_stays_small_and_what_cells_have_in_common_is_there_once() -> None:
+def test_a_large_matrix_stays_small_and_what_cells_have_in_common_is_there_once():
     page = render(scorecard_results.many(300, 15))
 
     assert len(page.encode()) < 6_000_000
     assert page.count("connection 2: GTID 0-3-102") == 1
 
 
-def test_of_a_large_event_only_the_first_bytes_are_kept() -> None:
+def test_of_a_large_event_only_the_first_bytes_are_kept():
     results = scorecard_results.every_kind()
     event = FaultBytes(fault="cut", gtid=None, sent_bytes=0, event="ab" * 1_000_000)
     cell = dataclasses.replace(results.cells[0], bytes=(event,))
@@ -164,7 +164,7 @@ def test_of_a_large_event_only_the_first_bytes_are_kept() -> None:
     assert '"size":1000000' in page
 
 
-def test_results_without_anything_are_a_page_as_well() -> None:
+def test_results_without_anything_are_a_page_as_well():
     assert "0 scenarios · 0 consumers" in Seen(render(Results(made="never", ibbmaster="0.1.0"))).text
 
 
@@ -172,7 +172,7 @@ def test_results_without_anything_are_a_page_as_well() -> None:
 
 
 @needs_chromium
-def test_a_link_to_a_cell_opens_it_with_all_that_is_known(tmp_path: Path) -> None:
+def test_a_link_to_a_cell_opens_it_with_all_that_is_known(tmp_path):
     seen = opened(render(scorecard_results.every_kind()), tmp_path, at="#bad-client/cut-after-gtid")
 
     for text in (
@@ -206,7 +206,7 @@ document.documentElement.dataset.said = ["#good-client/bad-crc", "#no-client/sta
 
 
 @needs_chromium
-def test_what_was_not_run_says_why_and_consumers_and_scenarios_have_a_place_of_their_own(tmp_path: Path) -> None:
+def test_what_was_not_run_says_why_and_consumers_and_scenarios_have_a_place_of_their_own(tmp_path):
     seen = opened(acting(render(scorecard_results.every_kind()), OTHERS), tmp_path)
 
     one, other, consumer, scenario, nothing = (seen.root["data-said"] or "").split(" || ")
@@ -219,7 +219,7 @@ def test_what_was_not_run_says_why_and_consumers_and_scenarios_have_a_place_of_t
 
 
 @needs_chromium
-def test_hostile_texts_do_not_run_and_are_shown_as_they_are(tmp_path: Path) -> None:
+def test_hostile_texts_do_not_run_and_are_shown_as_they_are(tmp_path):
     name = quote(scorecard_results.HOSTILE, safe="")
     seen = opened(render(scorecard_results.hostile()), tmp_path, at=f"#{name}/{name}")
 
@@ -231,7 +231,7 @@ def test_hostile_texts_do_not_run_and_are_shown_as_they_are(tmp_path: Path) -> N
 
 
 @needs_chromium
-def test_a_text_that_became_a_program_would_still_not_run(tmp_path: Path) -> None:
+def test_a_text_that_became_a_program_would_still_not_run(tmp_path):
     page = render(scorecard_results.every_kind())
     leaky = page.replace("</header>", "<script>document.documentElement.dataset.hacked = 'yes'</script></header>")
 
@@ -255,7 +255,7 @@ document.documentElement.dataset.said = said.join(" ");
 
 
 @needs_chromium
-def test_arrows_move_enter_opens_and_escape_comes_back(tmp_path: Path) -> None:
+def test_arrows_move_enter_opens_and_escape_comes_back(tmp_path):
     seen = opened(acting(render(scorecard_results.every_kind()), KEYS), tmp_path)
 
     assert (seen.root["data-said"] or "").split() == [
@@ -290,7 +290,7 @@ document.documentElement.dataset.said = said.join("\\n");
 
 
 @needs_chromium
-def test_filters_leave_what_is_asked_for(tmp_path: Path) -> None:
+def test_filters_leave_what_is_asked_for(tmp_path):
     seen = opened(acting(render(scorecard_results.every_kind()), FILTERS), tmp_path)
 
     everything = "cut-after-gtid+cut-between-rows+purged+half-event+bad-crc+stall+old-format"
@@ -311,7 +311,7 @@ def test_filters_leave_what_is_asked_for(tmp_path: Path) -> None:
 
 
 @needs_chromium
-def test_the_page_can_be_seen(tmp_path: Path) -> None:
+def test_the_page_can_be_seen(tmp_path):
     picture = tmp_path / "seen.png"
     browse(render(scorecard_results.every_kind()), tmp_path, f"--screenshot={picture}", at="#bad-client/cut-after-gtid")
 

@@ -1,7 +1,6 @@
 """Results as a picture: small, the same each time, and well-formed whatever names hold."""
 
 import re
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
@@ -42,7 +41,7 @@ def squares(picture: str, look: str) -> int:
 
 
 @pytest.mark.parametrize("make", ALL.values(), ids=ALL)
-def test_a_picture_is_small_well_formed_and_the_same_each_time(make: Callable[[], Results]) -> None:
+def test_a_picture_is_small_well_formed_and_the_same_each_time(make):
     results = make()
     picture = render(results)
 
@@ -51,7 +50,7 @@ def test_a_picture_is_small_well_formed_and_the_same_each_time(make: Callable[[]
     assert render(results) == picture
 
 
-def test_each_consumer_has_its_name_and_what_it_was_run_with() -> None:
+def test_each_consumer_has_its_name_and_what_it_was_run_with():
     picture = render(scorecard_results.every_kind())
 
     assert texts(picture, "name") == ["good-client", "bad-client (the fork)", "no-client"]
@@ -61,7 +60,7 @@ def test_each_consumer_has_its_name_and_what_it_was_run_with() -> None:
     assert "7 scenarios · ibbmaster 0.1.0 · 2026-11-22" in texts(picture, "small")
 
 
-def test_each_cell_is_a_square_of_its_grade_and_the_best_that_can_be_is_as_good_as_exact() -> None:
+def test_each_cell_is_a_square_of_its_grade_and_the_best_that_can_be_is_as_good_as_exact():
     picture = render(scorecard_results.every_kind())
 
     assert {look: squares(picture, look) for look in map(look_name, LOOKS)} == {
@@ -77,21 +76,21 @@ def test_each_cell_is_a_square_of_its_grade_and_the_best_that_can_be_is_as_good_
     }
 
 
-def test_the_legend_names_each_grade() -> None:
+def test_the_legend_names_each_grade():
     small = texts(render(scorecard_results.every_kind()), "small")
 
     assert [grade for grade in Grade if grade is not Grade.EXACT and grade not in small] == []
     assert {"as good as can be", "not run"} <= set(small)
 
 
-def test_who_cannot_see_it_is_told_the_counts() -> None:
+def test_who_cannot_see_it_is_told_the_counts():
     title = ElementTree.fromstring(render(scorecard_results.every_kind())).findtext(f"{SVG}title") or ""
 
     assert "bad-client (the fork): 2 of 7 as good as can be, 2 silent losses." in title
     assert "no-client: not run." in title
 
 
-def test_it_brings_its_own_ground_for_light_and_dark_pages() -> None:
+def test_it_brings_its_own_ground_for_light_and_dark_pages():
     picture = render(scorecard_results.every_kind())
     light, dark = re.findall(r"\.page\{fill:(#\w+)", picture)
 
@@ -100,7 +99,7 @@ def test_it_brings_its_own_ground_for_light_and_dark_pages() -> None:
     assert f".loses-silently{{stroke:{LOOKS[Grade.LOSES_SILENTLY].dark_ground}}}" in picture
 
 
-def test_nothing_in_it_comes_from_elsewhere_or_runs() -> None:
+def test_nothing_in_it_comes_from_elsewhere_or_runs():
     picture = render(scorecard_results.hostile())
 
     assert [
@@ -110,7 +109,7 @@ def test_nothing_in_it_comes_from_elsewhere_or_runs() -> None:
     assert all(len(name) <= NAME_LENGTH_MAX for name in texts(picture, "name"))
 
 
-def test_nothing_is_drawn_outside_of_it() -> None:
+def test_nothing_is_drawn_outside_of_it():
     for make in ALL.values():
         picture = render(make())
         width = float(ElementTree.fromstring(picture).get("width", "0"))
@@ -120,7 +119,7 @@ def test_nothing_is_drawn_outside_of_it() -> None:
 
 
 @pytest.mark.parametrize("count", [20, 70, 71, 132])
-def test_each_symbol_stands_in_a_square_of_its_own_grade(count: int) -> None:
+def test_each_symbol_stands_in_a_square_of_its_own_grade(count):
     paths: dict[str | None, str] = {}
     for node in ElementTree.fromstring(render(scorecard_results.many(count, 10))).iter(f"{SVG}path"):
         paths.setdefault(node.get("class"), node.get("d", ""))  # those of the legend come later
@@ -132,7 +131,7 @@ def test_each_symbol_stands_in_a_square_of_its_own_grade(count: int) -> None:
         assert {(float(x), float(y)) for x, y in symbols} == squares
 
 
-def test_every_finding_has_its_symbol_where_there_is_room() -> None:
+def test_every_finding_has_its_symbol_where_there_is_room():
     results = scorecard_results.many(70, 14)
     inks = [
         node.get("d", "")
@@ -144,7 +143,7 @@ def test_every_finding_has_its_symbol_where_there_is_room() -> None:
     assert sum(ink.count("M") for ink in inks) == findings + len(Grade) - 1  # and those of the legend
 
 
-def test_the_readme_shows_the_picture_of_the_results_that_are_kept_or_none(request: pytest.FixtureRequest) -> None:
+def test_the_readme_shows_the_picture_of_the_results_that_are_kept_or_none(request):
     assert PICTURE.exists() == KEPT.exists() or request.config.getoption("--rewrite")
     assert (SHOWN in (ROOT / "README.md").read_text()) == KEPT.exists(), f"the README's line for it is {SHOWN}"
     if not KEPT.exists():
@@ -157,7 +156,7 @@ def test_the_readme_shows_the_picture_of_the_results_that_are_kept_or_none(reque
 
 
 @pytest.mark.parametrize(("count", "line_count"), [(40, 1), (132, 2)])
-def test_each_consumer_has_lines_of_its_own(count: int, line_count: int) -> None:
+def test_each_consumer_has_lines_of_its_own(count, line_count):
     picture = render(scorecard_results.many(count, 10))
     names = [float(node.get("y", "0")) for node in ElementTree.fromstring(picture).iter(f"{SVG}text")]
     heights = {float(y) for y in re.findall(r"M[\d.]+ ([\d.]+)H", picture)}

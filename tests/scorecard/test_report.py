@@ -29,7 +29,7 @@ def one_cell(results: Results, cell: Cell) -> Results:
     return dataclasses.replace(results, cells=(cell,))
 
 
-def test_a_family_has_a_table_of_scenarios_and_consumers() -> None:
+def test_a_family_has_a_table_of_scenarios_and_consumers():
     text = table(scorecard_results.every_kind())
 
     assert re.findall("^### (.*)", text, re.MULTILINE)[:5] == ["cuts", "refusals", "damage", "silence", "formats"]
@@ -39,11 +39,11 @@ def test_a_family_has_a_table_of_scenarios_and_consumers() -> None:
     assert rows(text, "Scenario")[0] == ["Scenario", "good-client", "bad-client", "no-client"]
 
 
-def test_the_best_that_can_be_is_marked_where_it_is_not_exact() -> None:
+def test_the_best_that_can_be_is_marked_where_it_is_not_exact():
     assert rows(table(scorecard_results.every_kind()), "`purged`")[0][1:] == ["loud ✓", "hangs", "–"]
 
 
-def test_each_consumer_has_a_line_with_its_counts_and_its_version() -> None:
+def test_each_consumer_has_a_line_with_its_counts_and_its_version():
     text = table(scorecard_results.every_kind())
 
     good, bad, none = (rows(text, f"{name}")[0] for name in ("good-client", "bad-client", "no-client"))
@@ -54,13 +54,13 @@ def test_each_consumer_has_a_line_with_its_counts_and_its_version() -> None:
     assert none[-1] == "not run: zig is not on PATH"
 
 
-def test_each_grade_is_explained() -> None:
+def test_each_grade_is_explained():
     text = table(scorecard_results.every_kind())
 
     assert [grade for grade in Grade if f"**{grade}**: {grade.meaning}" not in text] == []
 
 
-def test_silent_losses_are_listed_with_what_a_real_primary_showed() -> None:
+def test_silent_losses_are_listed_with_what_a_real_primary_showed():
     text = table(scorecard_results.every_kind()).partition("### Silent losses: 2\n")[2]
 
     lost = rows(text, "bad-client")
@@ -69,14 +69,14 @@ def test_silent_losses_are_listed_with_what_a_real_primary_showed() -> None:
     assert lost[1][3] == "not tried"
 
 
-def test_no_silent_loss_is_said_too() -> None:
+def test_no_silent_loss_is_said_too():
     results = scorecard_results.every_kind()
     cell = scorecard_results.ran("good-client", "stall", Grade.EXACT)
 
     assert table(one_cell(results, cell)).endswith("### Silent losses\n\nNone.\n")
 
 
-def test_all_rows_of_a_table_have_as_many_cells_as_its_head_whatever_names_hold() -> None:
+def test_all_rows_of_a_table_have_as_many_cells_as_its_head_whatever_names_hold():
     for results in (scorecard_results.every_kind(), scorecard_results.hostile(), scorecard_results.many(30, 13)):
         width = 0
         for line in table(results).splitlines():
@@ -85,7 +85,7 @@ def test_all_rows_of_a_table_have_as_many_cells_as_its_head_whatever_names_hold(
             width = cells
 
 
-def test_texts_from_outside_are_neither_html_nor_markdown() -> None:
+def test_texts_from_outside_are_neither_html_nor_markdown():
     hostile = scorecard_results.hostile()
     for text in (table(hostile), text_for_authors(hostile, scorecard_results.HOSTILE)):
         outside_of_code = re.sub(r"(?ms)^(`{3,}).*?^\1$|`[^`\n]*`", "", text.replace("\\`", "'"))
@@ -93,7 +93,7 @@ def test_texts_from_outside_are_neither_html_nor_markdown() -> None:
             assert piece not in outside_of_code, piece
 
 
-def test_a_text_for_authors_has_each_finding_with_all_that_it_takes_to_see_it_again() -> None:
+def test_a_text_for_authors_has_each_finding_with_all_that_it_takes_to_see_it_again():
     results = scorecard_results.every_kind()
     text = text_for_authors(results, "bad-client")
 
@@ -124,14 +124,14 @@ def test_a_text_for_authors_has_each_finding_with_all_that_it_takes_to_see_it_ag
     assert "bad-client 1.2.3, Python 3.11.2, installed as bad-client 1.2.3 from Maven Central" in text
 
 
-def test_a_text_for_authors_begins_with_a_list_of_what_was_found() -> None:
+def test_a_text_for_authors_begins_with_a_list_of_what_was_found():
     text = text_for_authors(scorecard_results.every_kind(), "bad-client").partition("\n## ")[0]
 
     assert rows(text, "1 ") == [["1", "`cut-after-gtid`", "loses silently", "0-3-102 is missing (1 change)"]]
     assert rows(text, "5 ")[0][:3] == ["5", "`cut-between-rows`", "repeats parts"]
 
 
-def test_of_many_changes_a_finding_names_the_first_and_counts_the_others() -> None:
+def test_of_many_changes_a_finding_names_the_first_and_counts_the_others():
     changes = tuple(f"0-3-{number} insert shop.orders id={number}" for number in range(20))
     cell = scorecard_results.ran("bad-client", "stall", Grade.LOSES_SILENTLY, missing=changes)
     text = text_for_authors(one_cell(scorecard_results.every_kind(), cell), "bad-client")
@@ -140,7 +140,7 @@ def test_of_many_changes_a_finding_names_the_first_and_counts_the_others() -> No
     assert f"  - missing: {20 - DETAILS_MAX} more\n" in text
 
 
-def test_a_long_text_has_files_of_the_gravest_findings_and_commands_for_those_of_the_others() -> None:
+def test_a_long_text_has_files_of_the_gravest_findings_and_commands_for_those_of_the_others():
     text = text_for_authors(scorecard_results.many(200, 1), "consumer-number-0")
     findings = text.split("\n## ")[1:]
     has_file = ["```toml" in finding for finding in findings]
@@ -152,7 +152,7 @@ def test_a_long_text_has_files_of_the_gravest_findings_and_commands_for_those_of
     assert len(text) < TEXT_SIZE_MAX
 
 
-def test_a_real_primary_that_does_otherwise_is_said_as_well() -> None:
+def test_a_real_primary_that_does_otherwise_is_said_as_well():
     results = scorecard_results.every_kind()
     given = next(cell for cell in results.cells if cell.confirmed)
     assert given.confirmed
@@ -163,7 +163,7 @@ def test_a_real_primary_that_does_otherwise_is_said_as_well() -> None:
     assert rows(table(results), "bad-client (the fork) ")[-1][3] == "**exact**, 11.8.6-MariaDB: all there"
 
 
-def test_authors_of_a_consumer_without_findings_are_thanked() -> None:
+def test_authors_of_a_consumer_without_findings_are_thanked():
     results = scorecard_results.every_kind()
     cell = scorecard_results.ran("good-client", "stall", Grade.EXACT)
     text = text_for_authors(one_cell(results, cell), "good-client")
@@ -179,12 +179,12 @@ def test_authors_of_a_consumer_without_findings_are_thanked() -> None:
         ("no-client", "no-client: it was not run: zig is not on PATH"),
     ],
 )
-def test_there_is_no_text_about_a_consumer_that_was_not_run(name: str, problem: str) -> None:
+def test_there_is_no_text_about_a_consumer_that_was_not_run(name, problem):
     with pytest.raises(ConfigurationError, match=re.escape(problem)):
         text_for_authors(scorecard_results.every_kind(), name)
 
 
-def test_a_block_of_code_ends_where_its_text_ends() -> None:
+def test_a_block_of_code_ends_where_its_text_ends():
     results = scorecard_results.every_kind()
     scenario = dataclasses.replace(results.scenarios[0], toml="a\n```\n````\n## b\n")
     text = text_for_authors(dataclasses.replace(results, scenarios=(scenario,)), "bad-client")
@@ -195,7 +195,7 @@ def test_a_block_of_code_ends_where_its_text_ends() -> None:
 # The guide
 
 
-def test_the_guide_explains_each_grade_as_the_code_does() -> None:
+def test_the_guide_explains_each_grade_as_the_code_does():
     told = re.findall(
         r"^\| ([a-z ]+) \| ([^|]+) \| ([^|]+) \|$", GUIDE.read_text().partition("## A run")[2], re.MULTILINE
     )
@@ -204,9 +204,7 @@ def test_the_guide_explains_each_grade_as_the_code_does() -> None:
     assert told == [(grade.value, words[grade], grade.meaning) for grade in Grade]
 
 
-def test_the_guide_has_the_table_of_the_results_that_are_kept_or_says_that_there_are_none(
-    request: pytest.FixtureRequest,
-) -> None:
+def test_the_guide_has_the_table_of_the_results_that_are_kept_or_says_that_there_are_none(request):
     text = GUIDE.read_text()
     if not KEPT.exists():
         assert f"{BEGIN}\n\nNo results are kept yet.\n\n{END}\n" in text

@@ -3,7 +3,6 @@
 import json
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -56,7 +55,7 @@ FULL = Cell(
 RESULTS = new_results(CONSUMERS, SCENARIOS, [Cell(consumer="b", scenario="y", not_run="no node"), FULL])
 
 
-def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+def test_results_are_read_as_they_were_written(tmp_path):
     (tmp_path / "all.json").write_text(RESULTS.to_json())
     assert read_results(tmp_path / "all.json") == RESULTS
     assert [cell.scenario for cell in RESULTS.cells] == ["x", "y"]
@@ -97,14 +96,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "problem"), REFUSED.items(), ids=range(len(REFUSED)))
-def test_anything_else_is_refused_with_its_key(text: str, problem: str) -> None:
+def test_anything_else_is_refused_with_its_key(text, problem):
     with pytest.raises(ConfigurationError) as caught:
         parse_results(text)
     assert problem in str(caught.value)
     assert len(str(caught.value)) < 500
 
 
-def test_no_changed_byte_does_anything_else() -> None:
+def test_no_changed_byte_does_anything_else():
     data = RESULTS.to_json().encode()
     for _ in range(500):
         place = random.randrange(len(data))
@@ -115,7 +114,7 @@ def test_no_changed_byte_does_anything_else() -> None:
             continue
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_cannot_be_read_are_named(tmp_path, monkeypatch):
     path = tmp_path / "all.json"
     for data, problem in ((None, "No such file"), (b"\xff", "no UTF-8 at byte 0"), (b"{}", "made is missing")):
         if data is not None:
@@ -128,7 +127,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest
         read_results(path)
 
 
-def test_newer_cells_take_the_places_of_older_ones() -> None:
+def test_newer_cells_take_the_places_of_older_ones():
     again = replace(FULL, grade=Grade.EXACT)
     newer = new_results([replace(CONSUMERS[0], version="")], SCENARIOS[:1], [again])
     merged = newer.merged(RESULTS)

@@ -62,7 +62,7 @@ MARKER = "tell('change', table='ibb_marker.marks', kind='insert', before=None, a
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick(monkeypatch) -> None:
     monkeypatch.setattr(consumer_module, "RESTARTS_S", (0.0, 0.0, 0.0))
 
 
@@ -133,21 +133,19 @@ SCRIPTS = {  # what a program does -> how long it is waited for, its grade, its 
 
 
 @pytest.mark.parametrize(("script", "times", "grade", "summary", "restarts"), SCRIPTS.values(), ids=SCRIPTS)
-def test_a_program_gets_the_grade_of_what_it_does(
-    tmp_path: Path, script: str, times: RunTimes, grade: Grade, summary: str, restarts: int
-) -> None:
+def test_a_program_gets_the_grade_of_what_it_does(tmp_path, script, times, grade, summary, restarts):
     cell = run_card(scripted(tmp_path / "scripted", script), ONE, times)
     assert (cell.grade, cell.summary, cell.restarts, cell.not_run) == (grade, summary, restarts, None)
 
 
-def test_what_tells_the_same_for_ever_hangs(tmp_path: Path) -> None:
+def test_what_tells_the_same_for_ever_hangs(tmp_path):
     script = "while True: tell('begin', gtid='0-3-101'); sys.stdout.flush(); time.sleep(0.01)"
     cell = run_card(scripted(tmp_path / "scripted", script), ONE, SHORT)
     assert cell.grade is Grade.HANGS
     assert cell.seconds < 60
 
 
-def test_garbage_is_no_grade(tmp_path: Path) -> None:
+def test_garbage_is_no_grade(tmp_path):
     cell = run_card(scripted(tmp_path / "scripted", "print('Hello')"), ONE, SHORT)
     assert cell.grade is None
     assert cell.not_run is not None
@@ -164,13 +162,13 @@ def test_garbage_is_no_grade(tmp_path: Path) -> None:
         ({}, replace(ONE, primary={"profile": "5.5"}), "5.5"),
     ],
 )
-def test_what_cannot_be_run_says_why(tmp_path: Path, keys: dict[str, object], card: Card, why: str) -> None:
+def test_what_cannot_be_run_says_why(tmp_path, keys, card, why):
     cell = run_card(scripted(tmp_path / "scripted", "", **keys), card, SHORT)
     assert cell.grade is None
     assert why in (cell.not_run or "")
 
 
-def test_a_consumer_is_told_where_and_how(tmp_path: Path) -> None:
+def test_a_consumer_is_told_where_and_how(tmp_path):
     card = replace(ONE, primary={"profile": "11.8"}, start="0-3-1", delay_ms=7)
     cell = run_card(scripted(tmp_path / "scripted", "tell('statement', sql=json.dumps(asked)); wait()"), card, SHORT)
     (asked,) = {line for line in cell.arrived if line.startswith("statement ")}
@@ -198,11 +196,11 @@ def cells() -> dict[str, Cell]:
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_a_real_consumer_gets_its_grade(cells: dict[str, Cell], name: str) -> None:
+def test_a_real_consumer_gets_its_grade(cells, name):
     assert (cells[name].grade, cells[name].summary) == FOUND[name]
 
 
-def test_a_cell_tells_what_was_sent_asked_and_told(cells: dict[str, Cell]) -> None:
+def test_a_cell_tells_what_was_sent_asked_and_told(cells):
     cell = cells["cut-after-gtid"]
     (resume,) = cell.resumes
     assert cell.recovered_s is not None
@@ -220,20 +218,20 @@ def test_a_cell_tells_what_was_sent_asked_and_told(cells: dict[str, Cell]) -> No
     assert fault.sent_bytes > 0
 
 
-def test_results_of_a_run_are_read_again(cells: dict[str, Cell]) -> None:
+def test_results_of_a_run_are_read_again(cells):
     cards = [described_scenario(CARDS[name]) for name in FOUND]
     results = new_results([described(PYTHON)], cards, cells.values())
     assert parse_results(results.to_json()) == results
     assert [cell.scenario for cell in results.cells] == list(FOUND)
 
 
-def test_a_fault_whose_place_never_comes_is_named() -> None:
+def test_a_fault_whose_place_never_comes_is_named():
     card = replace(ONE, faults=("cut before tls",))
     cell = run_card(PYTHON, card)
     assert (cell.grade, cell.not_run) == (None, "it never came to the place of: cut before tls")
 
 
-def test_groups_that_have_a_time_are_written_one_after_the_other() -> None:
+def test_groups_that_have_a_time_are_written_one_after_the_other():
     groups = [{"gtid": f"0-3-{101 + n}", "at": n / 10, "changes": [{**INSERT, "values": {"id": n}}]} for n in range(3)]
     card = replace(ONE, workload={**ONE.workload, "groups": groups})
     assert run_card(PYTHON, card).grade is Grade.EXACT
@@ -242,7 +240,7 @@ def test_groups_that_have_a_time_are_written_one_after_the_other() -> None:
 # Breaking off -------------------------------------------------------------------------------------
 
 
-def test_a_run_is_broken_off_and_its_consumer_ends(tmp_path: Path) -> None:
+def test_a_run_is_broken_off_and_its_consumer_ends(tmp_path):
     adapter = scripted(
         tmp_path / "scripted", f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\nsys.stdin.read()"
     )
@@ -261,7 +259,7 @@ def _break_off(adapter: Adapter, over: threading.Event) -> None:
         run_and_ask(adapter, ONE, RunTimes(silence_s=60), over)
 
 
-def test_a_matrix_that_is_closed_gives_what_is_there(tmp_path: Path) -> None:
+def test_a_matrix_that_is_closed_gives_what_is_there(tmp_path):
     quick = scripted(tmp_path / "quick", "orders('0-3-101'); marker(); wait()", name="quick")
     slow = scripted(tmp_path / "slow", "wait()", name="slow")
     matrix = run_matrix([quick, slow], [ONE], RunTimes(silence_s=60), jobs=2)

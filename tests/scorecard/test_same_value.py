@@ -85,16 +85,16 @@ DIFFERENT: list[tuple[Any, Any]] = [
 
 
 @pytest.mark.parametrize(("logged", "told"), SAME)
-def test_the_same_value_in_another_form_is_the_same(logged: Any, told: Any) -> None:
+def test_the_same_value_in_another_form_is_the_same(logged, told):
     assert is_same_value(logged, told)
 
 
 @pytest.mark.parametrize(("logged", "told"), DIFFERENT, ids=range(len(DIFFERENT)))
-def test_another_value_is_another_one(logged: Any, told: Any) -> None:
+def test_another_value_is_another_one(logged, told):
     assert not is_same_value(logged, told)
 
 
-def test_values_are_shown_in_short() -> None:
+def test_values_are_shown_in_short():
     assert shown_value(b"\xff") == "0xff"
     assert shown_value("x" * 500) == repr("x" * 80)
     assert shown_value(Decimal("9.90")) == "9.90"

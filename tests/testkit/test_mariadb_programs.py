@@ -9,18 +9,18 @@ from ibbmaster.testkit import mariadb_programs
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, candidate_roots, find_programs
 
 
-def test_a_variable_of_the_environment_names_the_only_place() -> None:
+def test_a_variable_of_the_environment_names_the_only_place():
     assert candidate_roots("11.8", {"IBBMASTER_LANE_118": "/opt/tree", "HOME": "/root"}) == [Path("/opt/tree")]
     assert candidate_roots("10.11", {"IBBMASTER_LANE_1011": "/opt/old"}) == [Path("/opt/old")]
 
 
-def test_the_system_is_looked_at_before_the_cache_of_the_user() -> None:
+def test_the_system_is_looked_at_before_the_cache_of_the_user():
     found = candidate_roots("11.8", {"XDG_CACHE_HOME": "/srv/cache"})
 
     assert found == [Path("/"), Path("/srv/cache/ibbmaster/mariadb-11.8")]
 
 
-def test_a_missing_version_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_version_is_an_error_that_says_what_to_do(monkeypatch, tmp_path):
     monkeypatch.setenv("IBBMASTER_LANE_74", str(tmp_path))
     text = f"no mariadbd below {tmp_path}: install mariadb-server-core and mariadb-client of this version"
 
@@ -29,7 +29,7 @@ def test_a_missing_version_is_an_error_that_says_what_to_do(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("above", ["usr/lib", "lib"])  # where Debian's packages have it, since 13 and before
-def test_a_tree_of_another_version_is_not_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, above: str) -> None:
+def test_a_tree_of_another_version_is_not_taken(monkeypatch, tmp_path, above):
     program = tmp_path / "usr" / "sbin" / "mariadbd"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\necho 'mariadbd  Ver 9.1.2-MariaDB'\n")
@@ -47,14 +47,14 @@ def test_a_tree_of_another_version_is_not_taken(monkeypatch: pytest.MonkeyPatch,
         find_programs("9.2")
 
 
-def test_only_versions_that_are_there_are_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_versions_that_are_there_are_installed(monkeypatch, tmp_path):
     monkeypatch.setattr(mariadb_programs, "MARIADB_VERSIONS", ("7.5", "7.6"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     assert mariadb_programs.installed_versions() == []
 
 
-def test_programs_that_others_can_write_are_not_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_programs_that_others_can_write_are_not_run(monkeypatch, tmp_path):
     tree = tmp_path / "ibbmaster" / "mariadb-7.7"
     tree.mkdir(parents=True)
     tree.chmod(0o777)

@@ -1,7 +1,6 @@
 """A private MariaDB server: where it lives, and what becomes of it."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -16,9 +15,7 @@ def programs() -> ServerPrograms:
     return find_programs(installed_versions()[0])
 
 
-def test_a_primary_starts_in_a_deep_directory_and_keeps_its_data_when_it_is_stopped(
-    programs: ServerPrograms, tmp_path: Path
-) -> None:
+def test_a_primary_starts_in_a_deep_directory_and_keeps_its_data_when_it_is_stopped(programs, tmp_path):
     directory = tmp_path / ("deep" * 30)  # no unix socket has such a path
     with RealPrimary(ServerTemplate.of_user(programs), directory, [], "--binlog-format=ROW") as primary:
         socket = primary.socket
@@ -35,9 +32,7 @@ def test_a_primary_starts_in_a_deep_directory_and_keeps_its_data_when_it_is_stop
     assert not primary.socket.parent.exists()
 
 
-def test_the_template_of_a_user_is_made_once(
-    programs: ServerPrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_template_of_a_user_is_made_once(programs, tmp_path, monkeypatch):
     made = ServerTemplate.of_user(programs)
     cache = tmp_path / "ibbmaster"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -48,14 +43,14 @@ def test_the_template_of_a_user_is_made_once(
     assert [path.stat().st_mtime_ns for path in sorted(cache.rglob("*"))] == before
 
 
-def test_an_option_that_no_server_knows_is_an_error_with_its_log(programs: ServerPrograms, tmp_path: Path) -> None:
+def test_an_option_that_no_server_knows_is_an_error_with_its_log(programs, tmp_path):
     server = RealPrimary(ServerTemplate.of_user(programs), tmp_path / "r", [], "--no-such-option")
 
     with pytest.raises(RealServerError, match=r"did not start:(?s:.*)no-such-option"):
         server.start()
 
 
-def test_programs_that_make_no_data_directory_leave_no_template(tmp_path: Path) -> None:
+def test_programs_that_make_no_data_directory_leave_no_template(tmp_path):
     tree = tmp_path / "tree"
     (tree / "usr/share/mariadb/charsets").mkdir(parents=True)
     for name in ("mariadb_system_tables", "mariadb_performance_tables", "mariadb_system_tables_data"):
@@ -71,7 +66,7 @@ def test_programs_that_make_no_data_directory_leave_no_template(tmp_path: Path) 
     assert list((tmp_path / "templates").iterdir()) == []
 
 
-def test_a_new_server_writes_no_zeros_to_the_disk(programs: ServerPrograms, tmp_path: Path) -> None:
+def test_a_new_server_writes_no_zeros_to_the_disk(programs, tmp_path):
     template = ServerTemplate.of_user(programs)
     server = RealServer(template, tmp_path / "server")
 

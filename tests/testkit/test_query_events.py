@@ -60,7 +60,7 @@ def new_primary(profile: str = "11.8") -> FixturePrimary:
 
 
 @pytest.mark.parametrize(("sql", "codes"), NEEDS.items())
-def test_a_statement_says_what_it_needs_of_its_session(sql: str, codes: list[int]) -> None:
+def test_a_statement_says_what_it_needs_of_its_session(sql, codes):
     with new_primary() as primary:
         primary.ddl(sql)
         found = [code for code, _ in status_variables(last_query(primary)[0].status)]
@@ -71,14 +71,14 @@ def test_a_statement_says_what_it_needs_of_its_session(sql: str, codes: list[int
 
 
 @pytest.mark.parametrize(("sql", "flags"), FLAGS.items())
-def test_the_header_says_what_a_replica_takes_care_of(sql: str, flags: EventFlag) -> None:
+def test_the_header_says_what_a_replica_takes_care_of(sql, flags):
     with new_primary() as primary:
         primary.ddl(sql)
         assert last_query(primary)[1] == flags
 
 
 @pytest.mark.parametrize(("profile", "number"), [("10.11", 45), ("11.4", 45), ("11.8", 2304), ("12.3", 2304)])
-def test_a_session_has_the_default_collations_of_its_server(profile: str, number: int) -> None:
+def test_a_session_has_the_default_collations_of_its_server(profile, number):
     with new_primary(profile) as primary:
         primary.ddl("CREATE TABLE shop.n (v varchar(9) character set utf8mb4)")
         variables = dict(status_variables(last_query(primary)[0].status))
@@ -91,7 +91,7 @@ def test_a_session_has_the_default_collations_of_its_server(profile: str, number
         assert (b"\xfc" + struct.pack("<H", 2304) in table_map) == (number == 2304)
 
 
-def test_a_primary_that_became_another_server_writes_as_that_one() -> None:
+def test_a_primary_that_became_another_server_writes_as_that_one():
     with new_primary("10.11") as primary:
         primary.stop()
         primary.become(profile="11.8")
@@ -100,7 +100,7 @@ def test_a_primary_that_became_another_server_writes_as_that_one() -> None:
         assert STATUS_COLLATIONS in dict(status_variables(last_query(primary)[0].status))
 
 
-def test_an_event_has_the_number_of_its_ddl_and_the_microseconds_of_the_clock() -> None:
+def test_an_event_has_the_number_of_its_ddl_and_the_microseconds_of_the_clock():
     with new_primary() as primary:
         primary.clock.advance(0.125)
         primary.ddl("ALTER TABLE shop.t ADD a int", seq_no=77)
@@ -110,13 +110,13 @@ def test_an_event_has_the_number_of_its_ddl_and_the_microseconds_of_the_clock() 
     assert int.from_bytes(variables[STATUS_MICROSECONDS], "little") == 125_000
 
 
-def test_an_event_names_the_database_that_it_makes() -> None:
+def test_an_event_names_the_database_that_it_makes():
     with new_primary() as primary:
         primary.ddl("CREATE DATABASE IF NOT EXISTS `an other`", database="shop")
         assert last_query(primary)[0].database == b"an other"
 
 
-def test_a_statement_that_changes_rows_is_not_taken_for_one_that_defines() -> None:
+def test_a_statement_that_changes_rows_is_not_taken_for_one_that_defines():
     with new_primary() as primary, primary.transaction(is_transactional=False) as transaction:
         transaction.statement("UPDATE shop.t SET temporary = 1, `table` = 2, event = now()")
         transaction.commit()

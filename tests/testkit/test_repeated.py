@@ -1,14 +1,12 @@
 """What is written shortly in a scenario is what would have been written at length."""
 
-from typing import Any
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.repeated import TEXT_SIZE_MAX, TIMES_MAX, repeated_groups
 
 
-def test_a_group_comes_so_many_times_with_its_number() -> None:
+def test_a_group_comes_so_many_times_with_its_number():
     change = {"insert": "t.a", "values": [{"id": "{n}", "note": "number {n}"}]}
     assert list(repeated_groups([{"times": 2, "first": 7, "gtid": "0-3-{n}", "changes": [change]}])) == [
         {"gtid": "0-3-7", "changes": [{"insert": "t.a", "values": [{"id": 7, "note": "number 7"}]}]},
@@ -16,18 +14,18 @@ def test_a_group_comes_so_many_times_with_its_number() -> None:
     ]
 
 
-def test_a_change_comes_so_many_times_from_one_on() -> None:
+def test_a_change_comes_so_many_times_from_one_on():
     (group,) = repeated_groups([{"changes": [{"times": 3, "delete": "t.a", "values": {"id": "{n}"}}]}])
     assert [change["values"]["id"] for change in group["changes"]] == [1, 2, 3]
 
 
-def test_a_long_text_is_written_shortly() -> None:
+def test_a_long_text_is_written_shortly():
     (group,) = repeated_groups([{"changes": [{"insert": "t.a", "values": [{"a": {"text": "ab", "times": 3}}]}]}])
     assert group["changes"][0]["values"][0]["a"] == "ababab"
 
 
 @pytest.mark.parametrize("group", [{"ddl": "DROP TABLE a"}, {"changes": "nothing"}, {"changes": [1]}, 5, "text", {}])
-def test_everything_else_stays_as_it_is(group: Any) -> None:
+def test_everything_else_stays_as_it_is(group):
     assert list(repeated_groups([group])) == [group]
 
 
@@ -43,6 +41,6 @@ def test_everything_else_stays_as_it_is(group: Any) -> None:
         {"changes": [{"insert": "t.a", "values": {"a": {"text": "abc", "times": TEXT_SIZE_MAX}}}]},
     ],
 )
-def test_a_number_that_is_none_or_too_large_is_refused(group: Any) -> None:
+def test_a_number_that_is_none_or_too_large_is_refused(group):
     with pytest.raises(ConfigurationError, match="expected a whole number from 0 to"):
         list(repeated_groups([group]))
