@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes.sql_file import sql_beside
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
@@ -26,30 +27,7 @@ from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.kept_tables import KINDS, KeptTables
 
-STATEMENTS = (
-    "CREATE TABLE d.t (id INT PRIMARY KEY, u TEXT UNIQUE)",
-    "INSERT INTO d.t VALUES (1, 'x'), (2, 'z')",
-    "UPDATE d.t SET u = 'y' WHERE id = 1",
-    "DELETE FROM d.t WHERE id = 2",
-    "CREATE TABLE d.two (a TEXT UNIQUE, b BLOB UNIQUE, c INT INVISIBLE DEFAULT 3, v INT AS (c + 1) VIRTUAL)",
-    "INSERT INTO d.two (a, b) VALUES ('a', 'b')",
-    "CREATE TABLE d.own (DB_ROW_HASH_1 BIGINT UNSIGNED, u TEXT UNIQUE)",  # the hash is called DB_ROW_HASH_2
-    "INSERT INTO d.own VALUES (7, 'x')",
-    "CREATE TABLE d.past (id INT PRIMARY KEY, u TEXT UNIQUE) WITH SYSTEM VERSIONING",
-    "INSERT INTO d.past VALUES (1, 'x')",
-    "UPDATE d.past SET u = 'y'",
-    "CREATE TABLE d.later (id INT PRIMARY KEY, u TEXT)",
-    "INSERT INTO d.later VALUES (1, 'x')",
-    "ALTER TABLE d.later ADD UNIQUE KEY (u)",
-    "INSERT INTO d.later VALUES (2, 'y')",
-    "ALTER TABLE d.later ADD COLUMN z INT",
-    "INSERT INTO d.later VALUES (3, 'z', 5)",
-    "CREATE TABLE d.begun (id INT PRIMARY KEY, a INT)",
-    "INSERT INTO d.begun VALUES (1, 10), (2, 20)",
-    "ALTER TABLE d.begun ADD SYSTEM VERSIONING",
-    "INSERT INTO d.begun VALUES (3, 30)",
-    "UPDATE d.begun SET a = 21 WHERE id = 2",
-)
+STATEMENTS = sql_beside(__file__)["statements"]
 TABLES = ("t", "two", "own", "past", "later", "begun")
 HAVE_PAST = ("past", "begun")
 OF_PAST = ["row_start", "row_end"]  # no part of SELECT *, but statements can name them, and tell the past by them

@@ -9,6 +9,7 @@ from typing import Any
 import pymysql
 import pytest
 from lanes.described import described_by, differences, places_by_gtid, put_beside_rows
+from lanes.sql_file import sql_beside
 
 import ibbmaster
 from ibbmaster.classic.engine import ClassicBinlog
@@ -17,50 +18,9 @@ from ibbmaster.schema.name_case import NameCase, lower_name
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
-STATEMENTS = (
-    "CREATE DATABASE D",
-    "USE d",
-    "CREATE TABLE three (a INT PRIMARY KEY, b INT)",
-    "ALTER TABLE Three MODIFY b INT UNSIGNED",
-    "INSERT INTO three VALUES (1, 4000000000)",
-    "CREATE TABLE two (a INT PRIMARY KEY)",
-    "INSERT INTO Two VALUES (1)",
-    "TRUNCATE TABLE Two",
-    "CREATE DATABASE Shop",
-    "USE Shop",
-    "CREATE TABLE Orders (a INT PRIMARY KEY, b VARCHAR(9)) COMMENT='x'",
-    "INSERT INTO Orders VALUES (1, 'a'), (2, 'b')",
-    "ALTER TABLE ORDERS ADD c INT DEFAULT 7",
-    "UPDATE ORDERS SET c = 8 WHERE A = 2",
-    "CREATE TABLE Child (a INT, FOREIGN KEY (a) REFERENCES Orders (a))",
-    "CREATE TABLE Like1 LIKE SHOP.ORDERS",
-    "RENAME TABLE Like1 TO D.LIKE2",
-    "ALTER TABLE CHILD ADD d INT, RENAME TO Kid",
-    "CREATE TABLE ZÄ (a INT)",
-    "ALTER TABLE zä ADD b INT",
-    "CREATE VIEW Vv AS SELECT A FROM OrderS",
-    "CREATE SEQUENCE Sq",
-    "CREATE OR REPLACE TABLE KID (z INT)",
-)
-QUESTIONS = (
-    "SELECT @@lower_case_table_names",
-    "SHOW VARIABLES LIKE 'lower_case_table%'",
-    "SHOW DATABASES",
-    "SHOW TABLES FROM SHOP",
-    "SHOW TABLES FROM shop LIKE 'ORD%'",
-    "SELECT * FROM d.THREE",
-    "SELECT * FROM D.two",
-    "SELECT ORDERS.a, b, c FROM SHOP.Orders ORDER BY orders.A",
-    "SELECT X.a FROM Shop.orders x WHERE x.A = 2",
-    "SELECT table_name FROM information_schema.tables WHERE table_schema = 'SHOP' AND table_name = 'ORDERS'",
-    "SELECT column_name FROM information_schema.columns WHERE table_schema = 'Shop' AND table_name = 'orderS'",
-    "SHOW COLUMNS FROM Shop.ORDERS",
-    "SHOW INDEX FROM SHOP.KID",
-    "USE SHOP",
-    "SELECT DATABASE()",
-    "SELECT COUNT(*) FROM Orders",
-    "SELECT 1 FROM nowhere.t",
-)
+_SQL = sql_beside(__file__)
+STATEMENTS = _SQL["statements"]
+QUESTIONS = _SQL["questions"]
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)

@@ -17,6 +17,7 @@ from lanes.answers import SESSIONS, OurTables, RawClient
 from lanes.described import places_by_gtid
 from lanes.migrations import DATABASE, Migrations
 from lanes.row_statements import RowStatements
+from lanes.sql_file import sql_beside
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
 from ibbmaster.arrow.reading import read_task
@@ -26,93 +27,9 @@ from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from ibbmaster.wire.refusal import RefusedError
 
-KEYS = """
-CREATE TABLE p (id INT PRIMARY KEY, a INT NOT NULL, b CHAR(9) NOT NULL, u INT UNSIGNED NOT NULL, UNIQUE (a, u),
-    UNIQUE (b)) CHARSET latin1;
-CREATE TABLE two (id INT PRIMARY KEY, a INT, u INT UNSIGNED,
-    FOREIGN KEY (a, u) REFERENCES p (a, u) ON DELETE SET NULL ON UPDATE CASCADE);
-CREATE TABLE word (id INT PRIMARY KEY, b CHAR(9), made VARCHAR(20) AS (CONCAT(b, '!')) VIRTUAL,
-    FOREIGN KEY (b) REFERENCES p (b) ON DELETE CASCADE ON UPDATE CASCADE) CHARSET latin1;
-CREATE TABLE loose (b CHAR(9),
-    FOREIGN KEY (b) REFERENCES p (b) ON DELETE CASCADE ON UPDATE SET NULL) CHARSET latin1;
-CREATE TABLE tree (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES tree (id) ON DELETE CASCADE);
-CREATE TABLE leaf (id INT PRIMARY KEY, t INT, FOREIGN KEY (t) REFERENCES tree (id) ON DELETE SET NULL);
-CREATE TABLE of_made (id INT PRIMARY KEY, a INT, g INT AS (a + 1) STORED, UNIQUE (g));
-CREATE TABLE to_made (id INT PRIMARY KEY, g INT, FOREIGN KEY (g) REFERENCES of_made (g) ON UPDATE CASCADE
-    ON DELETE SET NULL);
-CREATE TABLE still (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES p (id) ON DELETE NO ACTION);
-INSERT INTO p VALUES (1, 10, 'one', 5), (2, 20, 'two ', 5), (3, 30, 'three', 6), (4, 40, 'four', 7);
-INSERT INTO two VALUES (1, 10, 5), (2, 20, 5), (3, NULL, 5), (4, 30, 6), (5, 30, 6);
-INSERT INTO word (id, b) VALUES (1, 'ONE'), (2, 'one'), (3, 'Two'), (4, NULL), (5, 'three');
-INSERT INTO loose VALUES ('ONE'), ('ONE'), ('two'), (NULL), ('four');
-INSERT INTO tree VALUES (1, NULL), (2, 1), (3, 2), (4, 2), (5, NULL), (6, 5), (7, 7);
-INSERT INTO leaf VALUES (1, 3), (2, 6), (3, NULL), (4, 7);
-INSERT INTO still VALUES (1, 4);
-INSERT INTO of_made (id, a) VALUES (1, 10), (2, 20), (3, 30), (4, 40);
-INSERT INTO to_made VALUES (1, 11), (2, 21), (3, 31), (4, 41);
-UPDATE of_made SET a = a + 5 WHERE id = 1;
-DELETE FROM of_made WHERE id = 2;
-UPDATE p SET a = a + 10, b = UPPER(b) WHERE id < 3 ORDER BY id DESC;
-SET binlog_row_image = MINIMAL;
-UPDATE p SET a = a + 1 WHERE id = 3;
-UPDATE of_made SET a = a + 5 WHERE id = 3;
-DELETE FROM of_made WHERE id = 4;
-UPDATE p SET b = 'Drei' WHERE id = 3;
-ALTER TABLE two MODIFY id BIGINT FIRST, ADD COLUMN late INT DEFAULT 3;
-BEGIN;
-SAVEPOINT s;
-DELETE FROM p WHERE id = 2;
-ROLLBACK TO s;
-DELETE FROM p WHERE id = 1;
-COMMIT;
-DELETE FROM tree WHERE id IN (1, 7);
-SET foreign_key_checks = 0;
-DELETE FROM tree WHERE id = 5;
-SET foreign_key_checks = 1;
-REPLACE INTO p VALUES (3, 31, 'x', 6);
-"""
-PARTITIONS = """
-CREATE TABLE lh (a INT, b INT) PARTITION BY LINEAR HASH (a + b) PARTITIONS 5;
-CREATE TABLE lc (a INT, d DATE) PARTITION BY LIST COLUMNS (d) (PARTITION P1 VALUES IN ('2024-01-01', NULL),
-    PARTITION p2 VALUES IN ('2024-02-01', '2024-03-01'), PARTITION rest DEFAULT);
-CREATE TABLE rc (a INT, d DATETIME, PRIMARY KEY (a, d)) PARTITION BY RANGE COLUMNS (a, d) (
-    PARTITION p1 VALUES LESS THAN (5, '2024-01-01'), PARTITION p2 VALUES LESS THAN (5, MAXVALUE),
-    PARTITION p3 VALUES LESS THAN (MAXVALUE, MAXVALUE));
-CREATE TABLE ru (a BIGINT UNSIGNED, n INT) PARTITION BY RANGE (a DIV 3) SUBPARTITION BY HASH (n) SUBPARTITIONS 2 (
-    PARTITION p1 VALUES LESS THAN (2), PARTITION p2 VALUES LESS THAN (6148914691236517200),
-    PARTITION p3 VALUES LESS THAN MAXVALUE);
-CREATE TABLE ln (a INT, t VARCHAR(9)) PARTITION BY LIST (MOD(a, 3) * -1) (PARTITION z VALUES IN (0, NULL),
-    PARTITION m VALUES IN (-1, -2), PARTITION p VALUES IN (1, 2));
-CREATE TABLE ym (d DATE NOT NULL) PARTITION BY RANGE (YEAR(d) * 100 + MONTH(d)) (PARTITION a VALUES LESS THAN (202402),
-    PARTITION b VALUES LESS THAN (202500));
-CREATE TABLE hd (d DATE) PARTITION BY HASH (TO_DAYS(d)) PARTITIONS 3;
-CREATE TABLE alone (a INT, t VARCHAR(9)) ;
-CREATE TABLE sv (a INT) WITH SYSTEM VERSIONING PARTITION BY SYSTEM_TIME LIMIT 1 (PARTITION p0 HISTORY,
-    PARTITION p1 HISTORY, PARTITION pn CURRENT);
-INSERT INTO lh VALUES (1, 1), (2, 5), (NULL, 3), (-7, 2), (100, 11), (3, 0);
-INSERT INTO lc VALUES (1, '2024-01-01'), (2, NULL), (3, '2024-02-01'), (4, '2025-01-01');
-INSERT INTO rc VALUES (4, '2030-01-01'), (5, '2023-01-01'), (5, '2024-01-01'), (6, '2020-01-01');
-INSERT INTO ru VALUES (1, 1), (7, 2), (18446744073709551615, 3), (NULL, 1);
-INSERT INTO ln VALUES (0, 'x'), (NULL, 'y'), (4, 'z'), (-4, 'u'), (5, 'v');
-INSERT INTO ym VALUES ('2024-01-31'), ('2024-02-01');
-INSERT INTO hd VALUES ('2024-01-31'), ('2024-02-01'), ('2024-02-02'), (NULL), ('2023-02-01');
-INSERT INTO alone VALUES (1, 'one'), (2, 'two');
-INSERT INTO sv VALUES (1), (2);
-UPDATE sv SET a = a + 5;
-ALTER TABLE sv DROP PARTITION p0;
-ALTER TABLE lh TRUNCATE PARTITION p1, p4;
-ALTER TABLE lc TRUNCATE PARTITION p1;
-ALTER TABLE rc DROP PARTITION P2;
-ALTER TABLE ru TRUNCATE PARTITION p3, p1;
-ALTER TABLE ln EXCHANGE PARTITION m WITH TABLE alone;
-ALTER TABLE ln ADD COLUMN late INT DEFAULT 8;
-ALTER TABLE ln TRUNCATE PARTITION p;
-ALTER TABLE ym CONVERT PARTITION b TO TABLE ya;
-ALTER TABLE ym CONVERT TABLE ya TO PARTITION c VALUES LESS THAN (202600);
-ALTER TABLE hd TRUNCATE PARTITION p2;
-ALTER TABLE lh TRUNCATE PARTITION ALL;
-INSERT INTO lh VALUES (1, 1)
-"""
+_SQL = sql_beside(__file__)
+KEYS = _SQL["keys"]
+PARTITIONS = _SQL["partitions"]
 SYSTEM = ("mysql", "information_schema", "performance_schema", "sys", "test")
 LOOKS = 10  # at how many positions every table is asked for
 REFUSED_MAX = {"ROW": 0.05, "MIXED": 0.95}  # of the tables that are asked for, by binlog_format
@@ -297,13 +214,13 @@ def test_a_server_that_replays_the_log_has_the_rows_that_are_in_doubt(
 
 
 def test_foreign_keys_change_rows_of_children_as_a_server_does(tmp_path, server):
-    run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, KEYS.split(";\n")))
+    run(server, "CREATE DATABASE m", "USE m", *KEYS)
 
     assert compared(server, tmp_path) == {}
 
 
 def test_rows_of_partitions_go_and_come_as_a_server_moves_them(tmp_path, server):
-    run(server, "CREATE DATABASE m", "USE m", *filter(str.strip, PARTITIONS.split(";\n")))
+    run(server, "CREATE DATABASE m", "USE m", *PARTITIONS)
 
     assert compared(server, tmp_path) == {}
 

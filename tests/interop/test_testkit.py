@@ -11,6 +11,7 @@ import pytest
 from lanes.printed_rows import printed_changes, without_untold
 from lanes.printed_rows import printed_value as printed_image_value
 from lanes.replica import Replica
+from lanes.sql_file import sql_beside
 
 from ibbmaster.event.gtid_event import decode_gtid_event, encode_gtid_event
 from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, HEADER, EventHeader, decode_event_header
@@ -21,6 +22,7 @@ from ibbmaster.event.types import EventType
 from ibbmaster.testkit import FixturePrimary, FixtureTable, RowFormat, RowImage, RowMetadata
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError
 from ibbmaster.testkit.mariadb_server import RealServer
+from tests.column_sorts import GENERATED, NEWEST, SORTS
 
 FORMATS = [
     RowFormat(image=image, metadata=metadata, is_compressed=is_compressed)
@@ -75,40 +77,7 @@ def write_everything(primary: FixturePrimary) -> list[FixtureTable]:
     return [orders, plain]
 
 
-SORTS = {
-    "latin1": ("varchar(9) character set latin1", "Zö€\x81"),
-    "utf32": ("char(9) character set utf32", "a \U0001f600"),
-    "utf16le": ("text character set utf16le", "\U0001f600 "),
-    "ucs2": ("varchar(9) character set ucs2", "Ж"),
-    "utf8mb3": ("varchar(9) collate utf8mb3_bin", "Ж"),
-    "gbk": ("varchar(9) character set gbk", "中文"),
-    "cp1251": ("char(9) character set cp1251", "Ж"),
-    "bytes4": ("binary(4)", b"ab\0\0"),
-    "packed": ("varchar(900) compressed", "x" * 300),
-    "packed_little": ("varchar(20) compressed", "short"),
-    "packed_blob": ("mediumblob compressed", bytes(1000)),
-    "packed_latin1": ("text compressed character set latin1", "é" * 200),
-    "labels": ("enum('ä','b') character set latin1", "ä"),
-    "more_labels": ("set('é','z') character set utf32", "é,z"),
-    "place": ("point", bytes(4) + b"\1\1\0\0\0" + bytes(16)),
-    "exact": ("decimal(65,30)", Decimal("-" + "9" * 35 + "." + "9" * 30)),
-    "top": ("bigint unsigned", 2**64 - 1),
-    "span": ("time(6)", "-838:59:59.999999"),
-    "shortest": ("time(1)", "-00:00:00.1"),
-    "no_day": ("date", "0000-00-00"),
-    "no_month": ("datetime(2)", "2026-00-01 00:00:00.50"),
-    "no_time": ("timestamp(3) null", "0000-00-00 00:00:00.000"),
-    "last_time": ("timestamp null", "2038-01-19 03:14:07"),
-    "no_year": ("year", 0),
-    "bits": ("bit(64)", 2**64 - 1),
-    "address": ("inet6", "2001:db8::1"),
-    "uid": ("uuid", "6ccd780c-baba-1026-9564-5b8c656024db"),
-    "doc": ("json", '{"a": 1}'),
-    "doubled": ("int as (id * 2) stored", 2),
-    "next_id": ("int as (id + 1) virtual unique", 2),
-}
 BIG_BYTES = 18 << 20  # of several packets
-NEWEST = {"vector": ("vector(2)", (1.0, -0.5)), "address4": ("inet4", "255.0.0.1")}
 TOP = 2**32 - 1
 
 
@@ -156,7 +125,9 @@ def test_a_replica_comes_to_the_contents_of_the_tables(version, profile, new_rep
     replica = new_replica(version)
     with FixturePrimary(memory_path / "log", profile=profile) as primary:
         big = {"big": ("longblob", b"\0b" * (BIG_BYTES // 2))}
-        tables = write_everything(primary) + write_shapes(primary, SORTS | big | (NEWEST if version != "10.11" else {}))
+        tables = write_everything(primary) + write_shapes(
+            primary, SORTS | GENERATED | big | (NEWEST if version != "10.11" else {})
+        )
         replica.follow(primary, user=primary.user, password=primary.password)  # type: ignore[arg-type]
         replica.wait_for_gtid(str(primary.log.position))
         primary.wait_for(1001)
@@ -216,7 +187,7 @@ def test_the_tool_prints_the_same_rows(version, profile, tmp_path, run_tool):
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_the_tool_prints_the_same_of_columns_of_every_sort(version, tmp_path):
     with FixturePrimary(profile=f"classic-{version}") as primary:
-        write_shapes(primary, SORTS)
+        write_shapes(primary, SORTS | GENERATED)
         files = primary.save_classic(tmp_path / "files")
         expected = [
             (schema, change.kind, image)
@@ -427,54 +398,7 @@ def events_of(data: bytes) -> Iterator[tuple[EventHeader, bytes]]:
 
 
 #: What is run where nothing is open, in no database; DROP is as a server logs it.
-GROUPS = (
-    "CREATE DATABASE shop",
-    "CREATE DATABASE IF NOT EXISTS `lost` CHARACTER SET utf8mb4",
-    "CREATE SCHEMA named COLLATE utf8mb4_bin",
-    "ALTER DATABASE lost CHARACTER SET = latin1",
-    "ALTER DATABASE lost COLLATE latin1_bin",
-    "DROP DATABASE IF EXISTS named",
-    "CREATE TABLE lost.t (a int)",
-    "DROP DATABASE lost",
-    "CREATE TABLE shop.t (id int primary key, v varchar(40))",
-    "CREATE TABLE shop.m (id int) ENGINE=MyISAM",
-    "CREATE TABLE shop.n (id int, at timestamp default now())",
-    "CREATE TABLE shop.n3 (id int, at timestamp(3) default current_timestamp(3), d datetime default '2020-01-01')",
-    "CREATE TABLE shop.dn (id int, at datetime default now())",
-    "CREATE TABLE shop.a (v varchar(9)) CHARSET utf8mb4",
-    "CREATE TABLE shop.b (v varchar(9)) CHARACTER SET = utf8mb4 COLLATE = utf8mb4_general_ci",
-    "CREATE TABLE shop.c (v varchar(9) character set latin1 collate latin1_bin, index using btree (v))",
-    "CREATE TABLE shop.d (v char(9) character set latin1)",
-    "CREATE TABLE shop.e (v varchar(9) ascii)",
-    "CREATE TABLE shop.f (v varchar(9) default _latin1'x')",
-    "CREATE TABLE shop.g (a int, v varchar(9) as (convert(a using utf8mb4)))",
-    "CREATE TABLE shop.h (a int, v varchar(9) as (cast(a as char)))",
-    "CREATE TABLE shop.like_t LIKE shop.t",
-    "CREATE OR REPLACE TABLE shop.made (a int)",
-    "CREATE OR REPLACE TABLE shop.made (b int)",
-    *(f"ALTER TABLE shop.{name} ADD COLUMN c int" for name in ("t", "m", "n", "n3", "dn")),
-    "ALTER TABLE shop.a CONVERT TO CHARACTER SET utf8mb4",
-    "ALTER TABLE shop.a CONVERT TO CHARSET utf8mb4 COLLATE utf8mb4_bin",
-    "ALTER TABLE shop.t RENAME COLUMN c TO k, COMMENT='CHARSET x'",
-    "CREATE UNIQUE INDEX i ON shop.t (k)",
-    "DROP INDEX i ON shop.t",
-    "CREATE INDEX i ON shop.n (id)",
-    "RENAME TABLE shop.like_t TO shop.other",
-    "TRUNCATE TABLE shop.other",
-    "DROP TABLE `shop`.`other` /* generated by server */",
-    "DROP TABLE IF EXISTS `shop`.`a`,`shop`.`b` /* generated by server */",
-    "CREATE SEQUENCE shop.numbers",
-    "CREATE OR REPLACE SEQUENCE shop.numbers START WITH 5",
-    "ALTER SEQUENCE shop.numbers INCREMENT 3",
-    "DROP SEQUENCE `shop`.`numbers` /* generated by server */",
-    "CREATE ALGORITHM=UNDEFINED DEFINER=`root`@`localhost` SQL SECURITY DEFINER VIEW `shop`.`v` AS SELECT 1 AS `1`",
-    "DROP VIEW shop.v",
-    "CREATE DEFINER=`root`@`localhost` PROCEDURE `shop`.`p`()\nSELECT 1",
-    "DROP PROCEDURE shop.p",
-    "CREATE USER u@localhost",
-    "GRANT SELECT ON shop.* TO u@localhost",
-    "DROP USER u@localhost",
-)
+GROUPS = sql_beside(__file__)["groups"]
 STATEMENTS = (  # of transactions, in statement format
     "INSERT INTO shop.t (id, v) VALUES (1, 'Zoë')",
     "UPDATE shop.t SET v = now()",

@@ -8,26 +8,9 @@ import pytest
 
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.scorecard.journal import LINE_SIZE_MAX, TOLD, ToldEvent, parse_told
+from tests.case_table import cases_beside
 
-LINES = {  # a line, and how it is shown
-    '{"event": "version", "text": "a library 1.0"}': "version a library 1.0",
-    '{"event": "begin", "gtid": "0-3-7"}': "begin 0-3-7",
-    '{"event": "begin"}': "begin",
-    '{"event": "begin", "gtid": null}': "begin",
-    '{"event": "change", "table": "a.b", "kind": "insert", "before": null, "after": {"id": 1, "x": null}}': (
-        'change insert a.b {"id": 1, "x": null}'
-    ),
-    '{"event": "change", "table": "a.b", "kind": "update", "before": [1], "after": ["0xff"]}': (
-        'change update a.b [1] -> ["0xff"]'
-    ),
-    '{"event": "statement", "sql": "CREATE TABLE t (a int)"}': "statement CREATE TABLE t (a int)",
-    '{"event": "commit"}': "commit",
-    '{"event": "position", "position": {"file": "b.1", "at": 4}}': 'position {"file": "b.1", "at": 4}',
-    '{"event": "position", "position": null}': "position null",
-    '{"event": "error", "text": "gone", "is_fatal": true}': "fatal error: gone",
-    '{"event": "error", "text": "lost", "is_retried": true, "is_internal": false}': "error: lost",
-    '{"event": "unknown", "text": "type 165"}': "unknown type 165",
-}
+LINES = {line: shown for line, (shown,) in cases_beside(__file__).items()}
 REFUSED = {
     b"": "no JSON",
     b"Traceback (most recent call last):\n": "b'Traceback (most recent call last):\\n': no JSON",

@@ -2,55 +2,17 @@
 
 import contextlib
 import random
+from pathlib import Path
 
 import pymysql
 import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.scenario import SCENARIO_SIZE_MAX, parse_scenario, read_scenario
+from tests.case_table import cases_beside
 from tests.tap import LOGS, listen_in
 
-SHOP = """
-seed = 7
-[primary]
-profile = "11.8"
-server_id = 3
-image = "MINIMAL"
-[tables]
-"shop.orders" = {id = "bigint unsigned primary key", total = "decimal(10,2)"}
-[[group]]
-domain = 1
-seq_no = 10
-changes = [
-  {annotate = "INSERT INTO orders"},
-  {insert = "shop.orders", values = [{id = 1, total = "9.90"}, {id = 2, total = 3}]},
-  {savepoint = "here"},
-  {delete = "shop.orders", values = {id = 2}},
-  {roll_back_to = "here"},
-  {update = "shop.orders", where = {id = 1}, values = {total = "12.50"}},
-  {statement = "INSERT INTO other VALUES (1)", database = "shop"},
-]
-[[group]]
-ddl = "ALTER TABLE shop.orders ADD COLUMN note varchar(20)"
-[[group]]
-xa_prepare = "x1"
-changes = [{insert = "shop.orders", values = {id = 5, note = "prepared"}}]
-[[group]]
-flush = true
-[[group]]
-xa_commit = "x1"
-[[fault]]
-place = "after gtid"
-gtid = "1-3-10"
-action = "cut"
-by = "end"
-[[fault]]
-at = 0.01
-action = "clock"
-seconds = 60
-"""
-
-
+SHOP = Path(__file__).with_suffix(".toml").read_text()
 LATE = """
 clock = "connection"
 [tables]
@@ -124,30 +86,7 @@ def test_clients_of_a_scenario_plan_faults_by_a_statement():
         assert listen_in(primary.port).packets[0].endswith(b"as said")
 
 
-WRONG = {
-    "no TOML": ("a = ", "no TOML: "),
-    "a key twice": ("seed = 1\nseed = 2", "no TOML: "),
-    "too deep": ("a = " + "[" * 100_000, "no TOML"),
-    "a strange key": ("faults = []", "'faults' means nothing here; expected seed, clock, primary"),
-    "a strange key of the primary": ("[primary]\nport = 5", "primary: 'port' means nothing here"),
-    "another type": ('seed = "1"', "seed '1': expected a whole number"),
-    "a truth for a number": ("[primary]\nserver_id = true", "primary.server_id True: expected a whole number"),
-    "no table": ("log = 5", "log 5: expected a table"),
-    "no columns": ('[tables]\n"a.b" = 5', "tables.a.b 5: expected a table"),
-    "no column": ('[tables]\n"a.b" = {id = 5}', "tables.a.b.id 5: expected a text"),
-    "no list": ("[fault]\naction = 'cut'", "fault {'action': 'cut'}: expected a list of tables"),
-    "a fault": ("[[fault]]\nplace = 'after gtid'\naction = 'cut'\n[[fault]]\naction = 'fly'", "fault 2: action 'fly'"),
-    "an empty group": ("[[group]]", "group 1: expected one of changes, ddl"),
-    "two groups in one": ("[[group]]\nddl = 'x'\nflush = true", "group 1: expected one of changes"),
-    "a strange key of a group": ("[[group]]\nddl = 'x'\ncommit_id = 1", "group 1: 'commit_id' means nothing here"),
-    "a time": ("[[group]]\nddl = 'x'\nat = -1", "group 1: at -1: expected seconds"),
-    "a change": ("[[group]]\nchanges = [{upsert = 'a.b'}]", "group 1: change 1: expected one of insert"),
-    "a change without values": (
-        "[[group]]\nchanges = [{insert = 'a.b'}]",
-        "group 1: change 1: values None: expected a table",
-    ),
-    "rows": ("[[group]]\nchanges = [{insert = 'a.b', values = [1]}]", "group 1: change 1: values 1: expected a table"),
-}
+WRONG = {**cases_beside(__file__), "too deep": ("a = " + "[" * 100_000, "no TOML")}
 
 
 @pytest.mark.parametrize(("text", "problem"), WRONG.values(), ids=WRONG)

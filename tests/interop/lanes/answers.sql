@@ -1,0 +1,24 @@
+-- [queries]
+SELECT COUNT(*) FROM cond.p;;
+SELECT COUNT(*), MIN(a), MAX(b), MIN(e), MAX(d), COUNT(d) FROM cond.p;;
+SELECT * FROM cond.p ORDER BY a, b DESC, c LIMIT 7 OFFSET 13;;
+SELECT c, a FROM cond.p ORDER BY a DESC, b, c DESC LIMIT 5;;
+SELECT * FROM cond.p WHERE (a > 1) OR (a = 1 AND b < 3) OR (a = 1 AND b = 3 AND c > 'k0') ORDER BY a, b DESC, c LIMIT 10;;
+SELECT a, b FROM cond.p WHERE a = 2 ORDER BY b DESC LIMIT 3;;
+SELECT /*!40001 SQL_NO_CACHE */ a FROM `cond`.`p`;;
+SELECT * FROM cond.q WHERE s >= 'a' ORDER BY s LIMIT 3;;
+SELECT * FROM cond.q WHERE u = 'x' ORDER BY s;;
+SELECT * FROM cond.nk;;
+SELECT * FROM cond.nk WHERE a = 1 AND b = 1;;
+SELECT COUNT(*) FROM cond.nk WHERE b IS NULL;;
+SELECT x.id AS z, v FROM cond.big x WHERE x.id BETWEEN 100 AND 130 AND NOT (x.id > 120);;
+SELECT id FROM cond.big WHERE id > 10 AND id <= 20 AND v > 15;;
+SELECT MIN(id), MAX(id) FROM cond.big WHERE id > 5;;
+SELECT MAX(id) FROM cond.big WHERE id > 5000;;
+SELECT 1 FROM cond.big LIMIT 1;;
+SELECT * FROM cond.big WHERE id IN (5, 3, 1900, 7);;
+SELECT * FROM cond.big ORDER BY id DESC LIMIT 3;;
+SELECT id FROM cond.big WHERE id > '17' LIMIT 2;;
+SELECT id FROM cond.big WHERE id > 1.5 LIMIT 2;;
+SELECT y FROM cond.q WHERE y > '2020-01-01' ORDER BY s;;
+SELECT COUNT(*) FROM cond.big WHERE id > 100 LIMIT 1;;

@@ -1,0 +1,32 @@
+-- [declared]
+CREATE DATABASE shop;;
+CREATE TABLE shop.parent (id INT AUTO_INCREMENT PRIMARY KEY, name VARCHAR(99)) ENGINE=InnoDB;;
+CREATE TABLE shop.child (id INT PRIMARY KEY, up INT, FOREIGN KEY (up) REFERENCES shop.parent (id) ON UPDATE CASCADE) ENGINE=InnoDB;;
+CREATE TABLE shop.plain (id INT PRIMARY KEY, t TEXT) ENGINE=MyISAM;;
+CREATE TABLE shop.audit (t TEXT) ENGINE=InnoDB;;
+CREATE TRIGGER shop.tr AFTER INSERT ON shop.parent FOR EACH ROW INSERT INTO shop.audit VALUES (NEW.name);;
+-- [turn]
+USE shop;;
+INSERT INTO shop.parent (name) VALUES ('{turn} a'), (REPEAT('{turn} b', 20));;
+INSERT INTO shop.child SELECT id + 10 * {turn}, id FROM shop.parent ORDER BY id DESC LIMIT 2;;
+UPDATE shop.parent SET name = CONCAT(name, '!'), id = id + 100;;
+INSERT INTO shop.plain VALUES ({turn}, REPEAT('x', 500));;
+START TRANSACTION;;
+INSERT INTO shop.audit VALUES ('kept');;
+SAVEPOINT s;;
+INSERT INTO shop.audit VALUES ('not kept');;
+ROLLBACK TO s;;
+COMMIT;;
+XA START 'x{turn}';;
+INSERT INTO shop.audit VALUES ('xa');;
+XA END 'x{turn}';;
+XA PREPARE 'x{turn}';;
+XA COMMIT 'x{turn}';;
+SET gtid_domain_id = 7;;
+CREATE TABLE shop.of_{turn} SELECT * FROM shop.plain;;
+CREATE VIEW shop.v{turn} AS SELECT * FROM shop.parent;;
+DROP TABLE IF EXISTS shop.never_was, shop.of_0;;
+INSERT INTO shop.of_{turn} SELECT seq, REPEAT('y', 100) FROM seq_1_to_200;;
+SET gtid_domain_id = 0;;
+SET binlog_alter_two_phase = 1;;
+ALTER TABLE shop.parent ADD c{turn} INT;;
