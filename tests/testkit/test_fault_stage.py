@@ -50,6 +50,13 @@ EDITED = [
 _plain: dict[str, list[bytes]] = {}
 
 
+def planned(place, *, seed=0, **how):
+    """Faults with one that is to happen at a place."""
+    faults = Faults(seed)
+    faults.add(place, **how)
+    return faults
+
+
 async def plain(log):
     """The packets of a dump without any fault."""
     if log not in _plain:
@@ -72,6 +79,11 @@ def nth(packets, landmark, number=1):
     return found[number - 1]
 
 
+def counted(place):
+    """A place, and the how-manieth of its kind it is."""
+    return place.rstrip(" 0123456789"), int(place.split()[-1]) if place[-1].isdigit() else 1
+
+
 def group_of(packets, number):
     """From where to where the nth group is."""
     begins = [index for index, packet in enumerate(packets) if packet[0] == 0 and packet[5] == EventType.GTID]
@@ -91,56 +103,10 @@ async def test_without_a_due_fault_every_byte_is_as_it_was(log):
     assert len(unhappened.pending) == 2
 
 
-PLACES = [
-    *(
-        "opening format description",
-        "gtid",
-        "gtid 2",
-        "annotate",
-        "table map",
-        "table map 3",
-        "rows",
-        "rows 7",
-        "commit",
-    ),
-    *("commit 2", "event 5"),
-]
-
-
-@pytest.mark.parametrize(("by", "end"), [("reset", "reset"), ("end", "end"), ("silence", "silence")])
-@pytest.mark.parametrize("side", ["before", "after"])
-async def test_a_cut_comes_exactly_where_it_was_asked_for(side, by, end):
-    packets = await plain("classic")
-    for place in ["opening rotate", "opening gtid list", *PLACES]:
-        if by == "silence" and place not in ("gtid 2", "commit"):
-            continue  # each costs the time that shows the silence
-        landmark, number = place.rstrip(" 0123456789"), int(place.split()[-1]) if place[-1].isdigit() else 1
-        where = nth(packets, landmark, number) + (side == "after")
-        faults = Faults()
-        faults.add(f"{side} {place}", action="cut", by=by)
-        expected = framed(packets[:where])
-        found = await tap(faults, "classic", until=len(expected))
-        assert (found.data, found.end) == (expected, end), place
-        assert [record.sent_bytes for record in faults.done] == [len(expected)]
-
-
-@pytest.mark.parametrize("log", LOGGED)
-@pytest.mark.parametrize(("place", "gone"), [(1, 1), (19, 19), (-1, -1)])
-async def test_a_cut_inside_an_event_leaves_as_many_bytes_of_it(log, place, gone):
-    packets = await plain(log)
-    where = nth(packets, "table map", 2)
-    faults = Faults()
-    faults.add(f"inside table map 2 at byte {place}", action="cut", by="end")
-    event = packets[where][1:]
-    sent = framed(packets[: where + 1])
-    assert (await tap(faults, log)).data == sent[: len(sent) - len(event) + len(event[:gone])]
-
-
 @pytest.mark.parametrize("byte", [0, 2, 3, 4, 5])
 async def test_a_cut_inside_a_packet_counts_its_header(byte):
     packets = await plain("engine")
-    faults = Faults()
-    faults.add(f"inside packet 3 at byte {byte}", action="cut", by="end")
+    faults = planned(f"inside packet 3 at byte {byte}", action="cut", by="end")
     assert (await tap(faults)).data == framed(packets)[: len(framed(packets[:2])) + byte]
 
 
@@ -148,8 +114,7 @@ async def test_a_place_in_a_group_is_counted_there():
     packets = await plain("engine")
     seq_no, domain_id = struct.unpack_from("<QI", packets[group_of(packets, 15)[0]], 20)
     (server_id,) = struct.unpack_from("<I", packets[group_of(packets, 15)[0]], 6)
-    faults = Faults()
-    faults.add("before rows 1", action="cut", by="end", gtid=f"{domain_id}-{server_id}-{seq_no}")
+    faults = planned("before rows 1", action="cut", by="end", gtid=f"{domain_id}-{server_id}-{seq_no}")
     begin, end = group_of(packets, 15)
     where = begin + nth(packets[begin:end], "rows")
     assert (await tap(faults)).data == framed(packets[:where])
@@ -191,9 +156,8 @@ EDITS = {
 async def test_an_event_is_changed_and_all_others_are_only_numbered_anew(edit, place):
     given, change = EDITS[edit]
     packets = await plain("classic")
-    where = nth(packets, place.rstrip(" 0123456789"), int(place.split()[-1]) if place[-1].isdigit() else 1)
-    faults = Faults()
-    faults.add(f"at {place}", **{"action": edit, **given})
+    where = nth(packets, *counted(place))
+    faults = planned(f"at {place}", **{"action": edit, **given})
     expected = packets[:where] + [b"\0" + event for event in change(packets[where][1:])] + packets[where + 1 :]
     found = await tap(faults, "classic")
     assert (found.data, found.end) == (framed(expected), "end")
@@ -204,6 +168,8 @@ AS_ASKED = b"\xff" + struct.pack("<H", 1236) + b"#HY000as the test says"
 ENDINGS = {  # what is asked for, what is the last packet, and how the connection ends
     "cut": ({"action": "cut", "by": "end"}, [], "end"),
     "reset": ({"action": "cut", "by": "reset"}, [], "reset"),
+    "silence": ({"action": "cut", "by": "silence"}, [], "silence"),
+    "restart": ({"action": "restart"}, [EOF_PACKET], "end"),
     "error": ({"action": "error", "text": "as the test says"}, [AS_ASKED], "end"),
     "eof": ({"action": "eof"}, [EOF_PACKET], "end"),
     "kill": ({"action": "kill", "query": False}, [], "end"),
@@ -211,35 +177,34 @@ ENDINGS = {  # what is asked for, what is the last packet, and how the connectio
 }
 
 
-def counted(place):
-    """A place, and the how-manieth of its kind it is."""
-    return place.rstrip(" 0123456789"), int(place.split()[-1]) if place[-1].isdigit() else 1
+PLACES = {"classic": [*EDITED, "gtid", "gtid 2", "rows 7", "commit"], "engine": ["rows 3"]}
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("side", ["before", "after"])
-async def test_a_stored_stream_ends_at_each_kind_of_place_as_it_was_asked_for(side, ending):
+@pytest.mark.parametrize("log", LOGGED)
+async def test_a_stream_ends_at_each_kind_of_place_as_it_was_asked_for(log, side, ending):
     given, last, end = ENDINGS[ending]
-    packets = await plain("classic")
-    for place in EDITED:
+    packets = await plain(log)
+    for place in ["gtid 2"] if ending == "silence" else PLACES[log]:  # silence costs the time that shows it
         where = nth(packets, *counted(place)) + (side == "after")
-        faults = Faults()
-        faults.add(f"{side} {place}", **given)
+        faults = planned(f"{side} {place}", **given)
         expected = framed([*packets[:where], *last])
-        found = await tap(faults, "classic", until=len(expected))
+        found = await tap(faults, log, until=len(expected))
         assert (found.data, found.end) == (expected, end), place
-        assert len(faults.done) == 1
+        sent, *others = [record.sent_bytes for record in faults.done]
+        assert (sent, others) == (len(framed(packets[:where])), [0] * (ending == "restart"))  # the restart is noted, too
 
 
 @pytest.mark.parametrize("byte", [1, 19, -1])
-async def test_a_stored_stream_is_cut_inside_each_kind_of_event(byte):
-    packets = await plain("classic")
-    for place in EDITED:
+@pytest.mark.parametrize(("log", "places"), [("classic", EDITED), ("engine", ["table map 2"])])
+async def test_a_stream_is_cut_inside_each_kind_of_event(log, places, byte):
+    packets = await plain(log)
+    for place in places:
         where = nth(packets, *counted(place))
-        faults = Faults()
-        faults.add(f"inside {place} at byte {byte}", action="cut", by="end")
+        faults = planned(f"inside {place} at byte {byte}", action="cut", by="end")
         event, sent = packets[where][1:], framed(packets[: where + 1])
-        assert (await tap(faults, "classic")).data == sent[: len(sent) - len(event) + len(event[:byte])], place
+        assert (await tap(faults, log)).data == sent[: len(sent) - len(event) + len(event[:byte])], place
 
 
 def offsets_of(path, event_type):
@@ -265,14 +230,12 @@ async def test_a_dump_by_file_and_offset_has_its_faults_at_the_places_of_what_it
         where = nth(packets, *counted(at))
         for edit in ("drop", "alter", "checksum"):
             given, change = EDITS[edit]
-            faults = Faults()
-            faults.add(f"at {at}", **{"action": edit, **given})
+            faults = planned(f"at {at}", **{"action": edit, **given})
             changed = [b"\0" + event for event in change(packets[where][1:])]
             found = await tap(faults, "classic", place=place)
             assert found.data == framed([*packets[:where], *changed, *packets[where + 1 :]]), at
-        for given, last, end in ENDINGS.values():
-            faults = Faults()
-            faults.add(f"after {at}", **given)
+        for given, last, end in [ENDINGS[ending] for ending in ENDINGS if ending != "silence"]:
+            faults = planned(f"after {at}", **given)
             expected = framed([*packets[: where + 1], *last])
             found = await tap(faults, "classic", place=place, until=len(expected))
             assert (found.data, found.end) == (expected, end), at
@@ -280,8 +243,7 @@ async def test_a_dump_by_file_and_offset_has_its_faults_at_the_places_of_what_it
 
 async def test_a_checksum_nobody_expects_is_counted_by_the_header():
     packets = await plain("engine")
-    faults = Faults()
-    faults.add("at rows 2", action="checksum", be="unexpected")
+    faults = planned("at rows 2", action="checksum", be="unexpected")
     where = nth(packets, "rows", 2)
     event = packets[where][1:]
     longer = event[:9] + struct.pack("<I", len(event) + 4) + event[13:]
@@ -290,8 +252,7 @@ async def test_a_checksum_nobody_expects_is_counted_by_the_header():
 
 
 async def test_what_needs_a_checksum_waits_for_an_event_that_has_one():
-    faults = Faults()
-    faults.add("at rows", action="checksum", be="wrong")
+    faults = planned("at rows", action="checksum", be="wrong")
     assert (await tap(faults)).data == framed(await plain("engine"))
     assert faults.done == []
 
@@ -304,8 +265,7 @@ async def test_groups_are_left_out_repeated_and_swapped_whole(action, log):
     after = group_of(packets, 5)[1]
     one, other = packets[begin:end], packets[end:after]
     changed = {"drop": other, "repeat": one + one + other, "swap": other + one}[action]
-    faults = Faults()
-    faults.add("at gtid 4", action=action)
+    faults = planned("at gtid 4", action=action)
     assert (await tap(faults, log)).data == framed(packets[:begin] + changed + packets[after:])
     assert len(faults.done) == 1
 
@@ -313,32 +273,17 @@ async def test_groups_are_left_out_repeated_and_swapped_whole(action, log):
 async def test_a_cut_inside_a_repeated_group_happens_once():
     packets = await plain("engine")
     begin, end = group_of(packets, 4)
-    faults = Faults()
-    faults.add("at gtid 4", action="repeat")
+    faults = planned("at gtid 4", action="repeat")
     faults.add("after gtid 5", action="cut", by="end")
     expected = packets[:end] + packets[begin:end] + packets[end : end + 1]
     assert (await tap(faults)).data == framed(expected)
-
-
-@pytest.mark.parametrize("side", ["before", "after"])
-async def test_a_dump_ends_by_the_packet_that_was_asked_for(side):
-    packets = await plain("engine")
-    where = nth(packets, "rows", 3) + (side == "after")
-    error = b"\xff" + struct.pack("<H", 1236) + b"#HY000as the test says"
-    of_error = {"action": "error", "text": "as the test says"}
-    for given, last in (({"action": "eof"}, EOF_PACKET), ({"action": "restart"}, EOF_PACKET), (of_error, error)):
-        faults = Faults()
-        faults.add(f"{side} rows 3", **given)
-        found = await tap(faults)
-        assert (found.data, found.end) == (framed([*packets[:where], last]), "end")
 
 
 @pytest.mark.parametrize("event", ["rotate", "format", "heartbeat", "stop"])
 @pytest.mark.parametrize("log", LOGGED)
 async def test_an_event_nobody_expects_is_put_in(event, log):
     packets = await plain(log)
-    faults = Faults()
-    faults.add("after table map 2", action="insert", event=event, file="other.000009", position=4711)
+    faults = planned("after table map 2", action="insert", event=event, file="other.000009", position=4711)
     where = nth(packets, "table map", 2) + 1
     found = await tap(faults, log)
     put_in = found.packets[where]
@@ -361,8 +306,7 @@ async def test_garbage_comes_between_packets_and_is_that_of_the_seed():
     before = framed(packets[: nth(packets, "commit", 2) + 1])
     found = {}
     for seed in (1, 1, 2):
-        faults = Faults(seed)
-        faults.add("after commit 2", action="garbage", count=33)
+        faults = planned(seed=seed, place="after commit 2", action="garbage", count=33)
         data = (await tap(faults)).data
         assert data[: len(before)] + data[len(before) + 33 :] == framed(packets)
         assert found.setdefault(seed, data) == data
@@ -370,8 +314,7 @@ async def test_garbage_comes_between_packets_and_is_that_of_the_seed():
 
 
 async def test_a_stall_holds_everything_back_for_its_time():
-    faults = Faults()
-    faults.add("before rows 2", action="stall", seconds=0.3)
+    faults = planned("before rows 2", action="stall", seconds=0.3)
     found = await tap(faults)
     assert found.data == framed(await plain("engine"))
     assert found.seconds >= 0.3
@@ -379,8 +322,7 @@ async def test_a_stall_holds_everything_back_for_its_time():
 
 async def test_bytes_drip():
     packets = await plain("engine")
-    faults = Faults()
-    faults.add("before gtid 11", action="drip", bytes_per_s=1000)
+    faults = planned("before gtid 11", action="drip", bytes_per_s=1000)
     faults.add("inside table map 2 at byte 9", action="drip", bytes_per_s=0)
     found = await tap(faults)
     dripped = len(framed(packets[: nth(packets, "table map", 2)])) - len(framed(packets[: nth(packets, "gtid", 11)]))
@@ -388,19 +330,9 @@ async def test_bytes_drip():
     assert found.seconds >= dripped / 1000
 
 
-@pytest.mark.parametrize(("given", "end"), [({"query": False}, []), ({"query": True}, [EOF_PACKET])])
-async def test_a_kill_comes_at_its_place(given, end):
-    packets = await plain("engine")
-    faults = Faults()
-    faults.add("after rows 2", action="kill", **given)
-    found = await tap(faults)
-    assert (found.data, found.end) == (framed([*packets[: nth(packets, "rows", 2) + 1], *end]), "end")
-
-
 async def test_a_newer_dump_ends_this_one_at_its_place():
     packets = await plain("engine")
-    faults = Faults()
-    faults.add("before commit 4", action="newer dump")
+    faults = planned("before commit 4", action="newer dump")
     found = await tap(faults)
     where = nth(packets, "commit", 4)
     assert found.packets[:where] == packets[:where]
@@ -410,8 +342,7 @@ async def test_a_newer_dump_ends_this_one_at_its_place():
 
 async def test_a_fault_happens_as_often_as_it_says():
     packets = await plain("engine")
-    faults = Faults()
-    faults.add("after gtid", action="cut", by="end", times=2)
+    faults = planned("after gtid", action="cut", by="end", times=2)
     async with serving(faults) as port:
         taps = [await trio.to_thread.run_sync(listen_in, port) for _ in range(3)]
     cut = framed(packets[: nth(packets, "gtid") + 1])
@@ -420,8 +351,7 @@ async def test_a_fault_happens_as_often_as_it_says():
 
 async def test_a_fault_of_one_dump_or_one_replica_leaves_the_others_alone():
     packets = await plain("engine")
-    faults = Faults()
-    faults.add("after gtid", action="cut", by="end", connection=2)
+    faults = planned("after gtid", action="cut", by="end", connection=2)
     faults.add("before gtid", action="cut", by="end", replica=9)
     async with serving(faults) as port:
         taps = [await trio.to_thread.run_sync(lambda n=n: listen_in(port, server_id=n)) for n in (7, 7, 7, 9)]
@@ -431,8 +361,7 @@ async def test_a_fault_of_one_dump_or_one_replica_leaves_the_others_alone():
 
 async def test_always_is_each_time():
     packets = await plain("classic")
-    faults = Faults()
-    faults.add("at event", action="header", log_pos=0, times="always")
+    faults = planned("at event", action="header", log_pos=0, times="always")
     found = await tap(faults, "classic")
     assert found.data == framed([b"\0" + altered(p[1:], log_pos=0) if p[0] == 0 else p for p in packets])
 
@@ -770,8 +699,7 @@ def test_a_dump_is_not_read_before_something_is_planned_and_is_cut_where_it_is_t
 
 
 def test_a_dump_whose_numbers_were_changed_is_read_on():
-    faults = Faults()
-    faults.add("at gtid", action="drop", gtid="0-1-2")
+    faults = planned("at gtid", action="drop", gtid="0-1-2")
     with growing(faults) as (port, write), contextlib.closing(Dumped(port)) as dump:
         for _ in range(20):
             write()
