@@ -1,6 +1,7 @@
 """Results of the scorecard that were never measured: every grade, gaps, hostile texts, and as many as one likes."""
 
 import random
+from pathlib import Path
 
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.results import Cell, Confirmation, ConsumerResult, FaultBytes, Results, Resume, ScenarioResult
@@ -10,24 +11,7 @@ EVENTS = ("GTID", "TABLE_MAP", "WRITE_ROWS_V1", "XID")
 HOSTILE = """</script x><script>document.documentElement.dataset.hacked="yes"</script><!--<img src=x onerror=
 "document.documentElement.dataset.hacked='yes'"> | `**bold**` {{title}} \u202e\x00 ]]> ' &lt;"""
 
-TOML = """seed = 7
-
-[primary]
-profile = "11.8"
-server_id = 3
-
-[tables]
-"shop.orders" = {id = "int primary key", total = "decimal(10,2)"}
-
-[[group]]
-gtid = "0-3-101"
-changes = [{insert = "shop.orders", values = [{id = 1, total = "9.90"}]}]
-
-[[fault]]
-place = "after gtid"
-gtid = "0-3-102"
-action = "cut"
-"""
+TOML = Path(__file__).with_suffix(".toml").read_text()
 
 
 def scenario(name: str, family: str = "cuts", **others: object) -> ScenarioResult:

@@ -17,75 +17,9 @@ NEEDED = re.compile(r"`pip install ([^`]+)`")
 OURS = re.compile(r"'(?:\.|ibbmaster)\[([\w,]+)\]'")
 WITHOUT_EXTRAS = ("converting", "info", "installing", "maintenance", "playing", "printing", "serving")
 WITH_THEIR_LINE = ("archive", "arrow", "consumer", "delta", "iceberg", "speed", "testkit")  # what that says is enough
-SHOWN = {  # of the other extras: what they are for
-    "server": """
-```console
-$ ibbmaster serve fixtures/ibb/domains --listen 127.0.0.1:3307 --user repl --password secret > served 2>&1 &
-$ python -c 'import ibbmaster; print(ibbmaster.serve("fixtures/ibb/domains", auth="ed25519", password="x").port > 0)'
-True
-```
-""",
-    "cli": """
-```console
-$ python -c 'import pty; pty.spawn(["sh", "-c", "stty cols 80 rows 24; ibbmaster verify fixtures/ibb/types"])'
-...
-...%|...
-...
-```
-""",
-    "zstd": """
-```python
-# pack.py
-import importlib, sys
-zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
-with open("fixtures/classic/11.8/domains/binlog.000001", "rb") as log, zstd.open("binlog.000001.zst", "wb") as packed:
-    packed.write(log.read())
-```
-```console
-$ python pack.py
-$ ibbmaster verify binlog.000001.zst
-...no faults
-```
-""",
-    "objects": """
-```console
-$ ibbmaster info s3://logs/extras --json
-{...
-$ ibbmaster cat s3://logs/extras --until 0-1-1
-{"gtid":"0-1-1",...}
-```
-""",
-    "scorecard": """
-```console
-$ ibbmaster scorecard python-mysql-replication --scenario cut-after-gtid
-...python-mysql-replication...
-...
-```
-""",
-    "demo": """
-```console
-$ ibbmaster demo fixtures/ibb/xa-and-ddl
-...
-```
-""",
-}
-OF_JAVA = """
-```python
-# spark_rows.py
-from pyspark.sql import SparkSession
-
-from ibbmaster.spark import register
-
-spark = SparkSession.builder.getOrCreate()
-register(spark)
-print(spark.read.format("ibb").option("table", "shop.parent").load("fixtures/ibb/xa-and-ddl").count())
-spark.stop()
-```
-```console
-$ python spark_rows.py 2>/dev/null
-57
-```
-"""
+#: Of the other extras: what they are for.
+SHOWN = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", Path(__file__).with_name("extras.md").read_text(), re.M | re.S))
+OF_JAVA = SHOWN.pop("spark")
 INSTALLED_BY_PIP = ("server", "zstd")
 UNREACHABLE = re.compile(r"connection broken|Temporary failure|from versions: none", re.IGNORECASE)
 

@@ -193,7 +193,7 @@ async def test_a_stream_ends_at_each_kind_of_place_as_it_was_asked_for(log, side
         found = await tap(faults, log, until=len(expected))
         assert (found.data, found.end) == (expected, end), place
         sent, *others = [record.sent_bytes for record in faults.done]
-        assert (sent, others) == (len(framed(packets[:where])), [0] * (ending == "restart"))  # the restart is noted, too
+        assert (sent, others) == (len(framed(packets[:where])), [0] * (ending == "restart"))  # itself is noted
 
 
 @pytest.mark.parametrize("byte", [1, 19, -1])
