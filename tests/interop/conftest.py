@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lanes.azurite import Azurite
@@ -66,8 +67,7 @@ def cell(request) -> Cell:
 @pytest.fixture(params=CAPTURES, ids=lambda capture: capture.id)
 def capture(request) -> Capture:
     """Every capture in turn; a test may take some by `parametrize("capture", ..., indirect=True)`."""
-    chosen: Capture = request.param
-    return chosen
+    return request.param
 
 
 @pytest.fixture
@@ -114,6 +114,16 @@ def template_of() -> Callable[[str], ServerTemplate]:
     return find
 
 
+@pytest.fixture(scope="session")
+def server_of(template_of, servers_directory, server_numbers) -> Callable[..., Any]:
+    """A server of a kind and a version in a directory of its own, not started yet."""
+
+    def make(kind: type, version: str, *arguments: Any, **options: Any) -> Any:
+        return kind(template_of(version), servers_directory / f"s{next(server_numbers)}", *arguments, **options)
+
+    return make
+
+
 @pytest.fixture
 def watch_log(request) -> Callable[[str, Callable[[], str]], None]:
     """Show a log if the test fails."""
@@ -126,54 +136,43 @@ def watch_log(request) -> Callable[[str, Callable[[], str]], None]:
 
 
 @pytest.fixture
-def new_replica(template_of, servers_directory, server_numbers, watch_log) -> Iterator[Callable[..., Replica]]:
+def new_replica(server_of, watch_log) -> Iterator[Callable[..., Replica]]:
     """Start a fresh replica of a version; it ends with the test."""
     with contextlib.ExitStack() as stack:
 
         def start(version: str, *options: str, server_id: int = REPLICA_SERVER_ID) -> Replica:
-            directory = servers_directory / f"r{next(server_numbers)}"
-            replica = Replica(template_of(version), directory, *options, server_id=server_id)
+            replica = server_of(Replica, version, *options, server_id=server_id)
             watch_log(f"log of replica {version}", replica.log_text)
-            stack.enter_context(replica)
-            return replica
+            return stack.enter_context(replica)
 
         yield start
 
 
 @pytest.fixture
-def new_real_primary(
-    template_of, servers_directory, server_numbers, classic_files, watch_log
-) -> Iterator[Callable[[Capture], RealPrimary]]:
+def new_real_primary(server_of, classic_files, watch_log) -> Iterator[Callable[[Capture], RealPrimary]]:
     """Start a real primary of the capture's version that serves the capture's own files."""
     with contextlib.ExitStack() as stack:
 
         def start(capture: Capture) -> RealPrimary:
-            directory = servers_directory / f"p{next(server_numbers)}"
             options = ["--binlog-row-metadata=FULL", f"--binlog-checksum={capture.facts['options']['binlog-checksum']}"]
-            primary = RealPrimary(template_of(capture.version), directory, classic_files(capture), *options)
+            primary = server_of(RealPrimary, capture.version, classic_files(capture), *options)
             watch_log("log of the real primary", primary.log_text)
-            stack.enter_context(primary)
-            return primary
+            return stack.enter_context(primary)
 
         yield start
 
 
 @pytest.fixture
-def new_server(template_of, servers_directory, server_numbers, watch_log) -> Iterator[Callable[..., RealPrimary]]:
+def new_server(server_of, watch_log) -> Iterator[Callable[..., RealPrimary]]:
     """Start a real server that writes a binlog."""
-    started: list[RealPrimary] = []
+    with contextlib.ExitStack() as stack:
 
-    def start(version: str, *options: str) -> RealPrimary:
-        server = RealPrimary(template_of(version), servers_directory / f"d{next(server_numbers)}", [], *options)
-        watch_log("log of the real server", server.log_text)
-        server.start()
-        started.append(server)
-        return server
+        def start(version: str, *options: str) -> RealPrimary:
+            server = server_of(RealPrimary, version, [], *options)
+            watch_log("log of the real server", server.log_text)
+            return stack.enter_context(server)
 
-    yield start
-    for server in started:
-        server.kill()
-        shutil.rmtree(server.directory, ignore_errors=True)
+        yield start
 
 
 @pytest.fixture
@@ -198,7 +197,7 @@ def new_ibb_primary(ibb_directory, watch_log) -> Iterator[Callable[..., IbbPrima
 @pytest.fixture
 def primary_is_real(request) -> bool:
     """Whether --interop-primary=real checks the tests themselves in this run."""
-    return bool(request.config.getoption("--interop-primary") == "real")
+    return request.config.getoption("--interop-primary") == "real"
 
 
 @pytest.fixture
@@ -267,7 +266,7 @@ def run_import(files: list[Path], target: Path, *options: str) -> None:
 @pytest.fixture
 def seed(request) -> int:
     """The seed of this run's random cut-offs, printed in the header and again with every failure."""
-    number: int = request.config.getoption("--interop-seed")
+    number = request.config.getoption("--interop-seed")
     request.node.stash.setdefault(LOGS, []).append(("seed", lambda: f"--interop-seed={number}"))
     return number
 
@@ -323,16 +322,13 @@ def captures() -> dict[str, Capture]:
 
 
 @pytest.fixture
-def shop_of(
-    template_of, servers_directory, server_numbers, import_files, watch_log, tmp_path
-) -> Iterator[Callable[[str], Shop]]:
+def shop_of(server_of, import_files, watch_log, tmp_path) -> Iterator[Callable[[str], Shop]]:
     """A real primary of a version with a shop in it, whose binlog has no names of columns."""
     with contextlib.ExitStack() as stack:
 
         def start(version: str) -> Shop:
-            directory = servers_directory / f"b{next(server_numbers)}"
             options = ["--binlog-format=ROW", "--binlog-row-metadata=NO_LOG"]
-            real = stack.enter_context(RealPrimary(template_of(version), directory, [], *options))
+            real = stack.enter_context(server_of(RealPrimary, version, [], *options))
             watch_log("log of the real primary", real.log_text)
             place = Shop(real, tmp_path, import_files)
             place.run(*BEFORE)

@@ -2,15 +2,14 @@
 
 import contextlib
 import random
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from pathlib import Path
 
 import pymysql
 import pytest
 from lanes.answers import OurTables, RawClient, Session, values_of
+from lanes.binlogs import copy_binlogs
 from lanes.changed_columns import change_of, named, of_every_kind, timestamps
 from lanes.described import described_by, differences
 from lanes.random_ddl import DATABASE
@@ -44,22 +43,13 @@ def run(server: RealPrimary, statements: Iterable[str]) -> None:
                 cursor.execute(statement)
 
 
-def copied_log(server: RealPrimary, target: Path) -> Path:
-    """Its closed binlog files, in a directory."""
-    server.sql("FLUSH BINARY LOGS")
-    target.mkdir(exist_ok=True)
-    for name in [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]:
-        shutil.copy(server.data / name, target / name)
-    return target
-
-
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)
 def test_timestamps_have_the_values_that_their_session_implies(new_server, tmp_path, version):
     server = new_server(version)
     tables = list(timestamps())
     run(server, ["SET sql_mode = '', time_zone = '+00:00'", f"CREATE DATABASE {DATABASE}"])
     run(server, ["SET sql_mode = '', time_zone = '+00:00'", *(statement for table in tables for statement in table)])
-    ours = OurTables(ibbmaster.open(copied_log(server, tmp_path / "log")).engine)
+    ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / "log")).engine)
     assert len(tables) > 800
     assert differences(ours.history.at(), described_by(server)) == []
 
@@ -106,9 +96,9 @@ def test_changed_columns_have_the_values_of_the_server_or_are_in_doubt(
     kept, log = KeptTables("delta", tmp_path / "tables"), tmp_path / "log"
     utc = "SET time_zone = '+00:00'"
     run(server, [utc, *(one for change in changes.values() for one in change.first)])
-    maintain(str(copied_log(server, log)), kept.target, zero_dates="text")
+    maintain(str(copy_binlogs(server, log)), kept.target, zero_dates="text")
     run(server, [utc, *(one for change in changes.values() for one in change.second)])
-    done = maintain(str(copied_log(server, log)), kept.target, zero_dates="text")
+    done = maintain(str(copy_binlogs(server, log)), kept.target, zero_dates="text")
 
     ours = OurTables(ibbmaster.open(log).engine)
     client, counts, exact = RawClient.of_root(server.socket, AS_SHOWN), Counter[str](), []
@@ -168,7 +158,7 @@ def test_a_row_that_ended_in_2038_is_history_to_a_server_whose_time_goes_on(new_
         f"INSERT INTO {DATABASE}.t (id) VALUES (4)",
     ]
     run(server, statements)
-    ours = OurTables(ibbmaster.open(copied_log(server, tmp_path / "log")).engine)
+    ours = OurTables(ibbmaster.open(copy_binlogs(server, tmp_path / "log")).engine)
     sql = f"SELECT id FROM {DATABASE}.t"
     client = RawClient.of_root(server.socket, AS_SHOWN)
     assert ours.answer(sql, AS_SHOWN).rows == client.text(sql).rows

@@ -37,25 +37,22 @@ OFFSETS = 8  # of each file, where events begin
 
 @pytest.fixture(scope="module", params=VERSIONS)
 def version(request) -> str:
-    found: str = request.param
-    return found
+    return request.param
 
 
 @pytest.fixture(scope="module", params=FORMS)
 def form(request) -> str:
-    found: str = request.param
-    return found
+    return request.param
 
 
 @pytest.fixture(scope="module")
-def pair(version, form, template_of, servers_directory, server_numbers) -> Iterator[Pair]:
+def pair(version, form, server_of) -> Iterator[Pair]:
     """A real primary that has written five files and is in a sixth, and ours that serves its index.
 
     Tests write behind each other. The last file has checksums if the others have none.
     """
-    directory = servers_directory / f"w{next(server_numbers)}"
     options = [*FORMS[form], "--binlog-format=ROW", "--binlog-row-metadata=FULL"]
-    with RealPrimary(template_of(version), directory, [], *options) as real:
+    with server_of(RealPrimary, version, [], *options) as real:
         real.sql("CREATE DATABASE shop")
         real.sql("CREATE TABLE shop.orders (id INT PRIMARY KEY, text LONGTEXT)")
         for first in (0, 4, 8):
@@ -67,18 +64,6 @@ def pair(version, form, template_of, servers_directory, server_numbers) -> Itera
         yield Pair(real, ours)
         ours.stop()
         assert "Traceback" not in ours.log_text()
-
-
-@pytest.fixture
-def new_writer(template_of, servers_directory, server_numbers) -> Iterator[Callable[..., RealPrimary]]:
-    """Start a real primary of a version with a log of its own."""
-    with contextlib.ExitStack() as stack:
-
-        def start(version: str, *options: str) -> RealPrimary:
-            directory = servers_directory / f"w{next(server_numbers)}"
-            return stack.enter_context(RealPrimary(template_of(version), directory, [], *options))
-
-        yield start
 
 
 def write(primary: RealPrimary, first: int, *, ends_file: bool = True) -> None:
@@ -314,9 +299,9 @@ def test_a_dump_of_tables_names_the_place_that_the_primary_names(name, pair, run
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(("form", "base"), [*zip(FORMS, ["binlog", "mysqlbin"], strict=True)])
 def test_a_replica_of_the_primary_goes_on_here_by_file_and_position_and_follows_what_is_written(
-    version, form, base, new_writer, new_replica, new_ibb_primary
+    version, form, base, new_server, new_replica, new_ibb_primary
 ):
-    real = new_writer(version, *FORMS[form], f"--log-bin={base}", "--binlog-format=ROW")
+    real = new_server(version, *FORMS[form], f"--log-bin={base}", "--binlog-format=ROW")
     real.sql("CREATE DATABASE shop")
     real.sql("CREATE TABLE shop.orders (id INT PRIMARY KEY, text LONGTEXT)")
     for first in (0, 4):

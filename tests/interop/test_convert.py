@@ -1,7 +1,6 @@
 """Traditional files made of `.ibb` files, judged by real servers and tools of both versions."""
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from lanes.raw_events import read_events
 
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
-RunTool = Callable[..., subprocess.CompletedProcess[str]]
 CONVERT_TIMEOUT_S = 300
 
 
@@ -26,11 +24,11 @@ def convert(source: Path, target: Path, version: str, *options: str) -> list[Pat
 # As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_replication.test
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
 def test_a_server_starts_on_converted_files_as_on_its_own_and_a_replica_follows(
-    version, tmp_path, captures, ibb_directory, template_of, servers_directory, server_numbers, watch_log, new_replica
+    version, tmp_path, captures, ibb_directory, server_of, watch_log, new_replica
 ):
     capture = captures[f"{version}/domains"]
     files = convert(ibb_directory(capture), tmp_path / "out", version, "--max-file-size", "8K")
-    server = RealPrimary(template_of(version), servers_directory / f"k{next(server_numbers)}", files)
+    server = server_of(RealPrimary, version, files)
     for name in ("binlog.index", "binlog.state"):
         (server.data / name).write_bytes((tmp_path / "out" / name).read_bytes())
     watch_log("log of the server", server.log_text)

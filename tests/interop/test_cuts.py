@@ -8,13 +8,13 @@ import contextlib
 import itertools
 import math
 import random
-import shutil
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from lanes.binlogs import copy_binlogs
 from lanes.content import TableContent, table_content
 from lanes.cuts import CutPlan
 from lanes.primary import Primary
@@ -46,15 +46,11 @@ class Log:
 
 
 @pytest.fixture(scope="module")
-def log(template_of, servers_directory, server_numbers, tmp_path_factory, import_files) -> Iterator[Log]:
-    directory = servers_directory / f"p{next(server_numbers)}"
-    primary = RealPrimary(template_of("10.11"), directory, [], "--max-binlog-size=64K", "--binlog-format=ROW")
+def log(server_of, tmp_path_factory, import_files) -> Iterator[Log]:
+    primary = server_of(RealPrimary, "10.11", [], "--max-binlog-size=64K", "--binlog-format=ROW")
     with primary:
         work(primary, random.Random(11), transactions=TRANSACTIONS)
-        primary.sql("FLUSH BINARY LOGS")
-        names = [row[0] for row in primary.sql("SHOW BINARY LOGS")]
-        folder = tmp_path_factory.mktemp("work")
-        files = [Path(shutil.copy(primary.data / name, folder)) for name in names[:-1]]
+        files = sorted(copy_binlogs(primary, tmp_path_factory.mktemp("work")).iterdir())
         ibb = tmp_path_factory.mktemp("ibb") / "binlog"
         import_files(files, ibb, "--max-file-size", FILE_SIZE)
         with contextlib.closing(primary.connect()) as connection:
@@ -64,16 +60,15 @@ def log(template_of, servers_directory, server_numbers, tmp_path_factory, import
 
 
 @pytest.fixture(scope="module")
-def replicas(template_of, servers_directory, server_numbers) -> Iterator[dict[str, Replica]]:
+def replicas(server_of) -> Iterator[dict[str, Replica]]:
     """One replica of each version that is on this machine, for all tests, with its whole log kept."""
     if not (versions := installed_versions()):
         pytest.skip("no MariaDB replica is on this machine: run `sh .ci/prepare tests`")
     with contextlib.ExitStack() as stack:
         started = {}
         for number, version in enumerate(versions):
-            directory = servers_directory / f"r{next(server_numbers)}"
             options = ("--slave-net-timeout=2",)
-            replica = Replica(template_of(version), directory, *options, server_id=REPLICA_SERVER_ID + number)
+            replica = server_of(Replica, version, *options, server_id=REPLICA_SERVER_ID + number)
             replica.log = deque()
             started[version] = stack.enter_context(replica)
         yield started

@@ -2,7 +2,6 @@
 
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,8 @@ from lanes.drivers import DriverMissingError, driver_command
 from lanes.primary import Primary
 from lanes.statements import ALIKE, OF_A_KIND
 
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.log.directory import BinlogDirectory
+import ibbmaster
+from ibbmaster.gtid import Gtid
 
 DRIVER_TIMEOUT_S = 250
 CAPTURE = "10.11/domains"
@@ -79,18 +77,6 @@ def test_a_driver_connects_to_an_engine_primary(name, captures, new_ibb_primary)
 SYNTAX_ERRORS = ("SHOW nothing", "SELECT 1 2", "nonsense")
 
 
-def last_gtid(directory: Path) -> Gtid:
-    """The GTID of the last group in the order of the log."""
-    with closing(RealDisk(directory)) as disk:
-        log = BinlogDirectory(disk)
-        groups = log.groups(log.seek(GtidPosition()))
-        found = None
-        while (group := groups.next_group()) is not None:
-            found = group.gtid or found
-    assert found is not None
-    return found
-
-
 FOLLOWERS = {  # kind, program, and a capture that this version of the client can read
     "go-mysql": ("go", "dump", CAPTURE),
     "mysql-binlog-connector-java": ("java", "Dump", "10.11/chained"),  # of domains above 2^31 it dies
@@ -104,7 +90,7 @@ def test_a_driver_follows_the_binlog_as_of_a_real_primary(
 ):
     kind, what, capture_id = FOLLOWERS[name]
     capture = captures[capture_id]
-    last = str(last_gtid(ibb_directory(capture)))
+    last = str(gtids(ibb_directory(capture))[-1])
 
     primary = new_ibb_primary(capture, "--profile", profile)
     lines = run_driver(kind, what, *account(primary), "", last)
@@ -127,14 +113,8 @@ def test_canal_follows_without_a_schema(captures, new_ibb_primary, ibb_directory
 
 
 def gtids(directory: Path) -> list[Gtid]:
-    with closing(RealDisk(directory)) as disk:
-        log = BinlogDirectory(disk)
-        groups = log.groups(log.seek(GtidPosition()))
-        found = []
-        while (group := groups.next_group()) is not None:
-            if group.gtid is not None:
-                found.append(group.gtid)
-    return found
+    with ibbmaster.open(directory) as log:
+        return [group.gtid for group in log]
 
 
 def end_of(groups: list[Gtid]) -> list[Gtid]:

@@ -1,7 +1,5 @@
 """What tests of MariaDB's suite `binlog_in_engine` show with two servers: here with our primary and real servers."""
 
-import subprocess
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +11,6 @@ from test_binlog_tool import connection_options
 
 import ibbmaster
 from ibbmaster.testkit.mariadb_server import RealServer
-
-NewIbbPrimary = Callable[..., IbbPrimary]
-NewReplica = Callable[..., Replica]
-RunTool = Callable[..., subprocess.CompletedProcess[str]]
 
 TABLES = ["shop.t0", "shop.t1", "shop.t2"]
 FIRST, LAST = "9-9-1", "9-9-2"  # no filter leaves them out

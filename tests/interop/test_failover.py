@@ -3,12 +3,12 @@
 import contextlib
 import hashlib
 import itertools
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lanes.binlogs import copy_binlogs
 from lanes.primary import ibbmaster
 from lanes.replica import Replica
 from lanes.sql_file import sql_beside
@@ -52,11 +52,7 @@ class Pair:
     def add(self, number: int, code: int = 0) -> str:
         """Import all files of a server into the archive; returns what is said."""
         server = self.servers[number]
-        server.sql("FLUSH BINARY LOGS")
-        files = self._copies / str(next(self._copied))
-        files.mkdir(parents=True)
-        for name, *_ in server.sql("SHOW BINARY LOGS")[:-1]:
-            shutil.copy(server.data / name, files)
+        files = copy_binlogs(server, self._copies / str(next(self._copied)))
         done = subprocess.run(
             ibbmaster("import", str(files), "--to", str(self.archive), "--append"),
             capture_output=True,
@@ -78,7 +74,7 @@ def run(server: Server, statements: tuple[str, ...], turn: int = 0) -> int:
 
 
 @pytest.fixture(params=["10.11", "11.8"])
-def pair(request, template_of, servers_directory, server_numbers, watch_log, tmp_path) -> Iterator[Pair]:
+def pair(request, server_of, watch_log, tmp_path) -> Iterator[Pair]:
     both = "--log-slave-updates", "--gtid-strict-mode=1", "--binlog-format=ROW"
     own = (
         ("--server-id=1", "--binlog-row-metadata=FULL"),
@@ -87,8 +83,7 @@ def pair(request, template_of, servers_directory, server_numbers, watch_log, tmp
     with contextlib.ExitStack() as stack:
         servers = []
         for options in own:
-            directory = servers_directory / f"f{next(server_numbers)}"
-            server = Server(template_of(request.param), directory, [], *both, *options)
+            server = server_of(Server, request.param, [], *both, *options)
             watch_log(f"log of the server with {options[0]}", server.log_text)
             servers.append(stack.enter_context(server))
         yield Pair(*servers, tmp_path)

@@ -2,12 +2,12 @@
 
 import json
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lanes.binlogs import copy_binlogs
 from lanes.sql_file import sql_beside
 
 import ibbmaster
@@ -37,14 +37,11 @@ COLUMNS = (
 
 
 @pytest.fixture(scope="module", params=[(one, form) for one in MARIADB_VERSIONS for form in ("NO_LOG", "FULL")])
-def told(
-    request, template_of, servers_directory, server_numbers, tmp_path_factory
-) -> tuple[Path, dict[str, list[str]], dict[str, list[dict[str, Any]]]]:
+def told(request, server_of, tmp_path_factory) -> tuple[Path, dict[str, list[str]], dict[str, list[dict[str, Any]]]]:
     """A server's log, and by table what it names as its columns, and its rows."""
     version, form = request.param
     log = tmp_path_factory.mktemp("log")
-    directory = servers_directory / f"h{next(server_numbers)}"
-    with RealPrimary(template_of(version), directory, [], f"--binlog-row-metadata={form}") as server:
+    with server_of(RealPrimary, version, [], f"--binlog-row-metadata={form}") as server:
         for statement in ("SET binlog_format = ROW, time_zone = '+00:00'", "CREATE DATABASE d", *STATEMENTS):
             server.sql(statement)
         columns: dict[str, list[str]] = {}
@@ -56,8 +53,7 @@ def told(
         rows = {table: server.query(f"SELECT {names[table]} FROM d.{table} ORDER BY 1") for table in TABLES}
         for row in rows["past"]:
             assert row.pop("row_end") > row.pop("row_start")
-        server.sql("FLUSH BINARY LOGS")
-        shutil.copy(server.data / "binlog.000001", log)
+        copy_binlogs(server, log)
     return log, columns, rows
 
 

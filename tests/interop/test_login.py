@@ -1,14 +1,8 @@
 """How real replicas and clients log in: TLS with the automatic certificate, ed25519, and what is refused."""
 
-from collections.abc import Callable
-
 import pytest
 from lanes.capture import Capture
-from lanes.primary import PASSWORD, USER, IbbPrimary
-from lanes.replica import Replica
-
-NewIbbPrimary = Callable[..., IbbPrimary]
-NewReplica = Callable[..., Replica]
+from lanes.primary import PASSWORD, USER
 
 VERSIONS = ["10.11", "11.8"]
 AUTH = ["native", "ed25519"]

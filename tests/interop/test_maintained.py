@@ -7,7 +7,6 @@ import functools
 import itertools
 import random
 import re
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pymysql
 import pytest
 from lanes.answers import SESSIONS, RawClient
+from lanes.binlogs import copy_binlogs
 from lanes.mixed_logs import LogKind, Transactions, any_campaign
 from lanes.primary import IbbPrimary
 from lanes.random_ddl import DATABASE, IMAGES, TYPES, content_of
@@ -43,16 +43,6 @@ STEPS = 12  # between two runs
 OF_FILES = ("_file_no", "_offset", "_change_no")  # the order of changes in a log
 OF_DOMAIN = ("_seq", "_change_no")  # and in each domain, whichever server's log
 OF_A_PAIR = ("--binlog-row-metadata=FULL", "--binlog-format=ROW", "--log-slave-updates")
-
-
-def copy_binlogs(server: RealPrimary, target: Path, copied: set[str]) -> None:
-    """Copy what has come since."""
-    server.sql("FLUSH BINARY LOGS")
-    target.mkdir(exist_ok=True)
-    for name in [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]:
-        if name not in copied:
-            shutil.copy(server.data / name, target / name)
-            copied.add(name)
 
 
 def cells_of(rows: pa.Table, table: TableVersion) -> list[tuple[object, ...]]:

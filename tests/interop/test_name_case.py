@@ -24,13 +24,10 @@ QUESTIONS = _SQL["questions"]
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
-def real(
-    request, template_of, servers_directory, server_numbers
-) -> Iterator[tuple[RealPrimary, list[tuple[str, str, Any]]]]:
+def real(request, server_of) -> Iterator[tuple[RealPrimary, list[tuple[str, str, Any]]]]:
     """A server that has carried out the statements, with what it said of its tables behind each."""
-    directory = servers_directory / f"n{next(server_numbers)}"
     options = ("--lower-case-table-names=1", "--binlog-format=ROW", "--binlog-row-metadata=NO_LOG")
-    with RealPrimary(template_of(request.param), directory, [], *options) as server:
+    with server_of(RealPrimary, request.param, [], *options) as server:
         told = []
         with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
             for statement in STATEMENTS:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from tests.object_stores import BUCKET
 
 PAGED = Path(__file__).parents[2] / "fixtures" / "ibb" / "xa-and-ddl"
 REFUSED = "the object store refuses access: credentials or rights are missing"
-Run = Callable[..., tuple[int, str, str]]
 
 _numbers = itertools.count()
 

@@ -6,22 +6,14 @@ from pathlib import Path
 import pymysql
 import pytest
 from lanes.replica import Replica
+from lanes.sql_file import sql_beside
 
 import ibbmaster
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS, find_programs
 from ibbmaster.testkit.mariadb_server import RealPrimary
-from tests.machinery.old_log import COMMIT, old_log
+from tests.machinery.old_log import old_log
 
-STATEMENTS = (
-    "CREATE DATABASE d",
-    "CREATE TABLE t (id INT PRIMARY KEY, v VARCHAR(9)) ENGINE=InnoDB",
-    "BEGIN",
-    "INSERT INTO t VALUES (1, 'a'), (2, 'b')",
-    COMMIT,
-    "CREATE TABLE m (id INT) ENGINE=MyISAM",
-    "INSERT INTO m VALUES (7)",
-    "UPDATE t SET v = 'c' WHERE id = 1",
-)
+STATEMENTS = sql_beside(__file__)["statements"]
 ROWS = (((1, "c"), (2, "b")), ((7,),))
 NAME = "binlog.000001"
 TOOL_TIMEOUT_S = 300
@@ -72,14 +64,12 @@ def has_all(replica: Replica, primary, size: int) -> bool:
 
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)
 @pytest.mark.parametrize("old", ["5.0.83-log", "5.1.42-MariaDB-log"])
-def test_an_old_log_is_served_as_a_real_primary_serves_it(
-    version, old, template_of, servers_directory, server_numbers, new_replica, tmp_path
-):
+def test_an_old_log_is_served_as_a_real_primary_serves_it(version, old, server_of, new_replica, tmp_path):
     data = old_log(old, STATEMENTS, database="d")
     directory = tmp_path / "log"
     directory.mkdir()
     (directory / NAME).write_bytes(data)
-    real = RealPrimary(template_of(version), servers_directory / f"o{next(server_numbers)}", [directory / NAME])
+    real = server_of(RealPrimary, version, [directory / NAME])
     with real, ibbmaster.serve(directory, password="secret", tls="off") as ours:
         for number, primary in enumerate((real, ours)):
             assert pulled(version, primary, tmp_path / f"raw-{number}") == data

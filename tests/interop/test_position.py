@@ -1,11 +1,8 @@
 """Where a replica may start, and MariaDB's own words where it may not."""
 
 import shutil
-from collections.abc import Callable
 
 import pytest
-from lanes.primary import Primary
-from lanes.replica import Replica
 
 import ibbmaster
 from ibbmaster.event.gtid_event import decode_gtid_event
@@ -13,9 +10,6 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
 from tests.tap import listen_in
-
-NewPrimary = Callable[..., Primary]
-NewReplica = Callable[..., Replica]
 
 VERSIONS = ["10.11", "11.8"]
 NOT_IN_BINLOG = "'Error: connecting slave requested to start from GTID {}, which is not in the master's binlog"

@@ -15,7 +15,6 @@ from ibbmaster.testkit.mariadb_programs import find_programs
 from tests.written_log import Said, write_log
 
 TIMEOUT_S = 300
-Done = subprocess.CompletedProcess[str]
 VERSIONS = ("10.11", "11.8")
 OF_SERVERS = "'mysql','sys','information_schema','performance_schema','test'"
 SMALL = [one for one in load_captures() if not one.is_encrypted and one.size < 30_000_000]
@@ -26,11 +25,10 @@ PARTIAL_SEQUENCE = "4085"  # under MINIMAL and NOBLOB images: so do those of mar
 
 
 @pytest.fixture(scope="module", params=VERSIONS)
-def taker(request, template_of, servers_directory, server_numbers) -> Iterator[Replica]:
+def taker(request, server_of) -> Iterator[Replica]:
     """A server with a binlog of its own, which takes scripts."""
-    directory = servers_directory / f"t{next(server_numbers)}"
     options = ["--log-bin=own", "--max-allowed-packet=64M", "--binlog-format=MIXED"]
-    with Replica(template_of(request.param), directory, *options) as server:
+    with server_of(Replica, request.param, *options) as server:
         server.version = request.param
         yield server
 

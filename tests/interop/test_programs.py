@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lanes.pair import Pair, ask, connect, difference, served_beside
+from lanes.pair import Pair, ask, connect, expect_alike, served_beside
 from lanes.program_statements import DDL, LISTED, REFUSED, SHOWN
 
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
@@ -16,26 +16,24 @@ ZONES = ("+00:00", "-05:30")
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
-def pair(request, template_of, servers_directory, server_numbers, tmp_path_factory) -> Iterator[Pair]:
-    server = RealPrimary(template_of(request.param), servers_directory / f"p{next(server_numbers)}", [])
+def pair(request, server_of, tmp_path_factory) -> Iterator[Pair]:
+    server = server_of(RealPrimary, request.param, [])
     with served_beside(server, DDL, tmp_path_factory.mktemp("binlogs")) as both:
         yield both
 
 
 @pytest.mark.parametrize("zone", ZONES)
 def test_programs_are_shown_as_a_real_primary_shows_them_as_far_as_the_log_is_read(pair, zone):
-    differences = []
     with connect(pair.real) as real, connect(pair.ours) as ours:
         for each in (real, ours):
             ask(each, f"SET time_zone='{zone}'")
-        for sql in (*SHOWN, *LISTED):
-            mine, theirs = ask(ours, sql), ask(real, sql)
-            if sql in LISTED:
-                theirs = theirs[0], [told(*rows, mine[0]) for rows in zip(mine[1], theirs[1], strict=True)]
-            if mine != theirs:
-                differences.append(f"{sql}\n  ours {difference(mine, theirs)}\n  real {difference(theirs, mine)}")
+        answers = [(sql, ask(ours, sql), ask(real, sql)) for sql in SHOWN]
+        for sql in LISTED:
+            (names, mine), theirs = ask(ours, sql), ask(real, sql)
+            told_there = [told(*rows, names) for rows in zip(mine, theirs[1], strict=True)]
+            answers.append((sql, (names, mine), (theirs[0], told_there)))
         assert {sql: ask(ours, sql)[0] for sql in REFUSED} == dict.fromkeys(REFUSED, 1235)
-    assert not differences, "\n".join(differences)
+    expect_alike(answers)
 
 
 def told(mine: Any, theirs: Any, names: list[str]) -> Any:

@@ -6,8 +6,9 @@ from collections import Counter
 from typing import NamedTuple
 
 import pytest
+from lanes.binlogs import copy_binlogs
 from lanes.random_ddl import DATABASE
-from test_maintained import AS, Keeper, copy_binlogs
+from test_maintained import AS, Keeper
 
 from tests.kept_tables import KINDS
 

@@ -5,12 +5,12 @@
 
 import random
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from lanes.binlogs import copy_binlogs
 from lanes.described import differences, places_by_gtid, put_beside_rows
 from lanes.printed_rows import printed_changes, printed_image
 from lanes.random_ddl import DATABASE, IMAGES, Campaign, content_of
@@ -59,16 +59,6 @@ def expect_schemas(log: ClassicBinlog, campaign: Campaign) -> None:
         assert differences(history.at(places[gtid]), described) == [], gtid
     assert put_beside_rows(log, history)
     assert history.disagreements == []
-
-
-def binlogs_of(server: RealPrimary, target: Path) -> list[Path]:
-    """Its binlog files so far, copied."""
-    server.sql("FLUSH BINARY LOGS")
-    names = [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]
-    target.mkdir()
-    for name in names:
-        shutil.copy(server.data / name, target / name)
-    return [target / name for name in names]
 
 
 def expect_twins_agree(directory: Path, tables: list[str]) -> None:
@@ -156,7 +146,7 @@ def test_random_ddl_between_random_changes_is_read_alike_by_all(
     server = new_server(version, f"--binlog-row-metadata={metadata}", "--binlog-format=ROW")
     steps = request.config.getoption("--ddl-steps")
     campaign = run_campaign(server, rng, steps, watch_log)
-    files = binlogs_of(server, tmp_path / "classic")
+    files = sorted(copy_binlogs(server, tmp_path / "classic").iterdir())
     directory = tmp_path / "log"
     import_files(files, directory, "--max-file-size", "1M")
 

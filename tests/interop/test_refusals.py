@@ -6,7 +6,6 @@
 import contextlib
 import itertools
 import random
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,9 +13,11 @@ from pathlib import Path
 
 import pytest
 from lanes.answers import SESSIONS, OurTables, RawClient
+from lanes.binlogs import copy_binlogs
 from lanes.described import places_by_gtid
 from lanes.migrations import DATABASE, Migrations
 from lanes.row_statements import RowStatements
+from lanes.shop import run
 from lanes.sql_file import sql_beside
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
@@ -56,9 +57,8 @@ LOST = [(what, "lost") for what in ("UPDATE", "INSERT")]
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
-def running_server(request, template_of, servers_directory, server_numbers) -> Iterator[RealPrimary]:
-    directory = servers_directory / f"f{next(server_numbers)}"
-    with RealPrimary(template_of(request.param), directory, [], "--binlog-format=ROW") as server:
+def running_server(request, server_of) -> Iterator[RealPrimary]:
+    with server_of(RealPrimary, request.param, [], "--binlog-format=ROW") as server:
         yield server
 
 
@@ -87,13 +87,6 @@ def campaign_of(
     return campaign
 
 
-def run(server: RealPrimary, *statements: str) -> None:
-    """Run statements on a connection of their own."""
-    with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
-        for statement in statements:
-            cursor.execute(statement)
-
-
 def compared(server: RealPrimary, directory: Path) -> dict[str, str]:
     """Every table that is known is that of the server, asked for alone; why others are refused."""
     log = binlog_of(server, directory / "classic")
@@ -113,12 +106,7 @@ def compared(server: RealPrimary, directory: Path) -> dict[str, str]:
 
 
 def binlog_of(server: RealPrimary, target: Path) -> ClassicBinlog:
-    server.sql("FLUSH BINARY LOGS")
-    target.mkdir(parents=True)
-    names = [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]
-    for name in names:
-        shutil.copy(server.data / name, target / name)
-    return ClassicBinlog([target / name for name in names])
+    return ClassicBinlog([copy_binlogs(server, target)])
 
 
 @pytest.mark.parametrize("binlog_format", REFUSED_MAX)
@@ -225,19 +213,7 @@ def test_rows_of_partitions_go_and_come_as_a_server_moves_them(tmp_path, server)
     assert compared(server, tmp_path) == {}
 
 
-IMAGES = """
-CREATE TABLE k (id INT PRIMARY KEY, a VARCHAR(20), n DECIMAL(8,2), b BLOB, made INT AS (id + 1) STORED);
-CREATE TABLE w (id INT, a TEXT, made INT AS (id * 2) STORED);
-SET binlog_row_image = {image};
-INSERT INTO k (id, a, n, b) VALUES (1, 'one', 1.25, x'00ff'), (2, 'two', 2.5, NULL), (3, 'drei', 3, 'b');
-INSERT INTO w (id, a) VALUES (1, 'one'), (2, NULL);
-UPDATE k SET n = n + 1;
-UPDATE k SET id = id + 10 WHERE id = 3;
-UPDATE k SET a = NULL, b = 'blob' WHERE id < 3;
-UPDATE w SET a = 'x' WHERE id = 2;
-UPDATE w SET id = 7 WHERE id = 1;
-DELETE FROM k WHERE id = 2
-"""
+IMAGES = _SQL["images"]
 
 
 def test_defaults_that_a_replace_gives_are_in_doubt_where_images_are_minimal(tmp_path, server):
@@ -261,8 +237,8 @@ def test_merging_by_the_key_loses_no_update_where_images_are_completed(tmp_path,
     server.sql("SET GLOBAL binlog_row_metadata = FULL")
     for image in ("FULL", "MINIMAL", "NOBLOB"):
         database = f"d{image.lower()}"
-        statements = IMAGES.format(image=image).split(";\n")
-        run(server, f"CREATE DATABASE {database}", f"USE {database}", *filter(str.strip, statements))
+        statements = [statement.format(image=image) for statement in IMAGES]
+        run(server, f"CREATE DATABASE {database}", f"USE {database}", *statements)
     binlog_of(server, tmp_path / "classic")
     read: dict[object, object] = {}
     for kernels in ({}, {"ibbmaster.arrow.plan.load": lambda kernel_set: None}):
@@ -348,7 +324,7 @@ def test_children_are_refused_whose_parents_are_not_known(tmp_path, server):
 
 def test_spark_finds_updates_by_their_key_where_images_are_completed(spark, server, tmp_path):
     server.sql("SET GLOBAL binlog_row_metadata = FULL")
-    run(server, "CREATE DATABASE d", "USE d", *filter(str.strip, IMAGES.format(image="MINIMAL").split(";\n")))
+    run(server, "CREATE DATABASE d", "USE d", *(statement.format(image="MINIMAL") for statement in IMAGES))
     binlog_of(server, tmp_path / "classic")
     found = {}
     for completes in ("false", "true"):

@@ -83,3 +83,15 @@ ALTER TABLE ym CONVERT TABLE ya TO PARTITION c VALUES LESS THAN (202600);;
 ALTER TABLE hd TRUNCATE PARTITION p2;;
 ALTER TABLE lh TRUNCATE PARTITION ALL;;
 INSERT INTO lh VALUES (1, 1);;
+-- [images]
+CREATE TABLE k (id INT PRIMARY KEY, a VARCHAR(20), n DECIMAL(8,2), b BLOB, made INT AS (id + 1) STORED);;
+CREATE TABLE w (id INT, a TEXT, made INT AS (id * 2) STORED);;
+SET binlog_row_image = {image};;
+INSERT INTO k (id, a, n, b) VALUES (1, 'one', 1.25, x'00ff'), (2, 'two', 2.5, NULL), (3, 'drei', 3, 'b');;
+INSERT INTO w (id, a) VALUES (1, 'one'), (2, NULL);;
+UPDATE k SET n = n + 1;;
+UPDATE k SET id = id + 10 WHERE id = 3;;
+UPDATE k SET a = NULL, b = 'blob' WHERE id < 3;;
+UPDATE w SET a = 'x' WHERE id = 2;;
+UPDATE w SET id = 7 WHERE id = 1;;
+DELETE FROM k WHERE id = 2;;

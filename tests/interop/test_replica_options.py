@@ -1,7 +1,6 @@
 """Replicas that ask for something else than the defaults, and every profile."""
 
 import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,6 @@ from lanes.replica import Replica
 
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.testkit.mariadb_replica import REPLICA_SERVER_ID
-
-NewPrimary = Callable[..., Primary]
-NewReplica = Callable[..., Replica]
 
 VERSIONS = ["10.11", "11.8"]
 GTID_FIELDS = struct.Struct("<QI")  # sequence number, domain

@@ -40,11 +40,8 @@ def write_rows(cursor, statement: str) -> None:
 
 
 @pytest.mark.parametrize("version", MARIADB_VERSIONS)
-def test_each_hard_statement_leaves_the_tables_of_the_server(
-    template_of, servers_directory, server_numbers, watch_log, version
-):
-    directory = servers_directory / f"h{next(server_numbers)}"
-    server = RealPrimary(template_of(version), directory, [], "--binlog-row-metadata=FULL", "--binlog-format=ROW")
+def test_each_hard_statement_leaves_the_tables_of_the_server(server_of, watch_log, version):
+    server = server_of(RealPrimary, version, [], "--binlog-row-metadata=FULL", "--binlog-format=ROW")
     watch_log("log of the real server", server.log_text)
     told = []
     with server:
@@ -126,16 +123,15 @@ def replay(server: RealServer, files: list[Path], begin: str, end: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def replayed_on(template_of, servers_directory, server_numbers):
+def replayed_on(server_of):
     """One server of each version, empty again."""
     with contextlib.ExitStack() as stack:
         running = {}
 
         def find(version):
             if version not in running:
-                directory = servers_directory / f"y{next(server_numbers)}"
                 options = ("--character-set-server=utf8mb4", "--log-bin-trust-function-creators=ON")
-                running[version] = stack.enter_context(RealServer(template_of(version), directory, *options))
+                running[version] = stack.enter_context(server_of(RealServer, version, *options))
             server = running[version]
             for (name,) in server.sql("SHOW DATABASES"):
                 if name not in OWN_DATABASES:

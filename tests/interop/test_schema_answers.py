@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lanes.pair import Pair, ask, connect, difference, served_beside
+from lanes.pair import Pair, ask, connect, expect_alike, served_beside
 from lanes.schema_statements import (
     ABOUT_TABLES,
     DDL,
@@ -25,10 +25,8 @@ TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = 
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
-def pair(request, template_of, servers_directory, server_numbers, tmp_path_factory) -> Iterator[Pair]:
-    server = RealPrimary(
-        template_of(request.param), servers_directory / f"a{next(server_numbers)}", [], "--binlog-format=ROW"
-    )
+def pair(request, server_of, tmp_path_factory) -> Iterator[Pair]:
+    server = server_of(RealPrimary, request.param, [], "--binlog-format=ROW")
     with served_beside(server, DDL, tmp_path_factory.mktemp("binlogs")) as both:
         yield both
 
@@ -43,28 +41,18 @@ def test_tables_are_shown_letter_by_letter_as_a_real_primary_shows_them(pair):
 
 
 def test_statements_about_tables_are_answered_as_by_a_real_primary(pair):
-    differences = []
     with connect(pair.real) as real, connect(pair.ours) as ours:
-        for sql in ABOUT_TABLES:
-            mine, theirs = ask(ours, sql), ask(real, sql)
-            if mine != theirs:
-                differences.append(f"{sql}\n  ours {difference(mine, theirs)}\n  real {difference(theirs, mine)}")
-    assert not differences, "\n".join(differences)
+        expect_alike((sql, ask(ours, sql), ask(real, sql)) for sql in ABOUT_TABLES)
 
 
 def test_columns_of_results_are_described_as_by_a_real_primary(pair):
-    differences = []
     with connect(pair.real) as real, connect(pair.ours) as ours:
         for setting in RESULT_SETTINGS:
             for connection in (real, ours):
                 connection.query("SET NAMES DEFAULT, time_zone = '+00:00'")
                 connection.query(setting)
-            is_utf8mb4 = setting in RESULT_SETTINGS_IN_UTF8MB4
-            for sql in (*DESCRIBED, *(DESCRIBED_IN_UTF8MB4 if is_utf8mb4 else ())):
-                mine, theirs = described(ours, sql), described(real, sql)
-                if mine != theirs:
-                    differences.append(f"{setting}: {sql}\n  ours {mine}\n  real {theirs}")
-    assert not differences, "\n".join(differences)
+            asked = (*DESCRIBED, *(DESCRIBED_IN_UTF8MB4 if setting in RESULT_SETTINGS_IN_UTF8MB4 else ()))
+            expect_alike((f"{setting}: {sql}", described(ours, sql), described(real, sql)) for sql in asked)
 
 
 CODES_OF_EUCJPMS = (
@@ -94,16 +82,11 @@ def test_every_character_of_eucjpms_is_that_of_a_real_server(pair):
 
 
 def test_queries_of_the_own_tables_of_a_server_are_told_as_by_a_real_one(pair):
-    differences = []
     with connect(pair.real) as real, connect(pair.ours) as ours:
         for connection in (real, ours):
             connection.query("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci, time_zone = '+00:00'")
             connection.query("USE r1")
-        for sql in TOLD_BY_EXPRESSIONS:
-            mine, theirs = described(ours, sql), described(real, sql)
-            if mine != theirs:
-                differences.append(f"{sql}\n  ours {mine}\n  real {theirs}")
-    assert not differences, "\n".join(differences)
+        expect_alike((sql, described(ours, sql), described(real, sql)) for sql in TOLD_BY_EXPRESSIONS)
 
 
 def described(connection: Any, sql: str) -> Any:
@@ -170,11 +153,6 @@ def bound(values: tuple[object, ...]) -> bytes:
 
 
 def test_prepared_statements_are_answered_as_by_a_real_primary(pair):
-    differences = []
     with connect(pair.real) as real, connect(pair.ours) as ours:
-        preparing = Preparing(ours), Preparing(real)
-        for sql, values in PREPARED:
-            mine, theirs = (each.run(sql, values) for each in preparing)
-            if mine != theirs:
-                differences.append(f"{sql}\n  ours {str(mine)[:400]}\n  real {str(theirs)[:400]}")
-    assert not differences, "\n".join(differences)
+        mine, theirs = Preparing(ours), Preparing(real)
+        expect_alike((sql, mine.run(sql, values), theirs.run(sql, values)) for sql, values in PREPARED)

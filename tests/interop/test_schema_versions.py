@@ -5,13 +5,13 @@
 
 import dataclasses
 import random
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from lanes.altered_tables import AlteredTables
+from lanes.binlogs import copy_binlogs
 from lanes.random_ddl import DATABASE, IMAGES, content_of
 from lanes.replay import as_sql
 
@@ -32,18 +32,10 @@ STEPS_PART = 3  # the campaign of test_random_ddl takes the most
 
 
 @pytest.fixture
-def altered(template_of, servers_directory, server_numbers, watch_log, request, seed, tmp_path):
+def altered(new_server, watch_log, request, seed, tmp_path):
     """A real server that has altered its tables at random, the campaign, and its binlog files."""
     version = request.param
-    server = RealPrimary(
-        template_of(version),
-        servers_directory / f"v{next(server_numbers)}",
-        [],
-        "--binlog-row-metadata=NO_LOG",
-        "--binlog-format=ROW",
-    )
-    watch_log("log of the real server", server.log_text)
-    server.start()
+    server = new_server(version, "--binlog-row-metadata=NO_LOG", "--binlog-format=ROW")
     images = (*IMAGES, "FULL_NODUP") if version != "10.11" else IMAGES
     rng = random.Random(f"versions {seed} {version}")
     print(f"seed {seed}")
@@ -52,14 +44,7 @@ def altered(template_of, servers_directory, server_numbers, watch_log, request, 
     for _ in range(request.config.getoption("--ddl-steps") // STEPS_PART):
         campaign.step()
     campaign.close()
-    server.sql("FLUSH BINARY LOGS")
-    files = tmp_path / "classic"
-    files.mkdir()
-    for name in [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]:
-        shutil.copy(server.data / name, files / name)
-    yield server, campaign, files
-    server.kill()
-    shutil.rmtree(server.directory, ignore_errors=True)
+    return server, campaign, copy_binlogs(server, tmp_path / "classic")
 
 
 def folded(

@@ -47,9 +47,12 @@ def test_a_replica_follows_what_spark_has_written(spark, tmp_path, new_ibb_prima
     assert rows == [[bytes(cell) if isinstance(cell, bytearray) else cell for cell in row] for row in written]
 
 
+def login_of(primary) -> dict[str, str]:
+    return {"host": "127.0.0.1", "port": str(primary.port), "user": primary.user, "password": primary.password}
+
+
 def live(spark, primary, **options):
-    login = {"host": "127.0.0.1", "port": str(primary.port), "user": primary.user, "password": primary.password}
-    return spark.read.format("ibb").options(**login, **options)
+    return spark.read.format("ibb").options(**login_of(primary), **options)
 
 
 def test_a_running_primary_reads_as_its_files_do(spark, new_ibb_primary, captures, ibb_directory):
@@ -77,15 +80,13 @@ def test_a_real_primary_reads_as_its_binlog_does_also_by_column_while_columns_mo
     primary = new_real_primary(capture)
     names = ["_gtid", "_table", "_change_type", "before", "after"]
     files = spark.read.format("ibb").load(str(ibb_directory(capture))).select(names).collect()
-    login = {"host": "127.0.0.1", "port": str(primary.port), "user": primary.user, "password": primary.password}
-
-    found = spark.read.format("ibb").options(**login).load().select(names).collect()
+    found = live(spark, primary).load().select(names).collect()
 
     assert found == files
-    typed_rows_of_a_real_primary(spark, primary, login, tmp_path / "checkpoint")
+    typed_rows_of_a_real_primary(spark, primary, tmp_path / "checkpoint")
 
 
-def typed_rows_of_a_real_primary(spark, primary: RealPrimary, login: dict[str, str], checkpoint: Path) -> None:
+def typed_rows_of_a_real_primary(spark, primary: RealPrimary, checkpoint: Path) -> None:
     """Rows by column while columns move and one is added, of which only the statements say so.
 
     A stream goes on while columns move; where one is added, it says that another stream is to be begun.
@@ -95,19 +96,7 @@ def typed_rows_of_a_real_primary(spark, primary: RealPrimary, login: dict[str, s
     primary.sql("SET GLOBAL binlog_row_metadata = NO_LOG, GLOBAL binlog_format = ROW, SESSION binlog_format = ROW")
     primary.sql("CREATE DATABASE moved")
     primary.sql("CREATE TABLE moved.t (id INT PRIMARY KEY, a VARCHAR(20), b VARCHAR(20))")
-    reader = {**login, "table": "moved.t"}
-
-    def streamed(start: str, checkpoint: Path) -> None:
-        query = (
-            spark.readStream.format("ibb")
-            .options(**reader, startingOffsets=start)
-            .load()
-            .writeStream.foreachBatch(batches.take)
-            .option("checkpointLocation", str(checkpoint))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
+    reader = {**login_of(primary), "table": "moved.t"}
 
     def written(start: str, checkpoint: Path, *statements: str) -> list[tuple[object, ...]]:
         """What a server has after statements, a batch and a stream that goes on read of it."""
@@ -118,7 +107,7 @@ def typed_rows_of_a_real_primary(spark, primary: RealPrimary, login: dict[str, s
         frame = spark.read.format("ibb").options(**reader, startingGtid=begin).load()
         assert [name for name in frame.columns if not name.startswith("_")] == columns
         assert [tuple(row) for row in frame.orderBy("id").select(columns).collect()] == kept
-        streamed(start, checkpoint)
+        stream(spark, batches, checkpoint, **reader, startingOffsets=start)
         found, batches.rows = [tuple(row[name] for name in columns) for row in batches.rows], []
         assert found == kept[len(kept) - len(found) :]
         return found
@@ -141,7 +130,7 @@ def typed_rows_of_a_real_primary(spark, primary: RealPrimary, login: dict[str, s
     )
     assert added == [(3, 7, "b3", "a3"), (4, 40, "b4", "a4")]
     with pytest.raises(Exception, match=r"this stream had other columns \(no c\): begin a new stream"):
-        streamed(begin, checkpoint)
+        stream(spark, batches, checkpoint, **reader, startingOffsets=begin)
 
 
 class Batches:
@@ -155,23 +144,21 @@ class Batches:
         self.rows += rows
 
 
+def stream(spark, batches: Batches, checkpoint: Path, **options: str) -> None:
+    """All that there is from a checkpoint on."""
+    writer = spark.readStream.format("ibb").options(**options).load().writeStream.foreachBatch(batches.take)
+    writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
+
+
 def test_a_stream_follows_a_primary_group_by_group(spark, tmp_path, new_ibb_primary, captures, ibb_directory):
     capture = captures["11.8/domains"]
     primary = new_ibb_primary(capture)
     files = spark.read.format("ibb").option("granularity", "groups").load(str(ibb_directory(capture)))
     batches = Batches()
-    login = {"host": "127.0.0.1", "port": str(primary.port), "user": primary.user, "password": primary.password}
     for _ in range(2):
-        query = (
-            spark.readStream.format("ibb")
-            .options(**login, granularity="groups", maxGroupsPerTrigger="40")
-            .load()
-            .writeStream.foreachBatch(batches.take)
-            .option("checkpointLocation", str(tmp_path / "checkpoint"))
-            .trigger(availableNow=True)
-            .start()
+        stream(
+            spark, batches, tmp_path / "checkpoint", **login_of(primary), granularity="groups", maxGroupsPerTrigger="40"
         )
-        query.awaitTermination()
 
     everything = [gtid for batch in batches.gtids for gtid in batch]
     assert everything == [row._gtid for row in files.select("_gtid").collect()]

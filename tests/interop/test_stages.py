@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from lanes.replica import Replica
+from lanes.sql_file import sql_beside
 
 import ibbmaster
 from ibbmaster.disk.local import RealDisk
@@ -17,31 +18,9 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.testkit.mariadb_server import RealPrimary
 
 VERSIONS = ["10.11", "11.8"]
-TABLES = ("orders", "items", "log_1")
 ROUNDS = 12
 
-PREPARED = [
-    "SET binlog_format = ROW",
-    "CREATE DATABASE shop",
-    "CREATE DATABASE other",
-    "USE shop",
-    *(f"CREATE TABLE {name} (id INT PRIMARY KEY, v INT, t VARCHAR(40)) ENGINE=InnoDB" for name in TABLES),
-    "CREATE TABLE other.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB",
-    "ALTER TABLE items ADD w INT DEFAULT 3",
-    "ALTER TABLE orders ADD INDEX (v)",
-    "ALTER TABLE items MODIFY COLUMN items.w BIGINT",
-    "ALTER TABLE items CHANGE items.w x INT",
-    *(
-        f"CREATE TRIGGER {name} BEFORE INSERT ON {table} FOR EACH ROW SET NEW.v = NEW.v"
-        for name, table in (("first", "orders"), ("second", "items"), ("third", "orders"))
-    ),
-    "RENAME TABLE items TO item",
-    "DROP TRIGGER first",
-    "DROP TRIGGER second",
-    "RENAME TABLE item TO items",
-    "CREATE TABLE gone (id INT)",
-    "DROP TABLE gone",
-]
+PREPARED = sql_beside(__file__)["prepared"]
 
 
 def round_of(number: int) -> list[str]:

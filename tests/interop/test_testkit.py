@@ -276,18 +276,8 @@ SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...
     (
         *("shop.sorts", "insert"),
         {"id": 1, "l": "Zö€", "u": "Z😀", "c": "a b  ", "t": "ü ", "v": "short", "b": "x" * 300, "vb": b"\1\2"}
-        | {
-            "e": "ä",
-            "s": "é,z",
-            "n": "ü",
-            "g": POINT,
-            "bi": b"ab\0\0",
-            "a": "x ",
-            "sp": "-00:00:00.125",
-            "un": 2**64 - 1,
-            "uid": "123e4567-e89b-12d3-a456-426655440000",
-            "i6": "2001:db8::",
-        },
+        | {"e": "ä", "s": "é,z", "n": "ü", "g": POINT, "bi": b"ab\0\0", "a": "x ", "sp": "-00:00:00.125"}
+        | {"un": 2**64 - 1, "uid": "123e4567-e89b-12d3-a456-426655440000", "i6": "2001:db8::"},
         {},
     ),
     ("shop.sorts", "insert", {"id": 2}, {}),
@@ -304,13 +294,11 @@ SERVER_CHANGES: tuple[tuple[str, str, dict[str, object], dict[str, object]], ...
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(
-    version, template_of, servers_directory, server_numbers
-):
+def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(version, server_of, tmp_path):
     images = [image for image in RowImage if version != "10.11" or image is not RowImage.FULL_NODUP]
     collation = "utf8mb4_general_ci"
     with (
-        RealServer(template_of(version), servers_directory / f"w{next(server_numbers)}", *SERVER_OPTIONS) as server,
+        server_of(RealServer, version, *SERVER_OPTIONS) as server,
         FixturePrimary(profile=f"classic-{version}") as primary,
     ):
         has_generated = logs_generated_columns(server)
@@ -338,7 +326,7 @@ def test_the_events_of_rows_are_those_of_a_real_server_byte_by_byte(
             server.sql("DELETE FROM shop.sorts")
             for name in ("numbers", "single") * 3:
                 assert server.sql(f"SELECT NEXTVAL(shop.{name})") == ((primary.table(f"shop.{name}").next(),),)
-        (file,) = primary.save_classic(servers_directory / f"c{next(server_numbers)}")
+        (file,) = primary.save_classic(tmp_path / "saved")
         theirs = (server.data / "binlog.000001").read_bytes()
         assert row_events(file.read_bytes()) == row_events(theirs)
 
@@ -415,14 +403,9 @@ STATEMENTS = (  # of transactions, in statement format
 
 
 @pytest.mark.parametrize("version", ["10.11", "11.8"])
-def test_the_events_of_statements_are_those_of_a_real_server_byte_by_byte(
-    version, template_of, servers_directory, server_numbers
-):
+def test_the_events_of_statements_are_those_of_a_real_server_byte_by_byte(version, server_of, tmp_path):
     options = [*SERVER_OPTIONS, "--character-set-server=utf8mb4"]
-    with (
-        RealServer(template_of(version), servers_directory / f"w{next(server_numbers)}", *options) as server,
-        FixturePrimary(profile=f"classic-{version}") as primary,
-    ):
+    with server_of(RealServer, version, *options) as server, FixturePrimary(profile=f"classic-{version}") as primary:
         for sql in GROUPS:
             primary.ddl(sql)
             server.sql(sql)
@@ -455,7 +438,7 @@ def test_the_events_of_statements_are_those_of_a_real_server_byte_by_byte(
         with pytest.raises(pymysql.err.IntegrityError):
             run(server, refused)
         primary.rollback_alter(primary.start_alter(refused))
-        (file,) = primary.save_classic(servers_directory / f"c{next(server_numbers)}")
+        (file,) = primary.save_classic(tmp_path / "saved")
         theirs = (server.data / "binlog.000001").read_bytes()
         assert statement_events(file.read_bytes()) == statement_events(theirs)
 

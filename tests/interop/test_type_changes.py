@@ -1,11 +1,12 @@
 """Every change of one type into another, by ALTER TABLE on a real server; its values beside those of our reader."""
 
 import contextlib
-import shutil
 from typing import NamedTuple
 
 import pytest
 from lanes.answers import OurTables, RawClient, Session, values_of
+from lanes.binlogs import copy_binlogs
+from lanes.shop import run
 from lanes.type_changes import TYPES, altered, created, name_of
 
 import ibbmaster
@@ -44,23 +45,15 @@ def values_on(server: RealPrimary) -> dict[tuple[str, int, int], Values]:
 
 
 @pytest.fixture(scope="module", params=MARIADB_VERSIONS)
-def changed(request, template_of, servers_directory, server_numbers, tmp_path_factory) -> Changed:
+def changed(request, server_of, tmp_path_factory) -> Changed:
     options = ("--innodb-strict-mode=0", "--binlog-format=ROW")
     files = tmp_path_factory.mktemp("binlogs")
-    with RealPrimary(
-        template_of(request.param), servers_directory / f"k{next(server_numbers)}", [], *options
-    ) as server:
-        with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
-            for statement in (LENIENT, "SET NAMES utf8mb4", "CREATE DATABASE types"):
-                cursor.execute(statement)
-            for statement in (sql for old in range(len(TYPES)) for sql in created(old)):
-                cursor.execute(statement)
-            before = values_on(server)
-            for statement in (sql for old in range(len(TYPES)) for sql in altered(old)):
-                cursor.execute(statement)
+    with server_of(RealPrimary, request.param, [], *options) as server:
+        run(server, LENIENT, "CREATE DATABASE types", *(sql for old in range(len(TYPES)) for sql in created(old)))
+        before = values_on(server)
+        run(server, LENIENT, *(sql for old in range(len(TYPES)) for sql in altered(old)))
         after = values_on(server)
-        server.sql("FLUSH BINARY LOGS")
-        shutil.copy(server.data / "binlog.000001", files)
+        copy_binlogs(server, files)
     return Changed(before, after, OurTables(ibbmaster.open(files).engine))
 
 

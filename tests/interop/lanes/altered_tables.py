@@ -1,11 +1,12 @@
 """Columns that are added, dropped, renamed, moved and widened at random, between random changes, on a real server."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pymysql
 
 from ibbmaster.testkit.mariadb_server import RealServer
+from lanes.choosing import Choosing
 from lanes.random_ddl import DATABASE, REFUSED, Make, moment, text
 
 IMPOSSIBLE = (1054, 1091, 1060, 1553, 1901, 1906, 1846, 3106, 1292, 1072)  # as to drop what a generated column takes
@@ -38,7 +39,7 @@ CHAINS: dict[str, tuple[Make, Sequence[str], Sequence[str]]] = {
 GENERATED = ("BIGINT AS ({n} * 2 + 1)", "BIGINT AS (-{n}) STORED", "VARCHAR(90) AS (CONCAT({n}, '-', {n}))")
 
 
-class AlteredTables:
+class AlteredTables(Choosing):
     """Tables by name, with their columns and what makes values of each; generated ones have no maker."""
 
     def __init__(self, server: RealServer, rng: random.Random, *, images: Sequence[str]) -> None:
@@ -60,21 +61,22 @@ class AlteredTables:
         self._connection.close()
 
     def step(self) -> None:
-        work: list[tuple[int, Callable[[str], None]]] = [
-            (30, self._insert),
-            (20, self._update),
-            (8, self._delete),
-            (4, self._add),
-            (3, self._add_generated),
-            (3, self._drop),
-            (4, self._rename),
-            (4, self._widen),
-            (2, self._move),
-            (3, self._set_image),
-            (1, self._several),
-        ]
-        (chosen,) = self._rng.choices([one for _, one in work], [weight for weight, _ in work])
-        chosen(self._rng.choice(list(self.tables)))
+        self._do_one_of(
+            {
+                self._insert: 30,
+                self._update: 20,
+                self._delete: 8,
+                self._add: 4,
+                self._add_generated: 3,
+                self._drop: 3,
+                self._rename: 4,
+                self._widen: 4,
+                self._move: 2,
+                self._set_image: 3,
+                self._several: 1,
+            },
+            self._rng.choice(list(self.tables)),
+        )
 
     def _run(self, statement: str, values: Sequence[object] = ()) -> bool:
         self.statements.append(statement)

@@ -1,13 +1,13 @@
 """What applications and their migrations do to tables at random, on a real server, and the rows after some of it."""
 
 import random
-from collections.abc import Callable
 from typing import NamedTuple
 
 import pymysql
 
 from ibbmaster.testkit.mariadb_server import RealServer
 from lanes.answers import SESSIONS, RawClient
+from lanes.choosing import Choosing
 
 DATABASE = "m"
 IMAGES = ("FULL", "FULL", "MINIMAL", "NOBLOB")
@@ -51,7 +51,7 @@ class Look(NamedTuple):
     rows: dict[str, list[bytes]]
 
 
-class Migrations:
+class Migrations(Choosing):
     """Changes tables at random; what it did last is in `statements`."""
 
     def __init__(self, server: RealServer, rng: random.Random, *, binlog_format: str = "ROW") -> None:
@@ -82,30 +82,30 @@ class Migrations:
 
     def step(self) -> None:
         """One statement, a transaction, or all of a migration."""
-        work: list[tuple[int, Callable[[], None]]] = [
-            (30, self._insert),
-            (15, self._update),
-            (8, self._delete),
-            (8, self._transaction),
-            (6, self._image),
-            (8, self._change_parent),
-            (4, self._remove_parent),
-            (4, self._change_type),
-            (4, self._columns),
-            (3, self._keys),
-            (3, self._generated),
-            (3, self._empty_partition),
-            (2, self._exchange),
-            (2, self._repartition),
-            (2, self._ghost),
-            (2, self._toolkit),
-            (1, self._truncate),
-            (2, self._swap),
-            (1, self._checks),
-            (2, self._time_zone),
-        ]
-        (chosen,) = self._rng.choices([one for _, one in work], [weight for weight, _ in work])
-        chosen()
+        self._do_one_of(
+            {
+                self._insert: 30,
+                self._update: 15,
+                self._delete: 8,
+                self._transaction: 8,
+                self._image: 6,
+                self._change_parent: 8,
+                self._remove_parent: 4,
+                self._change_type: 4,
+                self._columns: 4,
+                self._keys: 3,
+                self._generated: 3,
+                self._empty_partition: 3,
+                self._exchange: 2,
+                self._repartition: 2,
+                self._ghost: 2,
+                self._toolkit: 2,
+                self._truncate: 1,
+                self._swap: 2,
+                self._checks: 1,
+                self._time_zone: 2,
+            }
+        )
 
     def _asked(self, sql: str) -> list[tuple[object, ...]]:
         with self._connection.cursor() as cursor:
@@ -247,15 +247,11 @@ class Migrations:
 
     def _keys(self) -> None:
         table = self._rng.choice(PLAIN)
-        self._run(
-            self._rng.choice(
-                [
-                    f"ALTER TABLE {table} DROP PRIMARY KEY",
-                    f"ALTER TABLE {table} ADD PRIMARY KEY (id)",
-                    f"ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY (v, id)",
-                    f"ALTER TABLE {table} ADD KEY (v)",
-                ]
-            )
+        self._run_one_of(
+            f"ALTER TABLE {table} DROP PRIMARY KEY",
+            f"ALTER TABLE {table} ADD PRIMARY KEY (id)",
+            f"ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY (v, id)",
+            f"ALTER TABLE {table} ADD KEY (v)",
         )
 
     def _generated(self) -> None:
@@ -285,15 +281,11 @@ class Migrations:
     def _repartition(self) -> None:
         table = self._rng.choice(list(PARTED))
         method, parts = PARTED[table]
-        self._run(
-            self._rng.choice(
-                [
-                    f"ALTER TABLE {table} REMOVE PARTITIONING",
-                    f"ALTER TABLE {table} PARTITION BY {method} ({parts})",
-                    f"ALTER TABLE {table} REBUILD PARTITION a",
-                    f"ALTER TABLE {table} REORGANIZE PARTITION a INTO (PARTITION a VALUES LESS THAN (30))",
-                ]
-            )
+        self._run_one_of(
+            f"ALTER TABLE {table} REMOVE PARTITIONING",
+            f"ALTER TABLE {table} PARTITION BY {method} ({parts})",
+            f"ALTER TABLE {table} REBUILD PARTITION a",
+            f"ALTER TABLE {table} REORGANIZE PARTITION a INTO (PARTITION a VALUES LESS THAN (30))",
         )
 
     def _ghost(self) -> None:

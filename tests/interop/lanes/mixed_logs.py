@@ -1,7 +1,6 @@
 """Logs of servers at random: of each kind of event, metadata and image, with DDL between, and transactions of XA."""
 
 import random
-from collections.abc import Callable
 from typing import NamedTuple, Self
 
 from ibbmaster.testkit.mariadb_server import RealPrimary
@@ -104,16 +103,16 @@ class MixedLog(Transactions):
         if self._rng.random() < 0.7:
             super().step()
             return
-        work: list[tuple[int, Callable[[], None]]] = [
-            (4, self.set_format),
-            (3, self.change_column),
-            (3, self.set_nullable),
-            (3, self.copy_table),
-            (5, self.change_family),
-            (2, self.change_versioned),
-        ]
-        (chosen,) = self._rng.choices([one for _, one in work], [weight for weight, _ in work])
-        chosen()
+        self._do_one_of(
+            {
+                self.set_format: 4,
+                self.change_column: 3,
+                self.set_nullable: 3,
+                self.copy_table: 3,
+                self.change_family: 5,
+                self.change_versioned: 2,
+            }
+        )
 
     def _renew(self) -> None:
         super()._renew()
@@ -163,33 +162,25 @@ class MixedLog(Transactions):
             "CREATE TABLE IF NOT EXISTS child (id INT PRIMARY KEY AUTO_INCREMENT, p INT, "
             "FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE)"
         )
-        self._run(
-            self._rng.choice(
-                [
-                    *["INSERT INTO parent VALUES (NULL, 'a'), (NULL, 'b')"] * 3,
-                    *["INSERT INTO child SELECT NULL, id FROM parent ORDER BY id DESC LIMIT 3"] * 3,
-                    "UPDATE parent SET word = 'c' WHERE MOD(id, 3) = 1",
-                    "UPDATE parent SET id = id + 1000 WHERE MOD(id, 3) = 1 ORDER BY id DESC",
-                    "DELETE FROM parent WHERE MOD(id, 4) = 2",
-                    "DELETE FROM child WHERE MOD(id, 4) = 2",
-                    "TRUNCATE child",
-                ]
-            )
+        self._run_one_of(
+            *["INSERT INTO parent VALUES (NULL, 'a'), (NULL, 'b')"] * 3,
+            *["INSERT INTO child SELECT NULL, id FROM parent ORDER BY id DESC LIMIT 3"] * 3,
+            "UPDATE parent SET word = 'c' WHERE MOD(id, 3) = 1",
+            "UPDATE parent SET id = id + 1000 WHERE MOD(id, 3) = 1 ORDER BY id DESC",
+            "DELETE FROM parent WHERE MOD(id, 4) = 2",
+            "DELETE FROM child WHERE MOD(id, 4) = 2",
+            "TRUNCATE child",
         )
 
     def change_versioned(self) -> None:
         self._run("CREATE TABLE IF NOT EXISTS versioned (id INT PRIMARY KEY AUTO_INCREMENT, n INT)")
-        self._run(
-            self._rng.choice(
-                [
-                    *["INSERT INTO versioned VALUES (NULL, 1), (NULL, 2)"] * 2,
-                    "UPDATE versioned SET n = n + 1",
-                    "DELETE FROM versioned WHERE MOD(id, 3) = 1",
-                    "ALTER TABLE versioned ADD SYSTEM VERSIONING",
-                    "ALTER TABLE versioned DROP SYSTEM VERSIONING",
-                    "DROP TABLE versioned",
-                ]
-            )
+        self._run_one_of(
+            *["INSERT INTO versioned VALUES (NULL, 1), (NULL, 2)"] * 2,
+            "UPDATE versioned SET n = n + 1",
+            "DELETE FROM versioned WHERE MOD(id, 3) = 1",
+            "ALTER TABLE versioned ADD SYSTEM VERSIONING",
+            "ALTER TABLE versioned DROP SYSTEM VERSIONING",
+            "DROP TABLE versioned",
         )
 
 

@@ -1,6 +1,5 @@
 """A real server and ours that knows its tables from its binlog alone, asked the same."""
 
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Any
 import pymysql
 
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from lanes.binlogs import copy_binlogs
 from lanes.primary import IbbPrimary, Primary
 
 
@@ -28,10 +28,7 @@ def served_beside(server: RealPrimary, statements: Iterable[str], files: Path) -
         with connect(server) as connection, connection.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
-        server.sql("FLUSH BINARY LOGS")
-        for name in [row[0] for row in server.sql("SHOW BINARY LOGS")][:-1]:
-            shutil.copy(server.data / name, files / name)
-        primary = IbbPrimary(files)
+        primary = IbbPrimary(copy_binlogs(server, files))
         primary.start()
         yield Pair(server, primary)
         primary.stop()
@@ -67,3 +64,13 @@ def difference(one: Any, other: Any) -> str:
     if isinstance(one[-1], list) and isinstance(other[-1], list) and one[0] == other[0]:
         one = [row for row in one[-1] if row not in other[-1]] or "other order"
     return str(one)[:800]
+
+
+def expect_alike(answers: Iterable[tuple[str, Any, Any]]) -> None:
+    """What was asked, what ours answers, and what a real server does."""
+    differences = [
+        f"{asked}\n  ours {difference(mine, theirs)}\n  real {difference(theirs, mine)}"
+        for asked, mine, theirs in answers
+        if mine != theirs
+    ]
+    assert not differences, "\n".join(differences)

@@ -8,6 +8,7 @@ from typing import Any
 import pymysql
 
 from ibbmaster.testkit.mariadb_server import RealServer
+from lanes.choosing import Choosing
 from lanes.described import Described, described_by
 
 DATABASE = "r"
@@ -54,7 +55,7 @@ def moment(rng: random.Random) -> datetime.datetime:
     return datetime.datetime(1970, 1, 1) + seconds
 
 
-class Campaign:
+class Campaign(Choosing):
     """Changes tables at random; what it did last is in `statements`."""
 
     def __init__(self, server: RealServer, rng: random.Random, images: Sequence[str] = IMAGES) -> None:
@@ -83,25 +84,25 @@ class Campaign:
 
     def step(self) -> None:
         """One statement, or a transaction of some."""
-        work: list[tuple[int, Callable[[], None]]] = [
-            (30, self.insert),
-            (20, self.update),
-            (12, self.delete),
-            (6, self.transaction),
-            (4, self.set_image),
-            (3, self.add_column),
-            (2, self.drop_column),
-            (2, self.harmless),
-            (3, self.index),
-            (1, self.widen),
-            (1, self.rename_column),
-            (1, self.truncate),
-            (1, self.replace),
-            (1, self.rename),
-            (1, self.recreate),
-        ]
-        (chosen,) = self._rng.choices([one for _, one in work], [weight for weight, _ in work])
-        chosen()
+        self._do_one_of(
+            {
+                self.insert: 30,
+                self.update: 20,
+                self.delete: 12,
+                self.transaction: 6,
+                self.set_image: 4,
+                self.add_column: 3,
+                self.drop_column: 2,
+                self.harmless: 2,
+                self.index: 3,
+                self.widen: 1,
+                self.rename_column: 1,
+                self.truncate: 1,
+                self.replace: 1,
+                self.rename: 1,
+                self.recreate: 1,
+            }
+        )
 
     def _run(self, statement: str, values: Sequence[object] = ()) -> None:
         self.statements.append(statement)

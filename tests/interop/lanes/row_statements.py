@@ -1,38 +1,18 @@
 """What applications do to rows at random, logged as statements or as rows, and the rows after some of it."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import pymysql
 
 from ibbmaster.testkit.mariadb_server import RealServer
 from lanes.answers import SESSIONS, RawClient
+from lanes.choosing import Choosing
+from lanes.sql_file import sql_beside
 
 DATABASE = "m"
-TABLES = """
-CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, n INT);
-CREATE TABLE `b-1` (id INT PRIMARY KEY, n INT);
-CREATE TABLE l (id INT, n INT);
-CREATE TABLE p (id INT PRIMARY KEY, n INT);
-CREATE TABLE ch (id INT PRIMARY KEY, n INT, FOREIGN KEY (n) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE);
-CREATE TABLE sn (id INT PRIMARY KEY, n INT, FOREIGN KEY (n) REFERENCES p (id) ON DELETE SET NULL ON UPDATE SET NULL);
-CREATE TABLE gc (id INT PRIMARY KEY, n INT, FOREIGN KEY (n) REFERENCES ch (id) ON DELETE CASCADE ON UPDATE CASCADE);
-CREATE TABLE g (id INT PRIMARY KEY, n INT, w INT AS (n * 2) STORED, x VARCHAR(30) AS (CONCAT(id, '/', n)) VIRTUAL);
-CREATE TABLE u (id INT PRIMARY KEY, n INT UNIQUE);
-CREATE TABLE q (id INT PRIMARY KEY, n INT);
-CREATE TABLE ql (id INT PRIMARY KEY, n INT);
-CREATE TABLE qd (id INT, n INT);
-CREATE TABLE my (id INT PRIMARY KEY, n INT) ENGINE=MyISAM;
-CREATE TABLE sv (id INT PRIMARY KEY, n INT) WITH SYSTEM VERSIONING;
-CREATE TRIGGER q_after AFTER INSERT ON q FOR EACH ROW
-    INSERT INTO ql VALUES (NEW.id, NEW.n) ON DUPLICATE KEY UPDATE n = 7;
-CREATE TRIGGER q_gone AFTER DELETE ON q FOR EACH ROW INSERT INTO `b-1` VALUES (OLD.id, 1) ON DUPLICATE KEY UPDATE n = 2;
-CREATE TRIGGER q_before BEFORE UPDATE ON q FOR EACH ROW SET NEW.n = NEW.n + 1;
-CREATE FUNCTION f(x INT) RETURNS INT DETERMINISTIC MODIFIES SQL DATA BEGIN INSERT INTO qd VALUES (x, 1); RETURN x; END;
-CREATE VIEW v AS SELECT id, n FROM p WHERE id > 2;
-CREATE VIEW vv AS SELECT id, n FROM v
-"""
+TABLES = sql_beside(__file__)["tables"]
 KEYED = ("a", "`b-1`", "p", "ch", "sn", "gc", "g", "u", "q", "ql", "my", "sv")
 WRITTEN = (*KEYED, "l", "v", "vv")
 
@@ -44,7 +24,7 @@ class RowsLook(NamedTuple):
     answers: dict[str, list[bytes]]
 
 
-class RowStatements:
+class RowStatements(Choosing):
     """Changes rows at random, logged in one of these formats at a time; what it did last is in `statements`."""
 
     def __init__(
@@ -56,7 +36,7 @@ class RowStatements:
         self._client = RawClient.of_root(server.socket, SESSIONS[0])
         self.statements: list[str] = []
         self.looks: list[RowsLook] = []
-        for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", *filter(str.strip, TABLES.split(";\n"))):
+        for statement in (f"CREATE DATABASE {DATABASE}", f"USE {DATABASE}", *TABLES):
             assert self._run(statement), self.statements[-1]
 
     def close(self) -> None:
@@ -94,17 +74,17 @@ class RowStatements:
             self._step()
 
     def _step(self) -> None:
-        work: list[tuple[int, Callable[[], object]]] = [
-            (40, self._change),
-            (10, self._session),
-            (8, self._transaction),
-            (10, self._of_several),
-            (4, self._empty),
-            (3, self._temporary),
-            (3, self._define),
-        ]
-        (chosen,) = self._rng.choices([one for _, one in work], [weight for weight, _ in work])
-        chosen()
+        self._do_one_of(
+            {
+                self._change: 40,
+                self._session: 10,
+                self._transaction: 8,
+                self._of_several: 10,
+                self._empty: 4,
+                self._temporary: 3,
+                self._define: 3,
+            }
+        )
 
     def _run(self, statement: str) -> bool:
         self.statements.append(statement)
@@ -128,29 +108,25 @@ class RowStatements:
             one, other, "NULL", "b'111'", "x'07'", "id", "n + 1", "f(3)" if self._rng.random() < 0.02 else 5
         )
         where = self._of(f"id = {one}", f"id = {one}", f"id < {other}", f"n = {other}", "n IS NULL")
-        self._run(
-            self._of(
-                *[f"INSERT INTO {table} (id, n) VALUES ({one}, {value}), ({other}, 4)"] * 3,
-                f"INSERT IGNORE {table} (id, n) VALUES ({one}, {value}), ({other}, 4)",
-                f"INSERT INTO {table} (id, n) VALUES ({one}, 4) ON DUPLICATE KEY UPDATE n = {value}",
-                f"REPLACE INTO {table} (id, n) VALUES ({one}, {value})",
-                *[f"UPDATE {table} SET n = {value} WHERE {where}"] * 3,
-                f"UPDATE {table} SET id = id + 20 WHERE {where}",
-                f"UPDATE {table} SET n = {value} ORDER BY id LIMIT 1",
-                *[f"DELETE FROM {table} WHERE {where}"] * 2,
-                f"DELETE FROM {table} ORDER BY id, n LIMIT 1",
-                f"INSERT INTO {table} (id, n) SELECT id + 30, n FROM a WHERE {where}",
-            )
+        self._run_one_of(
+            *[f"INSERT INTO {table} (id, n) VALUES ({one}, {value}), ({other}, 4)"] * 3,
+            f"INSERT IGNORE {table} (id, n) VALUES ({one}, {value}), ({other}, 4)",
+            f"INSERT INTO {table} (id, n) VALUES ({one}, 4) ON DUPLICATE KEY UPDATE n = {value}",
+            f"REPLACE INTO {table} (id, n) VALUES ({one}, {value})",
+            *[f"UPDATE {table} SET n = {value} WHERE {where}"] * 3,
+            f"UPDATE {table} SET id = id + 20 WHERE {where}",
+            f"UPDATE {table} SET n = {value} ORDER BY id LIMIT 1",
+            *[f"DELETE FROM {table} WHERE {where}"] * 2,
+            f"DELETE FROM {table} ORDER BY id, n LIMIT 1",
+            f"INSERT INTO {table} (id, n) SELECT id + 30, n FROM a WHERE {where}",
         )
 
     def _session(self) -> None:
-        self._run(
-            self._of(
-                *[f"SET binlog_format = {self._of(*self._formats)}"] * 3,
-                f"SET binlog_row_image = {self._of('FULL', 'FULL', 'MINIMAL', 'NOBLOB')}",
-                f"SET foreign_key_checks = {self._of(1, 1, 0)}",
-                f"SET sql_mode = '{self._of('', 'ANSI_QUOTES', 'STRICT_TRANS_TABLES', 'ORACLE')}'",
-            )
+        self._run_one_of(
+            *[f"SET binlog_format = {self._of(*self._formats)}"] * 3,
+            f"SET binlog_row_image = {self._of('FULL', 'FULL', 'MINIMAL', 'NOBLOB')}",
+            f"SET foreign_key_checks = {self._of(1, 1, 0)}",
+            f"SET sql_mode = '{self._of('', 'ANSI_QUOTES', 'STRICT_TRANS_TABLES', 'ORACLE')}'",
         )
 
     def _transaction(self) -> None:
@@ -162,13 +138,11 @@ class RowStatements:
         self._run(self._of("COMMIT", "COMMIT", "ROLLBACK"))
 
     def _of_several(self) -> None:
-        self._run(
-            self._of(
-                *("UPDATE a JOIN p ON a.id = p.id SET a.n = p.n", "UPDATE u, l SET u.n = 77 WHERE u.id = l.id LIMIT 1"),
-                *("DELETE l FROM l JOIN p ON l.id = p.id", "DELETE FROM ql USING ql, q WHERE q.id = ql.id"),
-                *["DELETE z FROM (SELECT id FROM a WHERE id > 3) y JOIN p z ON z.id = y.id"] * 2,
-                "UPDATE p JOIN ch ON ch.n = p.id SET ch.id = ch.id + 50, p.n = 6",
-            )
+        self._run_one_of(
+            *("UPDATE a JOIN p ON a.id = p.id SET a.n = p.n", "UPDATE u, l SET u.n = 77 WHERE u.id = l.id LIMIT 1"),
+            *("DELETE l FROM l JOIN p ON l.id = p.id", "DELETE FROM ql USING ql, q WHERE q.id = ql.id"),
+            *["DELETE z FROM (SELECT id FROM a WHERE id > 3) y JOIN p z ON z.id = y.id"] * 2,
+            "UPDATE p JOIN ch ON ch.n = p.id SET ch.id = ch.id + 50, p.n = 6",
         )
 
     def _empty(self) -> None:
@@ -184,10 +158,8 @@ class RowStatements:
 
     def _define(self) -> None:
         table = self._of("a", "l", "u", "g")
-        self._run(
-            self._of(
-                f"CREATE OR REPLACE VIEW v AS SELECT id, n FROM {self._of('p', 'a', '`b-1`')}",
-                "CREATE OR REPLACE TABLE l (id INT, n INT)",
-                self._of(f"ALTER TABLE {table} ADD IF NOT EXISTS xx INT", f"ALTER TABLE {table} DROP IF EXISTS xx"),
-            )
+        self._run_one_of(
+            f"CREATE OR REPLACE VIEW v AS SELECT id, n FROM {self._of('p', 'a', '`b-1`')}",
+            "CREATE OR REPLACE TABLE l (id INT, n INT)",
+            self._of(f"ALTER TABLE {table} ADD IF NOT EXISTS xx INT", f"ALTER TABLE {table} DROP IF EXISTS xx"),
         )

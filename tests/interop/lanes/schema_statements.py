@@ -5,34 +5,13 @@ from lanes.sql_file import sql_beside
 _SQL = sql_beside(__file__)
 DDL = _SQL["ddl"]
 #: Their columns are described alike, and have the same rows.
-DESCRIBED = (
-    *(f"SELECT * FROM r1.{name}" for name in ("k1", "k2", "k3", "k4", "k5", "k6", "k7", "k8", "k9", "k10", "k11")),
-    *(f"SELECT * FROM r1.{name}" for name in ("kv1", "kv2", "kp1", "kp2", "kp3", "bytes", "local", "bits")),
-    "SELECT d, t FROM r1.local WHERE a = 1",
-    "SELECT 1, a FROM r1.bits WHERE a = 1",
-    "SELECT COUNT(*), MAX(a) FROM r1.bits",
-)
+DESCRIBED = _SQL["described"]
 #: Queries of tables that every server has: told by their expressions.
 TOLD_BY_EXPRESSIONS = _SQL["told by expressions"]
 #: The same of what has no table: texts are sent in utf8mb4.
-DESCRIBED_IN_UTF8MB4 = (
-    "SELECT VERSION(), DATABASE(), NULL, 1",
-    "SELECT table_name, ordinal_position FROM information_schema.columns WHERE table_schema = 'r1' AND "
-    "column_name = 'a'",
-    "SHOW DATABASES",
-    "SHOW VARIABLES LIKE 'version'",
-    "SHOW CREATE TABLE r1.printed",
-    "SHOW CREATE TABLE r1.bits",
-    "SHOW TABLES FROM r1",
-)
+DESCRIBED_IN_UTF8MB4 = _SQL["described in utf8mb4"]
 #: What sessions set before they are asked.
-RESULT_SETTINGS_IN_UTF8MB4 = (
-    "SET NAMES utf8mb4",
-    "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
-    "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_520_ci",
-    "SET character_set_results = utf8mb4",
-    "SET CHARACTER SET utf8mb4",
-)
+RESULT_SETTINGS_IN_UTF8MB4 = _SQL["result settings in utf8mb4"]
 RESULT_SETTINGS = (
     *RESULT_SETTINGS_IN_UTF8MB4,
     "SET NAMES utf8mb3",

@@ -104,3 +104,15 @@ SHOW nothing;;
 SELECT 1 2;;
 USE nodb;;
 nonsense;;
+-- [of a kind]
+SELECT NOW(), CURRENT_TIMESTAMP, UTC_TIMESTAMP, USER(), CURRENT_USER, CONNECTION_ID(), VERSION();;
+SHOW MASTER STATUS;;
+SHOW BINARY LOGS;;
+SHOW GRANTS FOR CURRENT_USER;;
+SHOW ENGINES;;
+SHOW PROCESSLIST;;
+SHOW PLUGINS;;
+SHOW VARIABLES;;
+SHOW STATUS LIKE 'binlog_snapshot_%';;
+SELECT @@gtid_binlog_pos, @@gtid_current_pos, @@server_id;;
+SELECT schema_name, default_character_set_name, default_collation_name FROM information_schema.schemata;;
