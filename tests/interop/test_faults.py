@@ -26,13 +26,8 @@ FAULTS = [
     *("checksum at rows", "checksum at gtid", "alter at table map; byte=25", "shorten at rows", "lengthen at commit"),
     *("insert before gtid; event=format", "insert before gtid; event=heartbeat"),
     *("cut before handshake", "cut after greeting", "cut before login", "error before handshake; code=1040"),
-    *(
-        "cut before registration",
-        "cut after registration",
-        "error before dump; code=1105",
-        "stall before login; seconds=0.2",
-    ),
-    *("cut before statement; sql=slave_connect_state", "cut after handshake"),
+    *("cut before registration", "cut after registration", "error before dump; code=1105"),
+    *("stall before login; seconds=0.2", "cut before statement; sql=slave_connect_state", "cut after handshake"),
 ]
 OF_THE_PRIMARY = [
     *("crash after gtid; closed_s=0.3", "crash after rows; torn=redo", "crash after commit; torn=pages"),

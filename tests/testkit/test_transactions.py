@@ -200,16 +200,8 @@ def test_each_sort_of_statement_has_its_place(ibb_primary):
 
 
 NO_STATEMENTS = [
-    *(
-        "SELEC 1",
-        "",
-        " ; ",
-        "/* x */",
-        "'x'",
-        "CREATE TABEL t (a int)",
-        "CREATE TABLE shop.t",
-        "CREATE TABLE shop.t (a INTT)",
-    ),
+    *("SELEC 1", "", " ; ", "/* x */", "'x'", "CREATE TABEL t (a int)"),
+    *("CREATE TABLE shop.t", "CREATE TABLE shop.t (a INTT)"),
     *("CREATE TABLE shop.t (a int", "CREATE TABLE shop.t (a int) garbage", "DROP TABLE", "TRUNCATE", "DROP TABEL t"),
     *("ALTER TABLE shop.orders ADD COLUM note int", "ALTER TABLE shop.orders DROP COLUMN", "RENAME TABLE a b"),
     *("CREATE INDEX i ON t", "DROP VIEW", "ALTER TABLE shop.orders ADD COLUMN (a int"),
