@@ -52,33 +52,40 @@ def framed(packets: list[bytes]) -> bytes:
     )
 
 
-def listen_in(
+def ask_for_dump(
     port: int,
     *,
-    until: int | None = None,
-    server_id: int = 7,
+    flags: int = 0,
+    server_id: int = 9,
     position: str = "",
     user: str = "repl",
     password: str = "",
     statements: Sequence[str] = (),
     place: tuple[str, int] | None = None,
-) -> Tapped:
-    """Dump everything, or from a file and an offset on; with `until` wait for so many bytes, and whether more come."""
-    begun = time.monotonic()
+) -> pymysql.Connection:
+    """A connection that has asked for a dump and read nothing of it; flags: 1 not to wait at the end, 2 to annotate."""
     connection = pymysql.connect(host="127.0.0.1", port=port, user=user, password=password, ssl_disabled=True)
     with contextlib.ExitStack() as stack:
+        stack.callback(connection._force_close)  # where a statement is refused
+        cursor = stack.enter_context(connection.cursor())
+        cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
+        cursor.execute("SET @mariadb_slave_capability = 4")
+        if place is None:
+            cursor.execute(f"SET @slave_connect_state = '{position}'")
+        for statement in statements:
+            cursor.execute(statement)
+        stack.pop_all()
+    file, offset = place or ("", 4)
+    connection._execute_command(COM_BINLOG_DUMP, struct.pack("<IHI", offset, flags, server_id) + file.encode())
+    return connection
+
+
+def listen_in(port: int, *, until: int | None = None, server_id: int = 7, **how: Any) -> Tapped:
+    """Dump everything, or from a file and an offset on; with `until` wait for so many bytes, and whether more come."""
+    begun = time.monotonic()
+    connection = ask_for_dump(port, flags=3 if until is None else 2, server_id=server_id, **how)
+    with contextlib.ExitStack() as stack:
         stack.callback(connection._force_close)
-        with connection.cursor() as cursor:
-            cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
-            cursor.execute("SET @mariadb_slave_capability = 4")
-            if place is None:
-                cursor.execute(f"SET @slave_connect_state = '{position}'")
-            for statement in statements:
-                cursor.execute(statement)
-        file, offset = place or ("", 4)
-        flags = 3 if until is None else 2  # 1: not to wait at the end; 2: annotate
-        asked = struct.pack("<IHI", offset, flags, server_id) + file.encode()
-        connection._execute_command(COM_BINLOG_DUMP, asked)
         data, end = bytearray(), "end"
         connection._sock.settimeout(TIMEOUT_S)
         try:

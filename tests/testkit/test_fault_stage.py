@@ -28,7 +28,7 @@ from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.testkit.stream_places import StreamPlaces
-from tests.tap import LOGS, framed, listen_in, serving, tap
+from tests.tap import LOGS, ask_for_dump, framed, listen_in, serving, tap
 
 LOGGED = ["engine", "classic"]
 EOF_PACKET = b"\xfe\x00\x00\x02\x00"
@@ -568,14 +568,10 @@ def test_heartbeats_fall_silent():
         primary.fault("after heartbeat 2", action="mute")
         primary.fault("before heartbeat 3", action="error", text="there is another one")
         primary.fault("after gtid 4", action="eof")
-        connection = connect(primary)
-        ask(
-            connection,
-            "SET @slave_connect_state = '', @mariadb_slave_capability = 4, @master_heartbeat_period = 1000000",
-        )
-        connection._execute_command(0x12, struct.pack("<IHI", 4, 0, 9))
         types = []
-        with contextlib.closing(connection):
+        with contextlib.closing(
+            ask_for_dump(primary.port, statements=["SET @master_heartbeat_period = 1000000"])
+        ) as connection:
             while not (packet := connection._read_packet()).is_eof_packet():
                 types.append(packet.get_all_data()[5])
                 if types.count(EventType.HEARTBEAT) == 2 and types[-1] == EventType.HEARTBEAT:
@@ -624,11 +620,7 @@ class Dumped:
     """A dump that waits at the end of a log; reads packets as they come, each with its number."""
 
     def __init__(self, port):
-        self._connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", password="", ssl_disabled=True)
-        with self._connection.cursor() as cursor:
-            cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
-            cursor.execute("SET @mariadb_slave_capability = 4, @slave_connect_state = ''")
-        self._connection._execute_command(0x12, struct.pack("<IHI", 4, 2, 9))
+        self._connection = ask_for_dump(port, flags=2)
         self._file = self._connection._sock.makefile("rb")
         self._number = 0
         self.types = []

@@ -11,19 +11,12 @@ import pytest
 import ibbmaster
 from ibbmaster.testkit.fixture_logs import TORN
 from ibbmaster.testkit.primary import FixturePrimary
-from tests.tap import listen_in
+from tests.tap import ask_for_dump, listen_in
 
 
-@contextlib.contextmanager
 def followed(primary):
-    """A dump that waits at the end of the log; gives its connection, of which everything so far was read."""
-    connection = pymysql.connect(host=primary.host, port=primary.port, user="repl", password="", ssl_disabled=True)
-    with connection.cursor() as cursor:
-        cursor.execute("SET @mariadb_slave_capability = 4, @slave_connect_state = ''")
-        cursor.execute("SET @master_binlog_checksum = @@global.binlog_checksum")
-    connection._execute_command(0x12, struct.pack("<IHI", 4, 0, 9))
-    with contextlib.closing(connection):
-        yield connection
+    """A dump that waits at the end of the log."""
+    return contextlib.closing(ask_for_dump(primary.port))
 
 
 def read_all(connection):
