@@ -77,14 +77,14 @@ def stored_events(store: BinlogDirectory, position: GtidPosition) -> Iterator[by
 
 
 @pytest.fixture(autouse=True)
-def _verify_what_is_left(tmp_path: Path) -> Iterator[None]:
+def _verify_what_is_left(memory_path: Path) -> Iterator[None]:
     yield
-    for directory in {path.parent for path in tmp_path.rglob("*.ibb")}:
+    for directory in {path.parent for path in memory_path.rglob("*.ibb")}:
         assert list(verify(RealDisk(directory), Totals())) == []
 
 
 def run(
-    tmp_path: Path,
+    memory_path: Path,
     *paths: Path,
     sizes: tuple[int, int] = SIZES["the smallest files"],
     append: bool = False,
@@ -92,7 +92,7 @@ def run(
     max_file_bytes, state_interval_bytes = sizes
     return import_classic(
         paths,
-        RealDisk(tmp_path),
+        RealDisk(memory_path),
         max_file_bytes=max_file_bytes,
         state_interval_bytes=state_interval_bytes,
         append=append,
@@ -101,11 +101,11 @@ def run(
 
 @pytest.mark.parametrize(("name", "max_file_bytes", "state_interval_bytes"), CASES.values(), ids=CASES)
 def test_every_captured_series_comes_out_event_by_event(
-    tmp_path: Path, name: str, max_file_bytes: int, state_interval_bytes: int
+    memory_path: Path, name: str, max_file_bytes: int, state_interval_bytes: int
 ) -> None:
     expected = json.loads((CLASSIC / name / "expected.json").read_text())
-    report = run(tmp_path, CLASSIC / name, sizes=(max_file_bytes, state_interval_bytes))
-    store = BinlogDirectory(RealDisk(tmp_path))
+    report = run(memory_path, CLASSIC / name, sizes=(max_file_bytes, state_interval_bytes))
+    store = BinlogDirectory(RealDisk(memory_path))
     counts: Counter[str] = Counter()
     event_bytes = 0
     for found, wanted in zip(stored_events(store, GtidPosition()), events_by_hand(CLASSIC / name), strict=True):
@@ -127,22 +127,22 @@ def test_every_captured_series_comes_out_event_by_event(
 
 
 @pytest.mark.parametrize("name", sorted(ENCRYPTED))
-def test_an_encrypted_binlog_leaves_nothing_behind(tmp_path: Path, name: str) -> None:
+def test_an_encrypted_binlog_leaves_nothing_behind(memory_path: Path, name: str) -> None:
     with pytest.raises(ClassicFormatError, match="encrypted"):
-        run(tmp_path, CLASSIC / name)
-    assert not list(tmp_path.iterdir())
+        run(memory_path, CLASSIC / name)
+    assert not list(memory_path.iterdir())
 
 
-def test_wrong_sizes_leave_nothing_behind(tmp_path: Path) -> None:
+def test_wrong_sizes_leave_nothing_behind(memory_path: Path) -> None:
     with pytest.raises(ConfigurationError):
-        run(tmp_path, CLASSIC / "11.8" / "vectors", sizes=(1000, 0))
-    assert not list(tmp_path.iterdir())
+        run(memory_path, CLASSIC / "11.8" / "vectors", sizes=(1000, 0))
+    assert not list(memory_path.iterdir())
 
 
-def test_a_series_from_its_middle_begins_with_the_state_before_it(tmp_path: Path) -> None:
+def test_a_series_from_its_middle_begins_with_the_state_before_it(memory_path: Path) -> None:
     files = classic_files(CLASSIC / "11.8" / "checksum-switch")
-    run(tmp_path, *files[3:])
-    store = BinlogDirectory(RealDisk(tmp_path))
+    run(memory_path, *files[3:])
+    store = BinlogDirectory(RealDisk(memory_path))
     first = GtidPosition.parse("0-1-14")
     before = GtidPosition.parse("0-1-13")
     assert store.seek(first).state == GtidState.parse("0-1-14")
@@ -152,47 +152,47 @@ def test_a_series_from_its_middle_begins_with_the_state_before_it(tmp_path: Path
             store.seek(position)
 
 
-def test_files_of_a_crashed_server_leave_out_the_unfinished_group_with_a_notice(tmp_path: Path) -> None:
-    source = tmp_path / "classic"
+def test_files_of_a_crashed_server_leave_out_the_unfinished_group_with_a_notice(memory_path: Path) -> None:
+    source = memory_path / "classic"
     shutil.copytree(CLASSIC / "11.8" / "crashed", source)
     last = source / "binlog.000002"
     last.write_bytes(last.read_bytes()[:-10])
-    (tmp_path / "ibb").mkdir()
-    report = run(tmp_path / "ibb", source)
+    (memory_path / "ibb").mkdir()
+    report = run(memory_path / "ibb", source)
     assert report.group_count == 92
     assert str(report.gtid_state) == "0-1-92"
     assert len(report.notices) == 1
     assert report.notices[0].startswith("binlog.000002 offset ")
 
 
-def test_damage_keeps_the_groups_before_it(tmp_path: Path) -> None:
-    source = tmp_path / "classic"
+def test_damage_keeps_the_groups_before_it(memory_path: Path) -> None:
+    source = memory_path / "classic"
     shutil.copytree(CLASSIC / "11.8" / "checksum-switch", source)
     damaged = source / "binlog.000003"
     data = bytearray(damaged.read_bytes())
     data[-60] ^= 1
     damaged.write_bytes(data)
-    (tmp_path / "ibb").mkdir()
+    (memory_path / "ibb").mkdir()
     with pytest.raises(ClassicFormatError, match=r"^binlog\.000003 offset "):
-        run(tmp_path / "ibb", source)
-    store = BinlogDirectory(RealDisk(tmp_path / "ibb"))
+        run(memory_path / "ibb", source)
+    store = BinlogDirectory(RealDisk(memory_path / "ibb"))
     state = store.state()
     assert 10 <= (state.seq_no(0, 1) or 0) <= 14
     wanted = list(events_by_hand(CLASSIC / "11.8" / "checksum-switch"))
     found = list(stored_events(store, GtidPosition()))
     assert found == wanted[: len(found)]
     damaged.write_bytes((CLASSIC / "11.8" / "checksum-switch" / "binlog.000003").read_bytes())
-    report = run(tmp_path / "ibb", source, append=True)
+    report = run(memory_path / "ibb", source, append=True)
     assert report.skipped_count == state.seq_no(0, 1)
-    assert list(stored_events(BinlogDirectory(RealDisk(tmp_path / "ibb")), GtidPosition())) == wanted
+    assert list(stored_events(BinlogDirectory(RealDisk(memory_path / "ibb")), GtidPosition())) == wanted
 
 
-def test_progress_ends_at_the_size_of_all_files(tmp_path: Path) -> None:
+def test_progress_ends_at_the_size_of_all_files(memory_path: Path) -> None:
     calls: list[tuple[int, int]] = []
     series = CLASSIC / "11.8" / "large-commit"
     import_classic(
         [series],
-        RealDisk(tmp_path),
+        RealDisk(memory_path),
         max_file_bytes=16 << 20,
         progress=lambda done, total: calls.append((done, total)),
     )
@@ -204,18 +204,18 @@ def test_progress_ends_at_the_size_of_all_files(tmp_path: Path) -> None:
 # Going on with a log ---------------------------------------------------------------------------
 
 
-def test_a_log_that_is_there_is_not_touched_without_append(tmp_path: Path) -> None:
-    run(tmp_path, CLASSIC / "11.8" / "vectors")
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+def test_a_log_that_is_there_is_not_touched_without_append(memory_path: Path) -> None:
+    run(memory_path, CLASSIC / "11.8" / "vectors")
+    before = {path.name: path.read_bytes() for path in memory_path.iterdir()}
     with pytest.raises(StoreError, match="holds a binlog already"):
-        run(tmp_path, CLASSIC / "11.8" / "vectors")
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+        run(memory_path, CLASSIC / "11.8" / "vectors")
+    assert {path.name: path.read_bytes() for path in memory_path.iterdir()} == before
 
 
 @pytest.mark.parametrize("name", ["11.8/domains", "10.11/domains-none", "11.8/checksum-switch", "10.11/crashed"])
-def test_files_may_come_one_by_one(tmp_path: Path, name: str) -> None:
+def test_files_may_come_one_by_one(memory_path: Path, name: str) -> None:
     files = classic_files(CLASSIC / name)
-    one, many = tmp_path / "one", tmp_path / "many"
+    one, many = memory_path / "one", memory_path / "many"
     for directory in (one, many):
         directory.mkdir()
     run(one, *files)
@@ -228,36 +228,36 @@ def test_files_may_come_one_by_one(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["11.8/domains", "11.8/checksum-switch"])
-def test_files_that_grew_are_taken_from_where_the_log_ends(tmp_path: Path, name: str) -> None:
+def test_files_that_grew_are_taken_from_where_the_log_ends(memory_path: Path, name: str) -> None:
     files = classic_files(CLASSIC / name)
-    run(tmp_path, *files[:3])
-    report = run(tmp_path, *files, append=True)
+    run(memory_path, *files[:3])
+    report = run(memory_path, *files, append=True)
     assert report.skipped_count > 0
     wanted = list(events_by_hand(CLASSIC / name))
-    assert list(stored_events(BinlogDirectory(RealDisk(tmp_path)), GtidPosition())) == wanted
-    report = run(tmp_path, *files, append=True)
+    assert list(stored_events(BinlogDirectory(RealDisk(memory_path)), GtidPosition())) == wanted
+    report = run(memory_path, *files, append=True)
     assert report.group_count == 0
     assert report.event_bytes == 0
 
 
-def test_files_that_begin_behind_the_end_of_the_log_are_refused(tmp_path: Path) -> None:
+def test_files_that_begin_behind_the_end_of_the_log_are_refused(memory_path: Path) -> None:
     files = classic_files(CLASSIC / "11.8" / "checksum-switch")
-    run(tmp_path, *files[:2])
-    state = BinlogDirectory(RealDisk(tmp_path)).state()
+    run(memory_path, *files[:2])
+    state = BinlogDirectory(RealDisk(memory_path)).state()
     with pytest.raises(StoreError, match=r"the log ends at GTID state \[0-1-\d+\] in domain 0, but before 0-1-15"):
-        run(tmp_path, *files[3:], append=True)
-    assert BinlogDirectory(RealDisk(tmp_path)).state() == state
+        run(memory_path, *files[3:], append=True)
+    assert BinlogDirectory(RealDisk(memory_path)).state() == state
 
 
-def test_files_of_another_history_are_refused(tmp_path: Path) -> None:
-    run(tmp_path, CLASSIC / "11.8" / "alter-two-phase")  # 0-1-32,6-1-1
+def test_files_of_another_history_are_refused(memory_path: Path) -> None:
+    run(memory_path, CLASSIC / "11.8" / "alter-two-phase")  # 0-1-32,6-1-1
     with pytest.raises(StoreError, match="they do not continue it"):
-        run(tmp_path, CLASSIC / "11.8" / "domains", append=True)
+        run(memory_path, CLASSIC / "11.8" / "domains", append=True)
 
 
-def test_another_domain_from_its_beginning_may_be_added(tmp_path: Path) -> None:
-    run(tmp_path, CLASSIC / "11.8" / "vectors")  # domain 0
-    report = run(tmp_path, CLASSIC / "11.8" / "chained", append=True)  # domains 11, 12, 50
+def test_another_domain_from_its_beginning_may_be_added(memory_path: Path) -> None:
+    run(memory_path, CLASSIC / "11.8" / "vectors")  # domain 0
+    report = run(memory_path, CLASSIC / "11.8" / "chained", append=True)  # domains 11, 12, 50
     assert str(report.gtid_state.position()) == "0-1-37,11-11-22,12-12-22,50-50-22"
 
 
@@ -275,10 +275,10 @@ def test_every_sample_has_its_row() -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_sample_made_again_as_its_row_says_is_the_same(tmp_path: Path, name: str) -> None:
+def test_a_sample_made_again_as_its_row_says_is_the_same(memory_path: Path, name: str) -> None:
     row = SAMPLES[name]
-    report = run(tmp_path, FIXTURES / row["source"], sizes=(int(row["size"]) << 10, int(row["interval"]) << 10))
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+    report = run(memory_path, FIXTURES / row["source"], sizes=(int(row["size"]) << 10, int(row["interval"]) << 10))
+    assert {path.name: path.read_bytes() for path in memory_path.iterdir()} == {
         path.name: path.read_bytes() for path in (FIXTURES / "ibb" / name).iterdir()
     }
     assert f"| {report.gtid_state.position()} |" in (FIXTURES / "README.md").read_text()

@@ -225,7 +225,7 @@ def read_from(directory, plan):
 
 
 @pytest.mark.parametrize(("gap", "files"), [(1, 300), (7, 500), (200, 1000)])
-def test_a_domain_that_came_back_is_found_to_have_been_away_with_few_reads(tmp_path, gap, files):
+def test_a_domain_that_came_back_is_found_to_have_been_away_with_few_reads(memory_path, gap, files):
     """Domain 2 ends before the oldest file, is deleted, and logged again `gap` files later; the replica has none."""
     random_source = random.Random(gap)
     deleted = random_source.randrange(100, files - gap - 20)
@@ -237,7 +237,7 @@ def test_a_domain_that_came_back_is_found_to_have_been_away_with_few_reads(tmp_p
         elif file_no >= deleted + gap:
             yield Gtid(domain_id=2, server_id=1, seq_no=60 + file_no)
 
-    disk = RealDisk(tmp_path)
+    disk = RealDisk(memory_path)
     for file_no in range(files):
         write_bare_file(disk, file_no, size_pages=4, interval_pages=4, states={1: list(state_of(file_no))})
     pages = PageReader(disk, readahead_pages_max=1)
@@ -286,9 +286,9 @@ def write_sparse_archive(directory, *, file_count, size_pages, interval_pages):
     return disk
 
 
-def test_a_thousand_files_of_a_gigabyte_cost_no_more_than_24_pages(tmp_path):
+def test_a_thousand_files_of_a_gigabyte_cost_no_more_than_24_pages(memory_path):
     files, size_pages, interval_pages = 1000, 65536, 8192  # sparse: only the states take room
-    disk = write_sparse_archive(tmp_path, file_count=files, size_pages=size_pages, interval_pages=interval_pages)
+    disk = write_sparse_archive(memory_path, file_count=files, size_pages=size_pages, interval_pages=interval_pages)
     random_source = random.Random(1)
     most = 0
     for _ in range(50):
@@ -301,8 +301,8 @@ def test_a_thousand_files_of_a_gigabyte_cost_no_more_than_24_pages(tmp_path):
     assert most <= 24
 
 
-def test_the_default_interval_costs_no_more_than_24_pages(tmp_path):
-    disk = write_sparse_archive(tmp_path, file_count=3, size_pages=65536, interval_pages=128)
+def test_the_default_interval_costs_no_more_than_24_pages(memory_path):
+    disk = write_sparse_archive(memory_path, file_count=3, size_pages=65536, interval_pages=128)
     pages = PageReader(disk, readahead_pages_max=1)
     end = GtidState([Gtid(domain_id=0, server_id=1, seq_no=3 * 65536 * 100)])
     most = 0

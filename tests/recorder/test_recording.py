@@ -184,7 +184,7 @@ def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_right_later(tmp_p
         assert [row.after for group in log.groups() for _, row in group.rows()] == rows
 
 
-def test_an_event_in_pieces_is_logged_whole(tmp_path, monkeypatch):
+def test_an_event_in_pieces_is_logged_whole(memory_path, monkeypatch):
     monkeypatch.setattr("ibbmaster.recorder.conversation.PIECE_MAX", 5000)
     for profile in ("engine", "classic-11.8"):
         with FixturePrimary(profile=profile, server_id=3) as primary:
@@ -193,9 +193,9 @@ def test_an_event_in_pieces_is_logged_whole(tmp_path, monkeypatch):
             primary.ddl("CREATE TABLE shop.t (a int) /*" + "x" * 20_000 + "*/")
             table.insert(id=2, data=b"second" * 3_000_000)
             expected = groups_of(primary.port)
-            with recording(primary.port, tmp_path / profile) as recorder:
+            with recording(primary.port, memory_path / profile) as recorder:
                 assert groups_of(recorder.port) == expected
-        with ibbmaster.open(tmp_path / profile / "log") as log:
+        with ibbmaster.open(memory_path / profile / "log") as log:
             found = {str(group.gtid): b"".join(event.data for event in group.events()) for group in log.groups()}
             assert found == expected
 

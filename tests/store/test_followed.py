@@ -244,11 +244,11 @@ def test_of_a_writer_that_lives_what_is_durable_is_seen_at_once_and_nothing_else
         assert store.status().checkpoint_lsn < store.status().lsn, "nothing had to come into the files for that"
 
 
-def test_it_follows_over_segments_that_are_begun_anew_flushes_and_checkpoints(tmp_path):
+def test_it_follows_over_segments_that_are_begun_anew_flushes_and_checkpoints(memory_path):
     """Looks now and then: what it missed of the redo log is in the files by then."""
     rng = random.Random(7)
-    with BinlogStore(RealDisk(tmp_path), replace(OPTIONS, redo_bytes=1 << 18)) as store:
-        engine = FollowedDirectory(RealDisk(tmp_path))
+    with BinlogStore(RealDisk(memory_path), replace(OPTIONS, redo_bytes=1 << 18)) as store:
+        engine = FollowedDirectory(RealDisk(memory_path))
         reader, found, last = reader_of(engine), [], 0
         for _ in range(60):
             count = rng.choice((1, 2, 20, 150))
@@ -279,10 +279,10 @@ class BusyDisk(RealDisk):
 
 
 @pytest.mark.parametrize("first", range(1, READS))
-def test_segments_that_are_begun_anew_before_any_read_of_two_looks_are_no_reset(tmp_path, first):
+def test_segments_that_are_begun_anew_before_any_read_of_two_looks_are_no_reset(memory_path, first):
     """Both segments are, between a look at how far the log is durable and any of the reads that follow, twice."""
     for second in range(1, READS):
-        directory = tmp_path / str(second)
+        directory = memory_path / str(second)
         directory.mkdir()
         with BinlogStore(RealDisk(directory), replace(OPTIONS, redo_bytes=1 << 17)) as store:
             numbers = itertools.count(1)
@@ -338,17 +338,17 @@ def test_a_reset_ends_no_reader_that_began_behind_it_whatever_was_missed_of_the_
         assert rest_of(reader) == list(range(20, 1000))
 
 
-def test_a_killed_writer_takes_back_nothing_that_was_seen_and_what_is_recovered_is_seen(tmp_path, pytestconfig):
+def test_a_killed_writer_takes_back_nothing_that_was_seen_and_what_is_recovered_is_seen(memory_path, pytestconfig):
     """A process that feeds is killed at a random group, again and again; another process would see this."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     rng = random.Random(seed)
-    engine = FollowedDirectory(RealDisk(tmp_path))
+    engine = FollowedDirectory(RealDisk(memory_path))
     seen, reader = 0, reader_of(engine)
     for number in range(pytestconfig.getoption("--follow-kills")):
         durability = rng.choice(list(Durability))
         writer = subprocess.Popen(
-            [sys.executable, "-c", FEEDING, tmp_path, str(durability.value)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", FEEDING, memory_path, str(durability.value)], stdout=subprocess.PIPE, text=True
         )
         recovered = int(writer.stdout.readline())
         assert recovered == seen, f"kill {number}: group {seen} was seen, and recovered is {recovered}"
@@ -370,7 +370,7 @@ def test_a_killed_writer_takes_back_nothing_that_was_seen_and_what_is_recovered_
             seen += len(rest_of(reader))
         engine.look(is_urgent=True)  # it may have been killed between a write and its acknowledgement
         seen += len(rest_of(reader))
-    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+    with BinlogStore(RealDisk(memory_path), OPTIONS) as store:
         assert rest_of(store.groups(store.seek(GtidPosition()))) == list(range(1, seen + 1))
 
 

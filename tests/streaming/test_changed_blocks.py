@@ -94,8 +94,8 @@ def test_nothing_is_decided_group_by_group_but_at_the_ends(dump_of, tmp_path, pr
 
 
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
-def test_events_of_more_than_a_packet_and_groups_of_more_than_a_block(dump_of, tmp_path, profile):
-    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=80 << 20))
+def test_events_of_more_than_a_packet_and_groups_of_more_than_a_block(dump_of, memory_path, profile):
+    store = BinlogStore(RealDisk(memory_path), StoreOptions(max_file_bytes=80 << 20))
     for number, size in enumerate((100, 17 << 20, 100, 300_000, 100, (1 << 24) - 20, 100), 1):
         gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
         body = [make_event(EventType.WRITE_ROWS_V1, 1, bytes(size)), make_event(EventType.XID, 1, bytes(8))]

@@ -226,8 +226,8 @@ PATHS = {
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("seed", range(5))
-def test_a_group_that_somebody_else_takes_away_ends_the_dump(dump_of, tmp_path, path, seed):
-    store = Shown(random_log(seed, RealDisk(tmp_path)))
+def test_a_group_that_somebody_else_takes_away_ends_the_dump(dump_of, memory_path, path, seed):
+    store = Shown(random_log(seed, RealDisk(memory_path)))
     whole = bytes(dump_of(store, is_fast=False).data)
     calls = 0
 
@@ -360,12 +360,12 @@ def test_blocks_that_do_not_follow_each_other_are_not_joined():
 
 
 @pytest.mark.parametrize("kind", ["pages", "traditional", "memory"])
-def test_reading_goes_on_where_a_group_ended_whatever_stands_between(tmp_path, kind):
+def test_reading_goes_on_where_a_group_ended_whatever_stands_between(memory_path, kind):
     """Over states, parts of other groups, files that a FLUSH ended, long records that nobody reads to their ends."""
     if kind == "pages":
-        engines = [random_log(seed, RealDisk(make_directory(tmp_path / str(seed)))) for seed in range(4)]
+        engines = [random_log(seed, RealDisk(make_directory(memory_path / str(seed)))) for seed in range(4)]
         engines += [BinlogDirectory(RealDisk(path)) for path in sorted((FIXTURES / "ibb").iterdir())]
-        engines.append(long_records(RealDisk(make_directory(tmp_path / "long"))))
+        engines.append(long_records(RealDisk(make_directory(memory_path / "long"))))
     elif kind == "traditional":
         engines = [
             ClassicBinlog(sorted(path for path in capture.iterdir() if path.suffix[1:].isdigit()))
@@ -413,8 +413,8 @@ def long_records(disk: RealDisk) -> BinlogStore:
     return store
 
 
-def test_long_records_go_out_whole_whichever_way_they_take(dump_of, tmp_path):
-    store = long_records(RealDisk(tmp_path))
+def test_long_records_go_out_whole_whichever_way_they_take(dump_of, memory_path):
+    store = long_records(RealDisk(memory_path))
     for position in ("", "0-1-2", "0-1-6"):
         careful = dump_of(store, is_fast=False, position=position)
         assert careful.error is None
@@ -425,8 +425,8 @@ def test_long_records_go_out_whole_whichever_way_they_take(dump_of, tmp_path):
 @pytest.mark.parametrize(
     "size", [0xFFFFFF - 20, 0xFFFFFF - 19, 0xFFFFFF - 1 - 19, 0xFFFFFF, 2 * 0xFFFFFF - 20, 35 << 20]
 )
-def test_an_event_of_more_than_a_packet(dump_of, tmp_path, size):
-    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=8 << 20, redo_bytes=64 << 20))
+def test_an_event_of_more_than_a_packet(dump_of, memory_path, size):
+    store = BinlogStore(RealDisk(memory_path), StoreOptions(max_file_bytes=8 << 20, redo_bytes=64 << 20))
     for seq_no, length in enumerate((1000, size, 1000), 1):
         gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
         store.write_direct(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(length)), make_event(16, 1, bytes(8))])
@@ -572,11 +572,11 @@ def test_many_known_ways_that_follow_each_other_are_one_for_those_who_come_later
     assert max(steps[1:]) <= 2
 
 
-def test_what_a_slow_socket_does_not_take_never_outgrows_its_buffer(dump_of, tmp_path):
+def test_what_a_slow_socket_does_not_take_never_outgrows_its_buffer(dump_of, memory_path):
     """The smallest events grow most, and long ones between them are no part of the output but of what is left."""
     tiny, long = make_event(23, 1, b"") * 20_000, make_event(23, 1, bytes(130_000))
     for spill_bytes in (60_000, 8 << 20):  # out of band, and in the commit record
-        disk = RealDisk(tmp_path / str(spill_bytes))
+        disk = RealDisk(memory_path / str(spill_bytes))
         disk.directory.mkdir()
         store = BinlogStore(disk, StoreOptions(max_file_bytes=16 << 20, spill_bytes=spill_bytes, redo_bytes=64 << 20))
         for seq_no in range(8, 21, 2):
