@@ -112,8 +112,7 @@ def decode_auth_switch(payload: Buffer) -> AuthSwitch:
     (mark,) = fields.take(1)
     if mark != AUTH_SWITCH_MARK:
         raise RemoteProtocolError(f"byte {mark:#04x} where an auth switch was expected")
-    plugin_name = fields.take_text(NAME_SIZE_MAX)
-    return AuthSwitch(plugin_name=plugin_name, plugin_data=fields.take(fields.left))
+    return AuthSwitch(plugin_name=fields.take_text(NAME_SIZE_MAX), plugin_data=fields.take(fields.left))
 
 
 def decode_eof(payload: Buffer) -> Eof:

@@ -96,8 +96,7 @@ class Judge:
         self._judge(self.disk.files(), rng, "killed")
         if verb in ("sync", "sync_dir"):
             return  # what is there without it was seen before it
-        states = self.disk.crash_states(rng)
-        for number, image in enumerate(states):
+        for number, image in enumerate(self.disk.crash_states(rng)):
             if number >= self._states_per_operation:
                 break
             self._judge(image, rng, f"power lost, state {number}")

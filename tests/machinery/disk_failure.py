@@ -19,7 +19,7 @@ FULL_TIMES_MAX = 12
 class DiskFailure:
     """Set as the `fail` of a disk: the `first` call of one of `verbs`, and `times - 1` behind it, raise `error`.
 
-    `hit` says which calls that were, each with the name of the file.
+    `hit` says which calls that were, each with the name of the file; `count` how many there were of those verbs.
     """
 
     verbs: tuple[str, ...]
@@ -27,7 +27,7 @@ class DiskFailure:
     times: int
     error: type[StoreError]
     hit: list[str] = field(default_factory=list)
-    _count: int = 0
+    count: int = 0
 
     @classmethod
     def draw(cls, rng: random.Random) -> DiskFailure:
@@ -40,8 +40,8 @@ class DiskFailure:
     def __call__(self, verb: str, name: str) -> None:
         if verb not in self.verbs:
             return
-        self._count += 1
-        if self.first <= self._count < self.first + self.times:
+        self.count += 1
+        if self.first <= self.count < self.first + self.times:
             self.hit.append(f"{verb} {name}")
             raise self.error(f"{name}: planted")
 

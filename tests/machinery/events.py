@@ -2,7 +2,8 @@
 
 import struct
 
-from ibbmaster.gtid import Gtid
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.log.interface import LogEngine
 
 
 def make_event(event_type: int, server_id: int, body: bytes) -> bytes:
@@ -11,3 +12,23 @@ def make_event(event_type: int, server_id: int, body: bytes) -> bytes:
 
 def make_gtid_event(gtid: Gtid) -> bytes:
     return make_event(162, gtid.server_id, struct.pack("<QIB", gtid.seq_no, gtid.domain_id, 0) + bytes(6))
+
+
+XID_EVENT = make_event(16, 1, bytes(8))
+
+
+def new_group(
+    seq_no: int, *events: bytes | int, domain_id: int = 0, server_id: int = 1
+) -> tuple[Gtid, bytes, list[bytes]]:
+    """What writes a group takes: its GTID, its GTID event, and other events; of some only the size of the body."""
+    gtid = Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
+    bodies = [make_event(160, 1, bytes(event)) if isinstance(event, int) else event for event in events]
+    return gtid, make_gtid_event(gtid), bodies
+
+
+def groups_behind(engine: LogEngine, position: str = "") -> list[tuple[Gtid | None, bytes]]:
+    """GTID and bytes of every group that a reader gets who begins at a position."""
+    reader = engine.groups(engine.seek(GtidPosition.parse(position)))
+    return [
+        (group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in iter(reader.next_group, None)
+    ]

@@ -198,8 +198,7 @@ class Life:
 
     def _feed(self, rng: random.Random, number: int) -> None:
         gtid, event, body, fed = self._new_group(rng, number, rng.choice((20, 20, 300, 3000, 12_000, 40_000)))
-        ref = self.store.write_direct(gtid, event, [body])
-        self.ledger.note_logged(fed, ref)
+        self.ledger.note_logged(fed, self.store.write_direct(gtid, event, [body]))
         self._acknowledge([fed])
 
     def _feed_batch(self, rng: random.Random, number: int) -> None:
@@ -225,8 +224,7 @@ class Life:
             group.abandon()
             return
         fed = self.ledger.begin_group((gtid.domain_id, gtid.server_id, gtid.seq_no), event + bytes(body))
-        ref = group.commit(gtid, event)
-        self.ledger.note_logged(fed, ref)
+        self.ledger.note_logged(fed, group.commit(gtid, event))
         self._acknowledge([fed])
 
     def _next_xid(self, number: int) -> Xid:
@@ -257,8 +255,7 @@ class Life:
             fed = self.ledger.begin_group((gtid.domain_id, gtid.server_id, gtid.seq_no), event + body)
             prepared.fed = fed
             prepared.begin(GroupStage.FINISHING)
-            ref = self.store.xa_commit(xid, gtid, event)
-            self.ledger.note_logged(fed, ref)
+            self.ledger.note_logged(fed, self.store.xa_commit(xid, gtid, event))
             self._acknowledge([fed])
         self._reach(prepared, GroupStage.FINISHED)
 
@@ -270,8 +267,7 @@ class Life:
         group.prepare_internally(xid)
         self.engine.held.add(xid)
         self.schedule.two_phase[xid] = fed
-        ref = group.commit(gtid, event)
-        self.ledger.note_logged(fed, ref)
+        self.ledger.note_logged(fed, group.commit(gtid, event))
         self._acknowledge([fed])
         if self.schedule.options.durability is not Durability.SYNC:
             self._sync()

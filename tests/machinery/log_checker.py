@@ -38,6 +38,7 @@ class FoundLog:
     state: dict[tuple[int, int], int]
     latest: dict[int, int]
     prepared: frozenset[bytes]  # the XIDs as they are written: format id, two sizes, two parts
+    piece_sizes: tuple[int, ...]  # of the records out of band
 
 
 @dataclass(slots=True)
@@ -163,6 +164,8 @@ class _Checker:
                 raise CheckError(f"{where}: a record goes on that has not begun")
             record = found
         record.data += data
+        if number > record.file_no + 1 or not (is_last or offset + 3 + len(data) == DATA):
+            raise CheckError(f"{where}: a record goes over three files, or leaves room on a page")
         if is_last:
             if record is self.nested:
                 self.nested = None
@@ -290,6 +293,7 @@ class _Checker:
             state=self.state,
             latest=self.latest,
             prepared=frozenset(self.prepared),
+            piece_sizes=tuple(len(record.data) for record in self.records.values()),
         )
 
 

@@ -231,8 +231,7 @@ class SimulatedDisk(MemoryFiles):
             for operation in inode.pending:
                 owners[id(operation)] = inode
                 data.append(operation)
-        count = len(pending) + len(data)
-        for chosen in _subsets(count, rng):
+        for chosen in _subsets(len(pending) + len(data), rng):
             names = [pending[index] for index in chosen if index < len(pending)]
             kept = [data[index - len(pending)] for index in chosen if index >= len(pending)]
             yield self._image(names, kept, owners)

@@ -13,6 +13,7 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import EventType
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
+from ibbmaster.wire.packet import PacketReader
 from tests.machinery.log_checker import CheckError, FoundLog
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 GtidKey = tuple[int, int, int]
 ARTIFICIAL = {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.GTID_LIST}
-PACKET_HEADER_SIZE = 4
 TYPE_OFFSET = 4
 LOG_POS = slice(13, 17)  # of an event: the server counts it anew
 WAIT_S = 0.02
@@ -116,7 +116,7 @@ class StreamReader:
         source = BlockSource(store.groups(plan), session, SharedBlocks())
         stream = _Stream()
         session.start()
-        stream.data += session.data_to_send()
+        stream.packets.receive_data(session.data_to_send())
         generation = 0
         while True:
             is_complete = life.is_complete
@@ -126,7 +126,7 @@ class StreamReader:
                 source.end_probe()
             assert block is not None
             size = len(block)
-            stream.data += block.data()
+            stream.packets.receive_data(block.data())
             for key, events in stream.groups():
                 yield key, events, None
             if size:
@@ -148,21 +148,15 @@ class _Stream:
     """Packets into groups."""
 
     def __init__(self) -> None:
-        self.data = bytearray()
+        self.packets = PacketReader(limit=1 << 26, next_sequence=1)
         self._group: bytearray | None = None
 
     def groups(self) -> Iterator[tuple[GtidKey, bytes]]:
         """Those whose end is known, as another one has begun."""
-        at = 0
-        while len(self.data) >= at + PACKET_HEADER_SIZE:
-            size = int.from_bytes(self.data[at : at + 3], "little")
-            if len(self.data) < at + PACKET_HEADER_SIZE + size:
-                break
-            payload = bytes(self.data[at + PACKET_HEADER_SIZE : at + PACKET_HEADER_SIZE + size])
-            at += PACKET_HEADER_SIZE + size
-            if payload[0]:
+        while (packet := self.packets.next_packet()) is not None:
+            if packet.payload[0]:
                 continue  # EOF or an error; the session reports it, too
-            event = payload[1:]
+            event = bytes(packet.payload[1:])
             if event[TYPE_OFFSET] == EventType.GTID:
                 yield from self.rest()
                 self._group = bytearray(event)
@@ -170,7 +164,6 @@ class _Stream:
                 if self._group is None:
                     raise CheckError(f"an event of type {event[TYPE_OFFSET]} before any group")
                 self._group += event
-        del self.data[:at]
 
     def rest(self) -> Iterator[tuple[GtidKey, bytes]]:
         """The group that was begun last."""

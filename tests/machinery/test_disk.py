@@ -2,11 +2,8 @@
 
 from contextlib import closing
 
-import pytest
-
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import MissingFileError, StoreError
-from ibbmaster.ibb.page import PAGE_SIZE, verify_page
 from tests.machinery.disk import MemoryDisk
 
 
@@ -45,22 +42,3 @@ def test_it_gives_what_a_real_disk_gives(tmp_path):
     with closing(RealDisk(tmp_path)) as real:
         real.lock()
         assert list(steps(MemoryDisk())) == list(steps(real))
-
-
-def test_it_counts_what_is_read():
-    disk = MemoryDisk({"a": bytes(3 * PAGE_SIZE)})
-    disk.read("a", 0, 2 * PAGE_SIZE)
-    disk.read_into("a", 0, memoryview(bytearray(10)))
-    assert (disk.reads, disk.pages_read) == (2, 3)
-
-
-def test_pages_of_an_appender_are_sealed(new_log, event):
-    log = new_log()
-    log.commit("0-1-1", event(100))
-    for name in log.disk.list():
-        for page_no in range(2):
-            page = log.disk.read(name, page_no * PAGE_SIZE, PAGE_SIZE)
-            verify_page(page, None)
-    assert log.disk.modified_at(name) == 0.0
-    with pytest.raises(MissingFileError):
-        log.disk.modified_at("other")

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.directory import BinlogDirectory
+from tests.machinery.events import groups_behind
 from tests.machinery.log_checker import CheckError, check_log
+from tests.machinery.stores import open_files
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
 
@@ -16,27 +15,14 @@ IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
 @pytest.mark.parametrize("directory", sorted(IBB.iterdir()), ids=lambda path: path.name)
 def test_it_finds_the_groups_that_the_reader_finds(directory):
     found = check_log({path.name: path.read_bytes() for path in directory.glob("binlog-*.ibb")})
-    log = BinlogDirectory(RealDisk(directory))
-    reader = log.groups(log.seek(GtidPosition()))
-    groups = []
-    while (group := reader.next_group()) is not None:
-        gtid = group.gtid
-        if gtid is not None:
-            groups.append(
-                (
-                    (gtid.domain_id, gtid.server_id, gtid.seq_no),
-                    bytes(group.gtid_event) + b"".join(bytes(piece) for piece in group.body),
-                )
-            )
+    log = open_files(directory)
+    groups = [((one.domain_id, one.server_id, one.seq_no), data) for one, data in groups_behind(log) if one is not None]
     assert [(group.gtid, group.events) for group in found.groups] == groups
-    state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in log.state()}
-    assert found.state == state
+    assert found.state == {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in log.state()}
 
 
 def test_a_flipped_bit_in_what_is_used_is_found():
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     files = {path.name: path.read_bytes() for path in (IBB / "types").glob("binlog-*.ibb")}
     for _ in range(50):
         name = rng.choice(sorted(name for name in files if any(files[name])))

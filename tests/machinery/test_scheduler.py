@@ -12,8 +12,7 @@ from tests.machinery.simulated_threads import SimulatedExecutor, SimulatedThread
 def order_of(seed, *, with_lock=True):
     """In which order three threads append two numbers each, both under one lock."""
     scheduler = Scheduler(random.Random(seed))
-    lock = SimulatedThreading(scheduler).Lock()
-    found = []
+    lock, found = SimulatedThreading(scheduler).Lock(), []
 
     def work(number):
         if with_lock:
@@ -104,8 +103,7 @@ def test_a_condition_wakes_whom_somebody_notifies_and_nobody_else():
 def test_time_passes_as_fast_as_nobody_works():
     scheduler = Scheduler(random.Random(1))
     time = SimulatedTime(scheduler)
-    event = SimulatedThreading(scheduler).Event()
-    outcomes = []
+    event, outcomes = SimulatedThreading(scheduler).Event(), []
     began = time.monotonic()
 
     def wait():
@@ -120,8 +118,7 @@ def test_time_passes_as_fast_as_nobody_works():
 
 def test_an_executor_does_one_thing_after_the_other_and_hands_errors_on():
     for seed in range(30):
-        scheduler = Scheduler(random.Random(seed))
-        done = []
+        scheduler, done = Scheduler(random.Random(seed)), []
 
         def fail():
             raise ValueError("planted")
@@ -162,8 +159,7 @@ def test_a_thread_that_is_preempted_inside_loses_an_update_without_a_lock():
 
 def test_what_a_thread_raises_ends_the_run_and_all_others():
     scheduler = Scheduler(random.Random(1))
-    lock = SimulatedThreading(scheduler).Lock()
-    released = []
+    lock, released = SimulatedThreading(scheduler).Lock(), []
 
     def fail():
         scheduler.pause("fails")

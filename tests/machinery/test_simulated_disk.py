@@ -61,8 +61,7 @@ def test_a_removed_name_may_still_be_there_until_the_directory_was_synced(disk):
 
 def test_a_longer_file_may_have_zeros_where_its_data_should_be(disk):
     disk.write("a", 12, b"more")
-    contents = {dict(state)["a"] for state in states(disk)}
-    assert {b"oldoldoldold", b"oldoldoldoldmore"} <= contents
+    assert {b"oldoldoldold", b"oldoldoldoldmore"} <= {dict(state)["a"] for state in states(disk)}
 
 
 def test_a_sync_covers_what_was_written_before_it_began():
@@ -83,8 +82,7 @@ def test_a_sync_covers_what_was_written_before_it_began():
 
 
 def test_a_sync_does_not_cover_a_write_that_is_not_done():
-    disk = SimulatedDisk({"a": bytes(8)})
-    seen = []
+    disk, seen = SimulatedDisk({"a": bytes(8)}), []
 
     def look(what):
         if what == "write, half done":

@@ -230,8 +230,7 @@ class Workload:
         self.store.flush()
 
     def purge_log(self) -> None:
-        numbers = [file.file_no for file in self.store.files()]
-        to = self.rng.choice(numbers)
+        to = self.rng.choice([file.file_no for file in self.store.files()])
         self.oracle.purge_to = max(self.oracle.purge_to, to)
         self.store.purge(PurgeRequest(to_file_no=to))
 

@@ -15,7 +15,7 @@ import pytest
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.watch import DirectoryWatch
 from ibbmaster.errors import PositionPurgedError, StoreError
-from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store import followed
 from ibbmaster.store.binlog_store import BinlogStore
@@ -23,37 +23,21 @@ from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.store.writer import BinlogWriter
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
+from tests.machinery.killed_writer import killed_writer
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14, redo_bytes=1 << 20, full_disk_retry_s=0)
 GROWTH_S = 60  # nothing takes as long
 READS = 11  # of one look, which begins a scan
 GOES_ON = 130  # groups: over both segments, and to an end in the one that is read last
 
-KILLED = """
-import os, signal, sys
-from ibbmaster.gtid import Gtid
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.disk.watch import DirectoryWatch
-from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
-store = BinlogStore(RealDisk(sys.argv[1]), StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14))
-for seq_no in range(int(sys.argv[2]), int(sys.argv[3])):
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-    store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(700))])
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 FEEDING = """
 import sys
-from ibbmaster.gtid import Gtid
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
 options = StoreOptions(
     max_file_bytes=1 << 16, state_interval_bytes=1 << 14, redo_bytes=1 << 18, durability=Durability(int(sys.argv[2]))
 )
@@ -62,8 +46,7 @@ with BinlogStore(RealDisk(sys.argv[1]), options) as store, Background(store, per
     print(seq_no, flush=True)
     while True:
         seq_no += 1
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(seq_no * 7919 % 3000))])
+        store.write_direct(*new_group(seq_no, seq_no * 7919 % 3000))
         print(seq_no, flush=True)
 """
 
@@ -75,16 +58,10 @@ def _looks_each_time(monkeypatch):
     monkeypatch.setattr(followed, "REDO_PERIOD_S", 0.0)
 
 
-def killed_writer(directory, first, end):
-    process = subprocess.run([sys.executable, "-c", KILLED, directory, str(first), str(end)], check=False)
-    assert process.returncode == -signal.SIGKILL
-
-
 def feed(store, numbers, size=700):
     for seq_no in numbers:
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
         take = store.write_direct if isinstance(store, BinlogStore) else store.write_group
-        take(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
+        take(*new_group(seq_no, size))
 
 
 def into_files(store):
@@ -93,10 +70,7 @@ def into_files(store):
 
 
 def rest_of(reader):
-    found = []
-    while (group := reader.next_group()) is not None:
-        found.append(group.gtid.seq_no)
-    return found
+    return [group.gtid.seq_no for group in iter(reader.next_group, None)]
 
 
 def reader_of(engine, position=""):
@@ -271,7 +245,7 @@ class BusyDisk(RealDisk):
     reads, at = 0, -1
     go_on: Callable[[], object]
 
-    def read(self, name: str, offset: int, size: int) -> bytes:
+    def read(self, name, offset, size):
         self.reads += 1
         if self.reads == self.at:
             self.go_on()
@@ -340,9 +314,7 @@ def test_a_reset_ends_no_reader_that_began_behind_it_whatever_was_missed_of_the_
 
 def test_a_killed_writer_takes_back_nothing_that_was_seen_and_what_is_recovered_is_seen(memory_path, pytestconfig):
     """A process that feeds is killed at a random group, again and again; another process would see this."""
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     engine = FollowedDirectory(RealDisk(memory_path))
     seen, reader = 0, reader_of(engine)
     for number in range(pytestconfig.getoption("--follow-kills")):
@@ -426,8 +398,7 @@ def test_a_purge_ends_the_readers_whose_files_are_gone_and_no_others(tmp_path):
         into_files(store)
         grow_to(engine, "0-1-499")
         assert rest_of(quick) == list(range(100, 500))
-        oldest = quick.file_no
-        assert store.purge(PurgeRequest(to_file_no=oldest)).file_nos
+        assert store.purge(PurgeRequest(to_file_no=quick.file_no)).file_nos
         engine.look(is_urgent=True)
         with pytest.raises(PositionPurgedError, match=r"binlog-000000.ibb was removed while it was read"):
             slow.next_group()

@@ -5,27 +5,19 @@ import random
 import pytest
 
 from ibbmaster.errors import DamageError, FormatError, IbbMasterError, MissingFileError
-from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import scan_redo
 from ibbmaster.store.redo_names import SEGMENT_NAMES
-from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, new_group
 from tests.machinery.simulated_disk import SimulatedDisk
-
-OPTIONS = StoreOptions(
-    max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE, redo_bytes=1 << 20, full_disk_retry_s=0
-)
-
+from tests.machinery.stores import SMALL_FILES, new_store, open_files
 
 FIRST = "binlog-000000.ibb"
 
 
 def feed(store, seq_no, size):
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-    store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes([seq_no % 256]) * size)])
+    store.write_direct(*new_group(seq_no, make_event(160, 1, bytes([seq_no % 256]) * size)))
 
 
 def exhaust(reader, found=None):
@@ -43,7 +35,7 @@ def numbers(engine):
 def log_of(count, *, size=9000, closed):
     """The files of a log with so many groups; closed, so that the redo log is not needed, or as a crash leaves it."""
     disk = SimulatedDisk()
-    store = BinlogStore(disk, OPTIONS)
+    store = new_store(disk, SMALL_FILES)
     for seq_no in range(1, count + 1):
         feed(store, seq_no, size)
     if closed:
@@ -74,14 +66,12 @@ def last_page_no(data):
 
 def start(files):
     disk = SimulatedDisk(files)
-    return BinlogStore(disk, OPTIONS), disk
+    return new_store(disk, SMALL_FILES), disk
 
 
 # As mysql-test/suite/binlog_in_engine/recovery_large.test
 def test_whatever_state_the_files_are_in_that_the_redo_log_covers_the_log_is_whole(crashed):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     checkpoint = scan_redo(SimulatedDisk(crashed)).checkpoint.end
     covered = [
         (file_no, page_no)
@@ -105,8 +95,7 @@ def test_a_damaged_page_in_the_middle_is_found_by_the_reader_that_reaches_it(clo
     reader = store.groups(store.seek(GtidPosition()))
     with pytest.raises(FormatError, match=r"binlog-000000\.ibb page 3"):
         exhaust(reader)
-    behind = store.groups(store.seek(GtidPosition.parse("0-1-20")))
-    assert behind.next_group() is not None
+    assert store.groups(store.seek(GtidPosition.parse("0-1-20"))).next_group() is not None
 
 
 def test_a_damaged_last_page_is_refused_and_nothing_is_cut(closed):
@@ -117,7 +106,7 @@ def test_a_damaged_last_page_is_refused_and_nothing_is_cut(closed):
         start(files)
     disk = SimulatedDisk(files)
     with pytest.raises(IbbMasterError):
-        BinlogStore(disk, OPTIONS)
+        new_store(disk, SMALL_FILES)
     assert disk.writes == 0
 
 
@@ -194,10 +183,8 @@ def test_only_empty_files_are_refused(closed):
 def test_what_a_start_refuses_can_be_read_up_to_the_damage(closed):
     name = "binlog-000002.ibb"
     last = last_page_no(closed[name])
-    files = flipped(closed, name, last * PAGE_SIZE + 20)
-    directory = BinlogDirectory(SimulatedDisk(files))
-    reader = directory.groups(directory.start_of_file(0))
-    found = []
+    directory = open_files(SimulatedDisk(flipped(closed, name, last * PAGE_SIZE + 20)))
+    reader, found = directory.groups(directory.start_of_file(0)), []
     with pytest.raises(FormatError, match=rf"binlog-000002\.ibb page {last}"):
         exhaust(reader, found)
     assert found == list(range(1, len(found) + 1))
@@ -225,7 +212,7 @@ def test_stray_names_are_left_alone(closed):
 
 def test_groups_behind_a_flush_are_recovered_before_any_checkpoint(monkeypatch):
     disk = SimulatedDisk()
-    store = BinlogStore(disk, OPTIONS)
+    store = new_store(disk, SMALL_FILES)
     feed(store, 1, 100)
     monkeypatch.setattr(store._writer, "checkpoint", lambda: None)  # the power fails before it
     store.flush()
@@ -237,7 +224,7 @@ def test_groups_behind_a_flush_are_recovered_before_any_checkpoint(monkeypatch):
 
 def test_a_redo_log_is_not_applied_to_the_files_of_another_log(crashed):
     disk = SimulatedDisk()
-    other = BinlogStore(disk, OPTIONS)
+    other = new_store(disk, SMALL_FILES)
     for seq_no in range(1, 2000):  # small ones: more of the redo log for the same files
         feed(other, seq_no, 100)
     other.close()
@@ -261,15 +248,15 @@ class BeginningDisk(SimulatedDisk):
 @pytest.mark.parametrize("found", ["nothing", "zeros", "a log", "no header"])
 def test_a_redo_log_of_a_log_that_was_never_begun_goes_with_no_file_that_has_data(found):
     disk = BeginningDisk()
-    with BinlogStore(disk, OPTIONS) as store:
+    with new_store(disk, SMALL_FILES) as store:
         store.sync()
     whole = disk.files()[FIRST]
     data = {"nothing": None, "zeros": bytes(len(whole)), "a log": whole, "no header": b"U" * len(whole)}[found]
     left = SimulatedDisk({**disk.begun, **({} if data is None else {FIRST: data})})
     if found in ("nothing", "zeros"):
-        with BinlogStore(left, OPTIONS) as store:
+        with new_store(left, SMALL_FILES) as store:
             assert not len(store.state())
         return
     with pytest.raises(DamageError, match=r"binlog-000000\.ibb has data, but the redo log is that of a log"):
-        BinlogStore(left, OPTIONS)
+        new_store(left, SMALL_FILES)
     assert left.files()[FIRST] == data

@@ -1,45 +1,27 @@
 """What is in a redo log is told without opening the store, and whether it applies."""
 
 import json
-import signal
-import subprocess
-import sys
 
 import pytest
 
 from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_check import check_redo
 from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
+from tests.machinery.killed_writer import killed_writer
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 17, redo_bytes=4 << 20)
-
-KILLED = """
-import os, signal, sys
-from ibbmaster.gtid import Gtid
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
-store = BinlogStore(RealDisk(sys.argv[1]), StoreOptions(max_file_bytes=1 << 20))
-for seq_no in range(1, 156):
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-    store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(50))])
-os.kill(os.getpid(), signal.SIGKILL)
-"""
 
 
 def feed(log, numbers):
     for seq_no in numbers:
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
         take = log.write_direct if isinstance(log, BinlogStore) else log.write_group
-        take(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(700))])
+        take(*new_group(seq_no, 700))
 
 
 def copy_of(disk):
@@ -47,7 +29,7 @@ def copy_of(disk):
 
 
 def test_verify_tells_what_a_killed_store_has_in_its_redo_log(tmp_path, capsys):
-    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False).returncode == -signal.SIGKILL
+    killed_writer(tmp_path, 1, 156, 50)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert main(["verify", str(tmp_path)]) == 0
     out = capsys.readouterr().out
@@ -90,17 +72,13 @@ def test_the_groups_that_are_in_the_redo_log_alone_are_counted(count):
     store.checkpoint()
     store.sync()
     feed(store, range(30, 30 + count))
-    copy = copy_of(disk)
-    report = check_redo(copy)
-    assert report is not None
+    report = check_redo(copy_of(disk))
     assert (report.group_count, str(report.gtid_state), report.problem) == (count, f"0-1-{29 + count}", None)
     store.write_pages()  # some of them are in the files now
     report = check_redo(copy_of(disk))
-    assert report is not None
     assert report.group_count <= count
     store.close()
     report = check_redo(copy_of(disk))
-    assert report is not None
     assert (report.group_count, report.problem) == (0, None)
 
 

@@ -9,6 +9,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.store.redo_log import FIRST_LSN, SEGMENT_BYTES_MIN, RedoLog, scan_redo
 from ibbmaster.store.redo_names import SEGMENT_NAMES, holds_log
 from ibbmaster.store.redo_record import RECORDS_START, Checkpoint
+from tests.machinery.disk_failure import DiskFailure
 from tests.machinery.simulated_disk import SimulatedDisk
 
 EMPTY = Checkpoint(lsn=FIRST_LSN, end=None, xa=())
@@ -16,11 +17,6 @@ EMPTY = Checkpoint(lsn=FIRST_LSN, end=None, xa=())
 
 def change(size=1000, fill=1):
     return PageChange(0, 1, 0, bytes([fill]) * size)
-
-
-@pytest.fixture
-def disk():
-    return SimulatedDisk()
 
 
 @pytest.fixture
@@ -53,8 +49,7 @@ def test_what_was_synced_survives_and_what_was_not_may_not(disk, log):
     durable = log.append([change(fill=1)])
     log.sync(durable)
     log.append([change(fill=2)])
-    files = disk.files()
-    found = scan_redo(SimulatedDisk(files))
+    found = scan_redo(SimulatedDisk(disk.files()))
     assert [record.items()[0].data[0] for record in found.notes] == [1]
     assert found.end_lsn == durable
 
@@ -149,14 +144,9 @@ def test_no_redo_log_and_not_empty_either_is_refused(disk, log):
 
 def test_an_error_of_the_disk_is_final(disk, log):
     log.append([change()])
-
-    def refuse(verb, name):
-        raise StoreError(f"{name}: planted")
-
-    disk.fail = refuse
+    disk.fail = DiskFailure(("write",), 1, 1, StoreError)
     with pytest.raises(StoreError, match="planted"):
         log.sync(log.end_lsn)
-    disk.fail = lambda verb, name: None
     with pytest.raises(FailedError, match="planted"):
         log.sync(log.end_lsn)
     assert log.durable_lsn < log.end_lsn
@@ -164,14 +154,9 @@ def test_an_error_of_the_disk_is_final(disk, log):
 
 def test_a_full_disk_is_no_error_and_the_same_bytes_are_written_later(disk, log):
     log.append([change(fill=9)])
-
-    def refuse(verb, name):
-        raise DiskFullError(f"{name}: planted")
-
-    disk.fail = refuse
+    disk.fail = DiskFailure(("write",), 1, 1, DiskFullError)
     with pytest.raises(DiskFullError):
         log.sync(log.end_lsn)
-    disk.fail = lambda verb, name: None
     log.sync(log.end_lsn)
     assert scan_redo(disk).notes[-1].items() == [change(fill=9)]
 

@@ -2,20 +2,13 @@
 
 import pytest
 
-from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import SEGMENT_BYTES_MIN, read_durable_end, scan_redo
 from ibbmaster.store.redo_tail import RedoTail
 from ibbmaster.store.store_options import Durability, StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
-from tests.machinery.simulated_disk import SimulatedDisk
-
-
-@pytest.fixture
-def disk():
-    return SimulatedDisk()
+from tests.machinery.events import new_group
+from tests.machinery.stores import new_store, open_files
 
 
 @pytest.fixture
@@ -26,14 +19,13 @@ def store(disk):
         redo_bytes=2 * SEGMENT_BYTES_MIN,
         durability=Durability.WRITE,
     )
-    with BinlogStore(disk, options) as store:
+    with new_store(disk, options) as store:
         yield store
 
 
 def feed(store, seq_nos, size=100):
     for seq_no in seq_nos:
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
+        store.write_direct(*new_group(seq_no, size))
 
 
 def tail_of(disk):
@@ -41,12 +33,8 @@ def tail_of(disk):
 
 
 def groups(tail):
-    log = BinlogDirectory(tail.pages)
-    reader = log.groups(log.seek(GtidPosition()))
-    found = []
-    while (group := reader.next_group()) is not None:
-        found.append(group.gtid.seq_no)
-    return found
+    log = open_files(tail.pages)
+    return [group.gtid.seq_no for group in iter(log.groups(log.seek(GtidPosition())).next_group, None)]
 
 
 def test_what_is_written_and_not_durable_is_not_taken(disk, store):

@@ -10,15 +10,12 @@ import pytest
 from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.error import DumpError
-from ibbmaster.dump.session import DumpSession
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel import loading
-from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.out_of_band import OutOfBandReader
 from ibbmaster.position import LogPosition
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import block_cache, page_blocks
@@ -31,11 +28,11 @@ from ibbmaster.streaming.page_blocks import SHORT_PAGES, PageBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import XID_EVENT, make_event, make_gtid_event, new_group
 from tests.machinery.importing import import_classic
-from tests.machinery.memory_binlog import MemoryBinlog
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.stores import new_store, open_files
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CAPTURES = sorted(path.parent for path in (FIXTURES / "classic").glob("*/*/expected.json"))
@@ -48,7 +45,7 @@ SMALL_CAPTURES = [
 @pytest.mark.parametrize("directory", sorted((FIXTURES / "ibb").iterdir()), ids=lambda path: path.name)
 @pytest.mark.parametrize("options", [{}, {"wants_annotate_rows": False}, {"has_semi_sync": True}], ids=str)
 def test_sample_directories(dump_of, directory, options):
-    engine = BinlogDirectory(RealDisk(directory))
+    engine = open_files(directory)
     careful = dump_of(engine, is_fast=False, **options)
     fast = dump_of(engine, is_fast=True, **options)
     assert fast.data == careful.data
@@ -63,7 +60,7 @@ def test_sample_directories(dump_of, directory, options):
 def test_captures_of_real_servers(dump_of, tmp_path, capture, profile):
     files = sorted(path for path in capture.iterdir() if path.suffix[1:].isdigit())
     import_classic(files, RealDisk(tmp_path), max_file_bytes=1 << 18, state_interval_bytes=1 << 15)
-    engine = BinlogDirectory(RealDisk(tmp_path))
+    engine = open_files(tmp_path)
     options = {"knows_checksums": True}
     careful = dump_of(engine, is_fast=False, profile=profile, **options)
     for is_pumped in (False, True):
@@ -73,8 +70,7 @@ def test_captures_of_real_servers(dump_of, tmp_path, capture, profile):
 @pytest.mark.parametrize("seed", range(12))
 def test_random_logs_from_any_position(dump_of, tmp_path, seed):
     store = random_log(seed, RealDisk(tmp_path))
-    rng = random.Random(seed)
-    shared = SharedBlocks()
+    rng, shared = random.Random(seed), SharedBlocks()
     state = store.state()
     positions = ["", ",".join(str(state.latest(domain_id)) for domain_id in state.domain_ids)]
     for _ in range(4):
@@ -91,17 +87,17 @@ def test_random_logs_from_any_position(dump_of, tmp_path, seed):
                     store, is_fast=True, is_pumped=True, send_buffer=send_buffer, position=position, **options
                 )
                 assert pumped.data == careful.data, (seed, position, options, send_buffer)
-    first = dump_of(store, is_fast=True)
-    assert first.careful_groups < dump_of(store, is_fast=False).careful_groups
+    assert dump_of(store, is_fast=True).careful_groups < dump_of(store, is_fast=False).careful_groups
 
 
 @pytest.mark.parametrize("first", [1, 2**63 - 1000, 2**64 - 3001], ids=["small", "over 2^63", "up to 2^64"])
 def test_the_way_to_a_position_is_walked_group_by_group_only_where_something_is_decided(dump_of, tmp_path, first):
-    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=4 << 20, state_interval_bytes=4 << 20))
+    store = new_store(tmp_path, max_file_bytes=4 << 20, state_interval_bytes=4 << 20)
     for index in range(3000):
-        gtid = Gtid(domain_id=index % 3 and 7, server_id=1 + index % 2, seq_no=first + index)
         body = make_event(23, 1, bytes(30_000 if index % 500 == 0 else 60))
-        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), [body, make_event(16, 1, bytes(8))])
+        ticket = store.write_direct_ordered(
+            *new_group(first + index, body, XID_EVENT, domain_id=index % 3 and 7, server_id=1 + index % 2)
+        )
     store.group_commit_ordered(ticket)
     zero, seven = f"0-1-{first + 2400}", f"7-1-{first + 2500}"
     hole = f"7-2-{first + 2502}"  # the log has that number in domain 0
@@ -128,14 +124,14 @@ def test_a_domain_that_only_the_replica_knew_is_judged_when_it_turns_up(dump_of,
     for name in ("True", "False"):
         (tmp_path / name).mkdir()
 
-    def write(domain_id: int, numbers: range) -> None:
+    def write(domain_id, numbers):
         for seq_no in numbers:
-            gtid = Gtid(domain_id=domain_id, server_id=1, seq_no=seq_no)
-            body = [make_event(23, 1, bytes(1000)), make_event(16, 1, bytes(8))]
-            ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+            ticket = store.write_direct_ordered(
+                *new_group(seq_no, make_event(23, 1, bytes(1000)), XID_EVENT, domain_id=domain_id)
+            )
         store.group_commit_ordered(ticket)
 
-    def come(session: DumpSession) -> None:
+    def come(session):
         nonlocal calls
         calls += 1
         if calls == 1:
@@ -147,7 +143,7 @@ def test_a_domain_that_only_the_replica_knew_is_judged_when_it_turns_up(dump_of,
 
     dumps = []
     for is_fast in (False, True):
-        store = BinlogStore(RealDisk(tmp_path / str(is_fast)), StoreOptions(max_file_bytes=8 << 20))
+        store = new_store(tmp_path / str(is_fast), max_file_bytes=8 << 20)
         calls = 0
         write(0, range(1, 500))
         dumps.append(
@@ -178,8 +174,7 @@ def test_blocks_for_many_readers_hold_the_same_packets(dump_of, tmp_path, monkey
 
 
 def test_a_dump_that_was_ended_early_marks_no_end_for_others(dump_of, tmp_path):
-    store = random_log(3, RealDisk(tmp_path))
-    shared = SharedBlocks()
+    store, shared = random_log(3, RealDisk(tmp_path)), SharedBlocks()
     ended = dump_of(store, is_fast=True, shared=shared, between=lambda session: session.end_of_service())
     careful = dump_of(store, is_fast=False)
     assert len(ended.data) < len(careful.data)
@@ -201,7 +196,7 @@ class Shown:
         return getattr(self._engine, name)
 
 
-def check_broken_off(dump, whole: bytes) -> None:
+def check_broken_off(dump, whole):
     """It ended with error 1236 that names two places, and what was sent before is right."""
     assert dump.error is not None
     places = r"binlog-\d+\.ibb( \(node \d+ of a group\))? offset \d+"
@@ -228,10 +223,9 @@ PATHS = {
 @pytest.mark.parametrize("seed", range(5))
 def test_a_group_that_somebody_else_takes_away_ends_the_dump(dump_of, memory_path, path, seed):
     store = Shown(random_log(seed, RealDisk(memory_path)))
-    whole = bytes(dump_of(store, is_fast=False).data)
-    calls = 0
+    whole, calls = bytes(dump_of(store, is_fast=False).data), 0
 
-    def take_one(session: DumpSession) -> None:
+    def take_one(session):
         nonlocal calls
         calls += 1
         if calls == 3 + 2 * seed:
@@ -251,13 +245,11 @@ def test_nothing_of_a_log_that_began_anew_follows_the_old_one(dump_of, memory_pa
         redo_bytes=64 << 20,
         spill_bytes=60_000 if size < 1 << 20 else 8 << 20,
     )
-    store = BinlogStore(RealDisk(memory_path), options)
+    store = new_store(memory_path, options)
 
-    def feed(content: bytes) -> None:
+    def feed(content):
         for seq_no in range(1, 1 + max(4, (6 << 20) // max(size, 2000))):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            body = [make_event(23, 1, content * size), make_event(16, 1, bytes(8))]
-            ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+            ticket = store.write_direct_ordered(*new_group(seq_no, make_event(23, 1, content * size), XID_EVENT))
         store.group_commit_ordered(ticket)
         store.checkpoint()
 
@@ -266,7 +258,7 @@ def test_nothing_of_a_log_that_began_anew_follows_the_old_one(dump_of, memory_pa
     for at in (1, 2, 3):
         calls = 0
 
-        def begin_anew(session: DumpSession, at=at) -> None:
+        def begin_anew(session, at=at):
             nonlocal calls
             calls += 1
             if calls == at:
@@ -310,7 +302,7 @@ def test_a_block_from_another_place_is_not_sent(dump_of, tmp_path, monkeypatch, 
         check_broken_off(dump, whole)
 
 
-def recorded_blocks(dump_of, store, monkeypatch) -> list[Block]:
+def recorded_blocks(dump_of, store, monkeypatch):
     """The blocks that a dump asks the cache for."""
     find, found = BlockCache.find, []
 
@@ -326,7 +318,7 @@ def recorded_blocks(dump_of, store, monkeypatch) -> list[Block]:
     return found
 
 
-def renumbered_like(block: Block) -> Block:
+def renumbered_like(block):
     """A block with the packets of this one that begins a byte further."""
     return Block(
         bytearray(block.data()),
@@ -341,7 +333,7 @@ def renumbered_like(block: Block) -> Block:
 
 
 def test_blocks_that_do_not_follow_each_other_are_not_joined():
-    def block(before: int, after: int) -> Block:
+    def block(before, after):
         size = 40_000
         return Block(
             bytearray(size),
@@ -359,57 +351,44 @@ def test_blocks_that_do_not_follow_each_other_are_not_joined():
         joined([block(16384, 20000), block(20001, 30000)])
 
 
-@pytest.mark.parametrize("kind", ["pages", "traditional", "memory"])
+@pytest.mark.parametrize("kind", ["pages", "traditional"])
 def test_reading_goes_on_where_a_group_ended_whatever_stands_between(memory_path, kind):
     """Over states, parts of other groups, files that a FLUSH ended, long records that nobody reads to their ends."""
     if kind == "pages":
         engines = [random_log(seed, RealDisk(make_directory(memory_path / str(seed)))) for seed in range(4)]
-        engines += [BinlogDirectory(RealDisk(path)) for path in sorted((FIXTURES / "ibb").iterdir())]
+        engines += [open_files(path) for path in sorted((FIXTURES / "ibb").iterdir())]
         engines.append(long_records(RealDisk(make_directory(memory_path / "long"))))
-    elif kind == "traditional":
+    else:
         engines = [
             ClassicBinlog(sorted(path for path in capture.iterdir() if path.suffix[1:].isdigit()))
             for capture in SMALL_CAPTURES
         ]
-    else:
-        engines = [MemoryBinlog()]
-        for seq_no in range(1, 50):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            engines[0].write_direct(gtid, make_gtid_event(gtid), [make_event(16, 1, bytes(8))])
-            if seq_no % 7 == 0:
-                engines[0].flush()
     rng = random.Random(1)
     for engine in engines:
         place = engine.start_of_file()
         with contextlib.closing(engine.groups(place)) as groups:
             ended = place.position
-            count = 0
-            while True:
-                assert groups.position == ended
-                group = groups.next_group()
-                if group is None:
-                    break
-                count += 1
-                ended = group.end
-                assert group.start < ended
+            for group in iter(groups.next_group, None):
+                assert group.start < group.end
                 for _ in group.body if rng.random() < 0.5 else ():
                     if rng.random() < 0.2:
                         break
-            assert count or not isinstance(engine, MemoryBinlog)
+                assert groups.position == group.end
+                ended = group.end
+            assert groups.position == ended
 
 
-def make_directory(path: Path) -> Path:
+def make_directory(path):
     path.mkdir()
     return path
 
 
-def long_records(disk: RealDisk) -> BinlogStore:
+def long_records(disk):
     """Groups of several MB in their commit records, over files."""
-    store = BinlogStore(disk, StoreOptions(max_file_bytes=2 << 20, spill_bytes=8 << 20, redo_bytes=64 << 20))
+    store = new_store(disk, max_file_bytes=2 << 20, spill_bytes=8 << 20, redo_bytes=64 << 20)
     for seq_no in range(1, 12):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
         size = 10 if seq_no % 3 else 3 << 20
-        store.write_direct(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(size)), make_event(16, 1, bytes(8))])
+        store.write_direct(*new_group(seq_no, make_event(23, 1, bytes(size)), XID_EVENT))
     return store
 
 
@@ -426,10 +405,9 @@ def test_long_records_go_out_whole_whichever_way_they_take(dump_of, memory_path)
     "size", [0xFFFFFF - 20, 0xFFFFFF - 19, 0xFFFFFF - 1 - 19, 0xFFFFFF, 2 * 0xFFFFFF - 20, 35 << 20]
 )
 def test_an_event_of_more_than_a_packet(dump_of, memory_path, size):
-    store = BinlogStore(RealDisk(memory_path), StoreOptions(max_file_bytes=8 << 20, redo_bytes=64 << 20))
+    store = new_store(memory_path, max_file_bytes=8 << 20, redo_bytes=64 << 20)
     for seq_no, length in enumerate((1000, size, 1000), 1):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        store.write_direct(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(length)), make_event(16, 1, bytes(8))])
+        store.write_direct(*new_group(seq_no, make_event(23, 1, bytes(length)), XID_EVENT))
     for options in ({}, {"has_semi_sync": True}):
         careful, fast = (dump_of(store, is_fast=is_fast, **options) for is_fast in (False, True))
         assert fast.data == careful.data
@@ -439,13 +417,13 @@ def test_an_event_of_more_than_a_packet(dump_of, memory_path, size):
     assert max(fast.blocks) < 600_000
 
 
-def large_groups(directory: Path, count: int) -> BinlogStore:
+def large_groups(directory, count):
     """Small groups, each behind one with a part out of band."""
-    store = BinlogStore(RealDisk(directory), StoreOptions(max_file_bytes=8 << 20, spill_bytes=10_000))
+    store = new_store(directory, max_file_bytes=8 << 20, spill_bytes=10_000)
     for seq_no in range(1, 2 * count + 1):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        body = [make_event(23, 1, bytes(20_000 if seq_no % 2 else 100)), make_event(16, 1, bytes(8))]
-        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+        ticket = store.write_direct_ordered(
+            *new_group(seq_no, make_event(23, 1, bytes(20_000 if seq_no % 2 else 100)), XID_EVENT)
+        )
     store.group_commit_ordered(ticket)
     return store
 
@@ -466,10 +444,9 @@ def test_many_nodes_in_one_read_go_out_without_a_look_at_each(dump_of, tmp_path,
     sizes = {"spill_bytes": node_bytes, "oob_piece_bytes": node_bytes}
     with BinlogWriter(disk, max_file_bytes=16 << 20, state_interval_bytes=1 << 20, **sizes) as writer:
         for seq_no in range(1, 9):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
             events = [make_event(23, 1, rng.randbytes(rng.choice([0, 50, 9000, 70_000]))) for _ in range(20)]
-            writer.write_group(gtid, make_gtid_event(gtid), [*events, make_event(16, 1, bytes(8))])
-    engine = BinlogDirectory(disk)
+            writer.write_group(*new_group(seq_no, *events, XID_EVENT))
+    engine = open_files(disk)
     for options in ({}, {"has_semi_sync": True}):
         careful = dump_of(engine, is_fast=False, **options)
         with monkeypatch.context() as patched:
@@ -483,11 +460,10 @@ def test_many_nodes_in_one_read_go_out_without_a_look_at_each(dump_of, tmp_path,
 
 
 def test_blocks_are_long_where_many_read_or_packets_do_not_go_to_a_socket_as_they_are(dump_of, tmp_path, monkeypatch):
-    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=32 << 20, redo_bytes=64 << 20))
+    store = new_store(tmp_path, max_file_bytes=32 << 20, redo_bytes=64 << 20)
     for seq_no in range(1, 3001):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
         size = 5 << 20 if seq_no == 2000 else 3000
-        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(size))])
+        ticket = store.write_direct_ordered(*new_group(seq_no, make_event(23, 1, bytes(size))))
     store.group_commit_ordered(ticket)
     careful = dump_of(store, is_fast=False)
     alone = dump_of(store, is_fast=True)
@@ -503,11 +479,10 @@ def test_blocks_are_long_where_many_read_or_packets_do_not_go_to_a_socket_as_the
 
 def test_a_dump_goes_into_a_group_that_another_one_is_in_without_reading_its_commit_record(dump_of, tmp_path):
     store = large_groups(tmp_path, 3)
-    alone = dump_of(store, is_fast=True)
-    shared = SharedBlocks()
+    alone, shared = dump_of(store, is_fast=True), SharedBlocks()
     begun, others = set(), []
 
-    def look(session: DumpSession) -> None:
+    def look(session):
         begun.update([session._position] if session.is_inside_group else [])
         if len(begun) == 2 and session.is_inside_group:  # the first one comes behind the head of the file
             others.append(dump_of(store, is_fast=True, shared=shared))
@@ -520,12 +495,9 @@ def test_a_dump_goes_into_a_group_that_another_one_is_in_without_reading_its_com
 
 def test_the_way_over_the_parts_of_a_large_group_is_one_step_for_many_who_come_later(dump_of, tmp_path, monkeypatch):
     monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 2)
-    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=16 << 20, spill_bytes=10_000))
+    store = new_store(tmp_path, max_file_bytes=16 << 20, spill_bytes=10_000)
     for seq_no in (1, 2):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        store.write_direct(
-            gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(5 << 20)), make_event(16, 1, bytes(8))]
-        )
+        store.write_direct(*new_group(seq_no, make_event(23, 1, bytes(5 << 20)), XID_EVENT))
     steps, go_behind = [], BlockSource._go_behind
     monkeypatch.setattr(
         BlockSource, "_go_behind", lambda dump, block: (steps.append(len(block)), go_behind(dump, block))
@@ -545,7 +517,7 @@ def test_many_known_ways_that_follow_each_other_are_one_for_those_who_come_later
         gtids = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 60)]
         for gtid in gtids:
             writer.write_group(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(3000))])
-    log, shared = BinlogDirectory(RealDisk(tmp_path)), SharedBlocks()
+    log, shared = open_files(tmp_path), SharedBlocks()
     whole = dump_of(log, is_fast=True, position="0-1-50").data
     found: list[Block | None] = []
     find, note = KnownSkips.find, KnownSkips.note
@@ -578,13 +550,11 @@ def test_what_a_slow_socket_does_not_take_never_outgrows_its_buffer(dump_of, mem
     for spill_bytes in (60_000, 8 << 20):  # out of band, and in the commit record
         disk = RealDisk(memory_path / str(spill_bytes))
         disk.directory.mkdir()
-        store = BinlogStore(disk, StoreOptions(max_file_bytes=16 << 20, spill_bytes=spill_bytes, redo_bytes=64 << 20))
+        store = new_store(disk, max_file_bytes=16 << 20, spill_bytes=spill_bytes, redo_bytes=64 << 20)
         for seq_no in range(8, 21, 2):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            body = [*(tiny[: 19 * 1_000 * seq_no], long) * 5, make_event(16, 1, bytes(8))]
-            store.write_direct(gtid, make_gtid_event(gtid), body)
+            store.write_direct(*new_group(seq_no, *(tiny[: 19 * 1_000 * seq_no], long) * 5, XID_EVENT))
         store.close()
-        engine = BinlogDirectory(disk)
+        engine = open_files(disk)
         careful = dump_of(engine, is_fast=False, has_semi_sync=True)
         pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=20_000, has_semi_sync=True)
         assert pumped.data == careful.data
@@ -595,14 +565,12 @@ def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
     disk = SimulatedDisk()
     random_log(7, disk).close()
     files = {name: data for name, data in disk.files().items() if name.endswith(".ibb")}
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     for _ in range(60):
         name = rng.choice([name for name in files if any(files[name])])
         data = bytearray(files[name])
         data[rng.randrange(PAGE_SIZE, len(data))] ^= 1 << rng.randrange(8)
-        engines = [BinlogDirectory(MemoryDisk({**files, name: bytes(data)})) for _ in range(2)]
+        engines = [open_files(MemoryDisk({**files, name: bytes(data)})) for _ in range(2)]
         try:
             careful = dump_of(engines[0], is_fast=False)
         except IbbMasterError:
@@ -618,13 +586,11 @@ def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
             assert fast.data[: len(careful.data) // 2] == careful.data[: len(careful.data) // 2]
 
 
-def small_groups(directory: Path, count: int = 3000, **options: int) -> BinlogStore:
+def small_groups(directory, count=3000, **options):
     """A store with numbers from 1 on in domain 0."""
-    store = BinlogStore(RealDisk(directory), StoreOptions(**options))
+    store = new_store(directory, **options)
     for seq_no in range(1, count + 1):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        body = [make_event(23, 1, bytes(200)), make_event(16, 1, bytes(8))]
-        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+        ticket = store.write_direct_ordered(*new_group(seq_no, make_event(23, 1, bytes(200)), XID_EVENT))
     store.group_commit_ordered(ticket)
     store.checkpoint()
     return store
@@ -632,8 +598,7 @@ def small_groups(directory: Path, count: int = 3000, **options: int) -> BinlogSt
 
 @pytest.mark.parametrize("position", ["", "0-1-1", "0-1-1500", "0-1-2999"])
 def test_a_dump_begins_without_a_visit_to_a_thread_and_with_a_short_block(dump_of, tmp_path, monkeypatch, position):
-    store = small_groups(tmp_path)
-    visits = []
+    store, visits = small_groups(tmp_path), []
     next_block = BlockSource.next_block
 
     def note(self, generation, *, may_wait):
@@ -655,16 +620,13 @@ def test_a_dump_begins_without_a_visit_to_a_thread_and_with_a_short_block(dump_o
 @pytest.mark.parametrize("size", [300, 5000, 40_000])
 def test_the_rest_of_a_group_that_a_state_lies_in_is_skipped_with_what_follows(dump_of, tmp_path, size):
     options = StoreOptions(max_file_bytes=8 << 20, state_interval_bytes=1 << 16)
-    store, groups = BinlogStore(RealDisk(tmp_path), options), (2 << 20) // size
+    store, groups = new_store(tmp_path, options), (2 << 20) // size
     for index in range(groups):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=1 + index)
-        body = [make_event(23, 1, bytes(size)), make_event(16, 1, bytes(8))]
-        ticket = store.write_direct_ordered(gtid, make_gtid_event(gtid), body)
+        ticket = store.write_direct_ordered(*new_group(1 + index, make_event(23, 1, bytes(size)), XID_EVENT))
     store.group_commit_ordered(ticket)
     inside, careful_groups = 0, []
     for seq_no in range(1, groups, max(1, groups // 40)):
-        plan = store.seek(GtidPosition.parse(f"0-1-{seq_no}"))
-        if plan.position.page_no == 1:
+        if store.seek(GtidPosition.parse(f"0-1-{seq_no}")).position.page_no == 1:
             continue  # it begins with the file, whose state is read with care
         careful = dump_of(store, is_fast=False, position=f"0-1-{seq_no}")
         fast = dump_of(store, is_fast=True, position=f"0-1-{seq_no}")
@@ -680,7 +642,7 @@ def test_the_rest_of_a_group_that_a_state_lies_in_is_skipped_with_what_follows(d
 def test_the_last_group_of_a_replica_is_skipped_with_those_before_it(dump_of, tmp_path, is_in_order):
     """At every place of a log of two domains; in one of them two servers write the same numbers."""
     options = StoreOptions(state_interval_bytes=1 << 16, gtid_strict=False)
-    store, shared = BinlogStore(RealDisk(tmp_path), options), SharedBlocks()
+    store, shared = new_store(tmp_path, options), SharedBlocks()
     position, positions = {}, []
     for index in range(240):
         number = index if is_in_order or index % 50 else index // 2
@@ -716,8 +678,7 @@ def test_replicas_at_the_same_place_take_one_way_to_it(dump_of, tmp_path, monkey
     dump_of(store, is_fast=True, position="0-1-2500", shared=shared, stays=True)
     assert len(ways) > 2
     ways.clear()
-    third = dump_of(store, is_fast=True, position="0-1-2500", shared=shared)
-    assert third.data == careful.data
+    assert dump_of(store, is_fast=True, position="0-1-2500", shared=shared).data == careful.data
     assert len(ways) <= 2  # before it, where it begins, and whether there is more
     for position in ("0-1-2499", "0-1-2501", "", "0-1-3000"):
         careful = dump_of(store, is_fast=False, position=position)
@@ -757,13 +718,10 @@ def test_dumps_that_share_what_they_found_are_those_that_stand_alone_wherever_ea
 def test_dumps_that_share_what_they_found_know_nothing_of_the_log_before_a_reset(dump_of, tmp_path):
     """The new log has other groups of the same sizes: each is at the place of an old one that is kept still."""
     options = StoreOptions(spill_bytes=20_000, oob_piece_bytes=9000, state_interval_bytes=1 << 20)
-    store, shared = BinlogStore(RealDisk(tmp_path), options), SharedBlocks()
+    store, shared = new_store(tmp_path, options), SharedBlocks()
     for content in (b"o", b"n", b"m"):
         for seq_no, size in enumerate((100, 60_000, 100, 300_000, 100), start=1):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            store.write_direct(
-                gtid, make_gtid_event(gtid), [make_event(23, 1, content * size), make_event(16, 1, bytes(8))]
-            )
+            store.write_direct(*new_group(seq_no, make_event(23, 1, content * size), XID_EVENT))
         store.checkpoint()
         for position in ("", "0-1-3", "0-1-1", "", "0-1-3"):
             careful = dump_of(store, is_fast=False, position=position)
@@ -787,8 +745,7 @@ def test_whatever_is_in_memory_the_dump_is_the_same(dump_of, tmp_path, monkeypat
         return read_into(self, name, offset, target, only_cached=only_cached)
 
     monkeypatch.setattr(RealDisk, "read_into", read_some)
-    positions = ["", *(str(gtid) for gtid in rng.sample(list(store.state()), 2))]
-    for position in positions:
+    for position in ["", *(str(gtid) for gtid in rng.sample(list(store.state()), 2))]:
         careful = dump_of(store, is_fast=False, position=position)
         for _ in range(4):
             assert dump_of(store, is_fast=True, position=position).data == careful.data, (seed, position)
@@ -801,8 +758,7 @@ def test_skipping_ends_before_the_first_group_after_an_end(tmp_path, monkeypatch
     groups, others = (store.groups(store.start_of_file()) for _ in range(2))
     groups.next_group()
     at = FramingState(groups.position)
-    while (group := others.next_group()) is not None:
-        starts.append((group.start, group.gtid.seq_no))
+    starts += [(group.start, group.gtid.seq_no) for group in iter(others.next_group, None)]
     limit = Gtid(domain_id=0, server_id=1, seq_no=10**6)
     for page_no in (*range(2, 24), 40):
         end = LogPosition.on_page(0, page_no)
