@@ -13,18 +13,16 @@ from ibbmaster.classic.series import find_series
 from ibbmaster.cli.main import main
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import BusyError, GtidOrderError, StoreError
-from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.continuation import find_continuation
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
 from ibbmaster.store.appending import open_log
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.store.xa_table import find_pending_xa
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import groups_behind, make_event, make_gtid_event
+from tests.machinery.stores import faults_at, new_store, open_files
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "types-full-crc32"
 OPTIONS = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 17, is_sparse=True)
@@ -48,27 +46,22 @@ for number, group in enumerate(reader.groups(), start=1):
 """
 
 
-def kill_a_feeder(directory: Path, classic: Path, count: int) -> None:
+def kill_a_feeder(directory, classic, count):
     process = subprocess.run([sys.executable, "-c", KILLED_FEEDER, directory, classic, str(count)], check=False)
     assert process.returncode == -signal.SIGKILL
 
 
-def gtid(seq_no: int, domain_id: int = 0, server_id: int = 1) -> Gtid:
+def gtid(seq_no, domain_id=0, server_id=1):
     return Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
 
 
-def write(log: BinlogStore | BinlogWriter, value: Gtid, size: int = 100) -> None:
+def write(log, value, size=100):
     take = log.write_direct if isinstance(log, BinlogStore) else log.write_group
     take(value, make_gtid_event(value), [make_event(160, 1, bytes(size))])
 
 
-def groups_of(directory: Path) -> list[tuple[Gtid | None, bytes]]:
-    log = BinlogDirectory(RealDisk(directory))
-    reader = log.groups(log.seek(GtidPosition()))
-    found = []
-    while (group := reader.next_group()) is not None:
-        found.append((group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))))
-    return found
+def groups_of(directory):
+    return groups_behind(open_files(directory))
 
 
 @pytest.mark.parametrize("acknowledged", [1, 60])
@@ -78,7 +71,7 @@ def test_an_import_into_a_store_that_was_killed_keeps_everything_it_acknowledged
     assert main(["import", str(CLASSIC), "--to", str(tmp_path), "--append"]) == 0
     assert f"{acknowledged} groups were in the log already" in capsys.readouterr().out
     assert groups_of(tmp_path) == wanted
-    assert list(verify(RealDisk(tmp_path), Totals())) == []
+    assert faults_at(tmp_path) == []
     assert main(["recover", str(tmp_path)]) == 0
     assert groups_of(tmp_path) == wanted
 
@@ -105,7 +98,7 @@ main(["import", sys.argv[1], "--to", sys.argv[2], "--append"])
 """
     process = subprocess.run([sys.executable, "-c", script, CLASSIC, tmp_path], check=False)
     assert process.returncode == -signal.SIGKILL
-    with BinlogStore(RealDisk(tmp_path)) as store:
+    with new_store(tmp_path) as store:
         assert len(list(store.state())) == 1
     found = groups_of(tmp_path)
     wanted = [(group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in _classic_groups()]
@@ -114,7 +107,7 @@ main(["import", sys.argv[1], "--to", sys.argv[2], "--append"])
 
 
 def test_beside_a_store_that_is_open_every_other_writer_is_told_that_it_is_busy(tmp_path, capsys):
-    with BinlogStore(RealDisk(tmp_path)) as store:
+    with new_store(tmp_path) as store:
         write(store, gtid(1))
         assert main(["import", str(CLASSIC), "--to", str(tmp_path), "--append"]) == 2
         error = capsys.readouterr().err
@@ -148,7 +141,7 @@ def test_a_bulk_writer_that_cannot_begin_gives_the_directory_back(tmp_path):
 
 
 def test_a_bulk_writer_leaves_a_log_with_a_redo_log_alone(tmp_path):
-    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+    with new_store(tmp_path, OPTIONS) as store:
         write(store, gtid(1))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(StoreError, match=r"has a redo log, .*: a BinlogStore goes on with both"):
@@ -157,14 +150,14 @@ def test_a_bulk_writer_leaves_a_log_with_a_redo_log_alone(tmp_path):
     with open_log(RealDisk(tmp_path)) as log:
         assert log.in_bulk is None
         log.write_group(gtid(2), make_gtid_event(gtid(2)), [make_event(160, 1, bytes(10))])
-    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+    with new_store(tmp_path, OPTIONS) as store:
         assert str(store.state()) == "0-1-2"
 
 
 def test_files_written_in_bulk_keep_naming_what_a_prepared_transaction_needs(tmp_path):
     """It was prepared by another program, so that only the files tell of it."""
     xid = Xid(format_id=1, gtrid=b"waits", bqual=b"")
-    with BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14)) as store:
+    with new_store(tmp_path, max_file_bytes=1 << 16, state_interval_bytes=1 << 14) as store:
         group = store.open_group()
         group.write(make_event(160, 1, bytes(50)))
         group.prepare(xid)
@@ -177,7 +170,7 @@ def test_files_written_in_bulk_keep_naming_what_a_prepared_transaction_needs(tmp
     end = find_continuation(RealDisk(tmp_path))
     assert end is not None
     assert [entry.xid for entry in find_pending_xa(RealDisk(tmp_path), end)] == [xid]
-    with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
+    with new_store(tmp_path, OPTIONS) as store:
         assert store.xa_recover() == [xid]
         store.xa_commit(xid, gtid(100), make_gtid_event(gtid(100)))
 

@@ -6,22 +6,20 @@ import time
 from types import SimpleNamespace
 
 from ibbmaster.errors import StoreError
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.store.background import Background
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.in_doubt import NODES_PER_STEP
 from ibbmaster.store.store_options import Durability, StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, new_group
 from tests.machinery.simulated_disk import SimulatedDisk
 
 OPTIONS = StoreOptions(durability=Durability.LATER, max_file_bytes=8 * PAGE_SIZE, redo_bytes=1 << 20)
 
 
 def feed(store, seq_no, size=100):
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-    store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
+    store.write_direct(*new_group(seq_no, size))
 
 
 def until(condition):
@@ -39,8 +37,7 @@ def test_what_was_fed_becomes_durable_and_reaches_the_files():
         feed(store, 1)
         until(lambda: store.status().durable_lsn >= store.status().lsn)
         until(lambda: store.status().checkpoint_lsn > 8192 and not store.needs_checkpoint())
-    again = SimulatedDisk(disk.files())
-    assert BinlogStore(again, OPTIONS).replayed_records == 0
+    assert BinlogStore(SimulatedDisk(disk.files()), OPTIONS).replayed_records == 0
 
 
 def test_the_file_after_the_active_one_is_made_before_it_is_needed():
@@ -98,32 +95,16 @@ class ClockedStore:
         self.now += seconds
         self.waited += seconds
 
-    def clear(self):
-        pass
-
-    def set(self):
-        pass
-
-    def write_pages(self):
-        pass
-
-    def prepare_next_file(self):
-        pass
-
     def needs_checkpoint(self):
         return False
-
-    def sync(self):
-        pass
-
-    def purge_automatically(self, *, now):
-        pass
 
     def status(self):
         return SimpleNamespace(lsn=0)
 
-    def checkpoint(self):
+    def nothing(self, **given):
         pass
+
+    clear = set = write_pages = prepare_next_file = sync = purge_automatically = checkpoint = nothing
 
 
 def test_forgetting_a_large_transaction_takes_no_more_than_a_fifth_of_the_time():
@@ -143,8 +124,7 @@ def test_a_step_of_forgetting_is_small():
         group.write(make_event(160, 1, bytes(4000)))
     group.prepare_internally(Xid(format_id=1, gtrid=b"large", bqual=b""))
     store.sync()
-    again = BinlogStore(disk, store.options)
-    steps = 0
+    again, steps = BinlogStore(disk, store.options), 0
     while again.status().in_cleaning:
         again.clean_step()
         steps += 1

@@ -1,38 +1,30 @@
 """A copy of a store that is written meanwhile starts, and holds a prefix of what was fed."""
 
 import threading
-from dataclasses import replace
 
 import pytest
 
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import StoreError
-from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.log.fault import Totals
+from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.purge import PurgeRequest
-from ibbmaster.log.verify import verify
 from ibbmaster.store.background import Background
 from ibbmaster.store.backup import BLOCK_SIZE, back_up
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
+from tests.machinery.stores import faults_at, new_store
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 18, state_interval_bytes=1 << 16, redo_bytes=16 << 20)
 
 
 def feed(store, seq_no, size=700):
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-    store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
+    store.write_direct(*new_group(seq_no, size))
 
 
 def numbers_in(store):
-    reader = store.groups(store.start_of_file())
-    found = []
-    while (group := reader.next_group()) is not None:
-        found.append(group.gtid.seq_no)
-    return found
+    return [group.gtid.seq_no for group in iter(store.groups(store.start_of_file()).next_group, None)]
 
 
 def new_disk(directory):
@@ -43,9 +35,8 @@ def new_disk(directory):
 # As mysql-test/suite/binlog_in_engine/mariabackup_slave_provision_nolock.test
 def test_a_copy_taken_under_load_starts_and_has_no_hole(tmp_path):
     source = new_disk(tmp_path / "source")
-    stop = threading.Event()
-    fed = 0
-    with BinlogStore(source, OPTIONS) as store, Background(store, period_s=0.05):
+    stop, fed = threading.Event(), 0
+    with new_store(source, OPTIONS) as store, Background(store, period_s=0.05):
 
         def feed_on():
             nonlocal fed
@@ -63,9 +54,9 @@ def test_a_copy_taken_under_load_starts_and_has_no_hole(tmp_path):
                 target = new_disk(tmp_path / f"copy{number}")
                 report = back_up(RealDisk(tmp_path / "source"), target)
                 assert report.gtid_state.latest(0).seq_no >= before.latest(0).seq_no
-                with BinlogStore(target, OPTIONS) as copy:
+                with new_store(target, OPTIONS) as copy:
                     assert numbers_in(copy) == list(range(1, report.gtid_state.latest(0).seq_no + 1))
-                assert list(verify(target, Totals())) == []
+                assert faults_at(target) == []
         finally:
             stop.set()
             thread.join()
@@ -73,7 +64,7 @@ def test_a_copy_taken_under_load_starts_and_has_no_hole(tmp_path):
 
 def test_a_copy_is_taken_while_files_are_purged(tmp_path):
     source = new_disk(tmp_path / "source")
-    with BinlogStore(source, OPTIONS) as store:
+    with new_store(source, OPTIONS) as store:
         for seq_no in range(1, 1000):
             feed(store, seq_no)
         purged = []
@@ -84,14 +75,14 @@ def test_a_copy_is_taken_while_files_are_purged(tmp_path):
 
         back_up(RealDisk(tmp_path / "source"), new_disk(tmp_path / "copy"), progress=purge_once)
         assert purged[0].file_nos == (0, 1, 2)
-        with BinlogStore(RealDisk(tmp_path / "copy"), OPTIONS) as copy:
+        with new_store(tmp_path / "copy", OPTIONS) as copy:
             assert copy.files()[0].name == "binlog-000003.ibb"
             assert numbers_in(copy)[-1] == 999
 
 
 def test_a_copy_is_taken_while_the_log_is_reset(tmp_path):
     source = new_disk(tmp_path / "source")
-    with BinlogStore(source, OPTIONS) as store:
+    with new_store(source, OPTIONS) as store:
         for seq_no in range(1, 1000):
             feed(store, seq_no)
         done = []
@@ -103,7 +94,7 @@ def test_a_copy_is_taken_while_the_log_is_reset(tmp_path):
                 store.sync()
 
         back_up(RealDisk(tmp_path / "source"), new_disk(tmp_path / "copy"), progress=reset_once)
-        with BinlogStore(RealDisk(tmp_path / "copy"), OPTIONS) as copy:
+        with new_store(tmp_path / "copy", OPTIONS) as copy:
             assert copy.state() == GtidState.parse("0-1-5001")
             assert numbers_in(copy) == [5001]
 
@@ -123,7 +114,7 @@ class ChangingSource(MemoryDisk):
 def test_files_whose_pages_were_not_written_yet_are_copied_again():
     """The redo log of the first copy had them, and has come round when it is copied."""
     source, target = ChangingSource(), MemoryDisk()
-    with BinlogStore(source, replace(OPTIONS, max_file_bytes=1 << 17, redo_bytes=1 << 20)) as store:
+    with new_store(source, OPTIONS, max_file_bytes=1 << 17, redo_bytes=1 << 20) as store:
         for seq_no in range(1, 700):
             feed(store, seq_no)
             store.prepare_next_file()  # else a checkpoint makes the room for it
@@ -136,7 +127,7 @@ def test_files_whose_pages_were_not_written_yet_are_copied_again():
         source.change = come_round
         report = back_up(source, target)
     assert source.change is None
-    with BinlogStore(target, OPTIONS) as copy:
+    with new_store(target, OPTIONS) as copy:
         assert numbers_in(copy) == list(range(1, report.gtid_state.latest(0).seq_no + 1))
 
 
@@ -147,13 +138,13 @@ def test_a_copy_of_a_log_without_redo_is_a_copy(long_log):
     assert {name: target.files[name] for name in report.files[:2]} == {
         name: long_log.disk.files[name] for name in report.files[:2]
     }
-    with BinlogStore(target) as copy:
+    with new_store(target) as copy:
         assert copy.seek(GtidPosition()).position.file_no == 0
 
 
 def test_a_next_file_that_was_copied_while_it_was_made_is_as_large_in_the_copy_as_the_others():
     source, target = MemoryDisk(), MemoryDisk()
-    with BinlogStore(source, OPTIONS) as store:
+    with new_store(source, OPTIONS) as store:
         feed(store, 1)
         store.prepare_next_file()
         source.truncate("binlog-000001.ibb", 0)

@@ -89,8 +89,7 @@ def test_every_truncation_of_a_small_file_gives_a_prefix_or_an_error(small_log):
 
 
 def test_every_bit_of_the_header_fields_and_of_both_checksums_is_watched(long_log):
-    bits = [*range(64 * 8), *range(508 * 8, 512 * 8), *range(16380 * 8, 16384 * 8)]
-    for bit in bits:
+    for bit in [*range(64 * 8), *range(508 * 8, 512 * 8), *range(16380 * 8, 16384 * 8)]:
         disk = copy_of(long_log.disk)
         disk.files["binlog-000001.ibb"][bit // 8] ^= 1 << bit % 8
         assert any("binlog-000001.ibb page 0" in str(fault) for fault in verify(disk, Totals())), bit

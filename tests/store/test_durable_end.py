@@ -5,7 +5,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.store.durable_end import PENDING_MAX, DurableEnd, LogStep
 
 
-def step(lsn: int, gtid: str | None = None, dropped: tuple[int, ...] = ()) -> LogStep:
+def step(lsn, gtid=None, dropped=()):
     return LogStep(lsn, LogPosition(0, lsn), None if gtid is None else Gtid.parse(gtid), dropped)
 
 

@@ -3,17 +3,15 @@
 import pytest
 
 from ibbmaster.errors import DiskFullError, FailedError, StoreError
-from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.background import Background
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.flusher import make_file
-from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.disk_failure import DiskFailure
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
 from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.stores import new_store
 
 FIRST = "binlog-000000.ibb"
 SMALL = {"max_file_bytes": 4 * PAGE_SIZE, "state_interval_bytes": PAGE_SIZE}
@@ -31,13 +29,12 @@ class CountingDisk(SimulatedDisk):
 
 def feed(write, seq_nos):
     for seq_no in seq_nos:
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        write(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(3000))])
+        write(*new_group(seq_no, 3000))
 
 
 def test_a_store_begins_files_without_a_look_at_those_there_are():
     disk = CountingDisk()
-    with BinlogStore(disk, StoreOptions(**SMALL)) as store, Background(store):
+    with new_store(disk, **SMALL) as store, Background(store):
         feed(store.write_direct, range(1, 20))
         before, lists = store.status().active_file, disk.lists
         feed(store.write_direct, range(20, 200))
@@ -76,7 +73,7 @@ def test_a_file_is_made_once_the_file_two_before_it_is_durable_as_a_whole(writes
             found.setdefault(before, disk.durable_files().get(before))
 
     disk.fail = look
-    with BinlogStore(disk, StoreOptions(**SMALL)) as store:
+    with new_store(disk, **SMALL) as store:
         for seq_no in range(1, 100):
             feed(store.write_direct, [seq_no])
             if writes_pages:
@@ -88,7 +85,7 @@ def test_a_file_is_made_once_the_file_two_before_it_is_durable_as_a_whole(writes
 
 def test_files_that_were_only_copied_are_durable_before_the_log_goes_on_in_them():
     source = SimulatedDisk()
-    with BinlogStore(source, StoreOptions(**SMALL)) as store:
+    with new_store(source, **SMALL) as store:
         feed(store.write_direct, range(1, 30))
         active = parse_file_name(store.status().active_file)
     disk = SimulatedDisk()
@@ -98,7 +95,7 @@ def test_files_that_were_only_copied_are_durable_before_the_log_goes_on_in_them(
             disk.write(name, 0, data)
     disk.sync_dir()
     names = [format_file_name(active - 1), format_file_name(active)]
-    feed(BinlogStore(disk, StoreOptions(**SMALL)).write_direct, [30])
+    feed(new_store(disk, **SMALL).write_direct, [30])
     assert [disk.durable_files()[name] for name in names] == [source.files()[name] for name in names]
 
 
@@ -124,7 +121,7 @@ class ThenAnother:
 def test_who_waited_while_a_sync_failed_does_not_sync_again(verb, call):
     """The second sync would succeed, and what the first has failed for would still not be on the disk."""
     disk = SimulatedDisk()
-    store = BinlogStore(disk, StoreOptions(**SMALL))
+    store = new_store(disk, **SMALL)
     feed(store.write_direct, range(1, 9))
     flusher, outcomes = store._writer.flusher, []
 
@@ -148,7 +145,7 @@ def test_who_waited_while_a_sync_failed_does_not_sync_again(verb, call):
 
 def test_a_file_that_there_was_no_room_for_at_first_is_durable_once_it_is_made():
     disk = SimulatedDisk()
-    store = BinlogStore(disk, StoreOptions(**SMALL))
+    store = new_store(disk, **SMALL)
     disk.fail = DiskFailure(("allocate",), 1, 1, DiskFullError)
     with pytest.raises(DiskFullError):
         store._writer.flusher.make_file(9, 4)

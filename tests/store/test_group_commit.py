@@ -2,15 +2,14 @@
 
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ibbmaster.gtid import Gtid
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.group_commit import GroupCommit
-from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, new_group
 from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.stores import new_store
 
 
 class Works:
@@ -115,7 +114,7 @@ def test_who_is_interrupted_while_it_waits_leaves_nobody_behind(others):
 def test_committers_share_syncs():
     """Sixteen threads with 30 groups each: those whom a sync has served come again before the next one begins."""
     disk = SimulatedDisk()
-    with BinlogStore(disk, StoreOptions(max_file_bytes=1 << 20, redo_bytes=1 << 20)) as store:
+    with new_store(disk, max_file_bytes=1 << 20, redo_bytes=1 << 20) as store:
         syncs, sync = [], disk.sync
 
         def sync_and_let_others_run(name):
@@ -129,13 +128,9 @@ def test_committers_share_syncs():
         def feed(domain_id):
             start.wait()
             for seq_no in range(1, 31):
-                gtid = Gtid(domain_id=domain_id, server_id=1, seq_no=seq_no)
-                store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, b"x")])
+                store.write_direct(*new_group(seq_no, make_event(160, 1, b"x"), domain_id=domain_id))
 
-        threads = [threading.Thread(target=feed, args=(domain_id,)) for domain_id in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(feed, range(16)))
         assert [gtid.seq_no for gtid in store.state()] == [30] * 16
         assert len(syncs) < 16 * 30 / 3

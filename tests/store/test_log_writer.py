@@ -9,7 +9,7 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event, new_group
 from tests.machinery.simulated_disk import SimulatedDisk
 from tests.machinery.workload import Oracle, Workload, options_of
 
@@ -74,14 +74,14 @@ def twins(options=OPTIONS):
 
 
 def feed(store, seq_no, size, *, domain_id=0, server_id=1):
-    gtid = Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
-    return store.write_direct_ordered(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes([seq_no % 251]) * size)])
+    return store.write_direct_ordered(
+        *new_group(seq_no, make_event(160, 1, bytes([seq_no % 251]) * size), domain_id=domain_id, server_id=server_id)
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_is_done_with_a_log_both_ways_leave_the_same(seed):
-    options = options_of(random.Random(seed))
-    works = []
+    options, works = options_of(random.Random(seed)), []
     for kind in (CountedStore, LongWayStore):
         rng = random.Random(seed)
         works.append(Workload(SimulatedDisk(), rng, options, oracle=Oracle(), make_store=kind))
@@ -126,28 +126,6 @@ def test_a_record_that_ends_where_its_page_does_or_nearly_is_placed_alike(left):
     assert tickets[0] == tickets[1]
     assert left_by(stores[0], disks[0]) == left_by(stores[1], disks[1])
     assert stores[0].short_count == (1 if left == 0 else 2)
-
-
-def test_every_end_of_a_segment_of_the_redo_log_is_met_alike():
-    disks, stores = twins()
-    for seq_no in range(1, 1500):
-        for store in stores:
-            feed(store, seq_no, 300)
-        assert stores[0]._writer.redo._segment == stores[1]._writer.redo._segment
-    assert stores[0]._writer.redo.checkpoint.lsn > 1 << 18  # it went round
-    assert left_by(stores[0], disks[0]) == left_by(stores[1], disks[1])
-
-
-def test_a_page_that_was_written_partly_filled_comes_whole_before_it_goes_on():
-    disks, stores = twins()
-    for store in stores:
-        feed(store, 1, 100)
-        store.checkpoint()
-        feed(store, 2, 100)
-        feed(store, 3, 100)
-        store.sync()
-    assert left_by(stores[0], disks[0]) == left_by(stores[1], disks[1])
-    assert stores[0].short_count == 1
 
 
 @pytest.mark.parametrize("is_strict", [True, False], ids=["strict", "any order"])

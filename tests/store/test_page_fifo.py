@@ -164,8 +164,7 @@ def test_behind_the_durable_end_there_are_zeros_whatever_is_in_the_file(visible,
 def test_a_page_in_memory_is_seen_up_to_the_durable_end_in_place_of_that_of_the_file(visible):
     fifo = PageFifo()
     fifo.place([PageChange(1, 1, 0, b"new" * 10)], 100)
-    disk = visible(LogPosition.on_page(1, 1, 3), fifo)
-    data = disk.read("binlog-000001.ibb", 0, len(FILE))
+    data = visible(LogPosition.on_page(1, 1, 3), fifo).read("binlog-000001.ibb", 0, len(FILE))
     assert data[PAGE_SIZE : PAGE_SIZE + 20] == b"new" + bytes(17)
     assert data[:PAGE_SIZE] == FILE[:PAGE_SIZE]
     assert not any(data[2 * PAGE_SIZE :])

@@ -2,9 +2,7 @@
 
 import random
 import struct
-from pathlib import Path
 
-from ibbmaster.codec.buffer import Buffer
 from ibbmaster.codec.crc32c import crc32c_by_crcmod
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.ibb.appender import PageChange
@@ -17,33 +15,33 @@ NAME = "binlog-000007.ibb"
 class CountingDisk(RealDisk):
     """Notes first page and number of pages of each write, and each sync."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory):
         super().__init__(directory)
         self.writes: list[tuple[int, int]] = []
         self.sync_count = 0
         self.create(NAME)
 
-    def write(self, name: str, offset: int, data: Buffer) -> None:
+    def write(self, name, offset, data):
         assert name == NAME
         assert offset % PAGE_SIZE == len(data) % PAGE_SIZE == 0
         self.writes.append((offset // PAGE_SIZE, len(data) // PAGE_SIZE))
         super().write(name, offset, data)
 
-    def sync(self, name: str) -> None:
+    def sync(self, name):
         self.sync_count += 1
         super().sync(name)
 
 
-def sealed(data: bytes) -> bytes:
+def sealed(data):
     data = data.ljust(DATA_SIZE, b"\0")
     return data + struct.pack("<I", crc32c_by_crcmod(data))
 
 
-def change(page_no: int, page_offset: int, data: bytes) -> PageChange:
+def change(page_no, page_offset, data):
     return PageChange(7, page_no, page_offset, data)
 
 
-def test_a_partly_filled_page_is_sealed_and_written_again_as_it_grows(tmp_path: Path) -> None:
+def test_a_partly_filled_page_is_sealed_and_written_again_as_it_grows(tmp_path):
     disk = CountingDisk(tmp_path)
     pages = PageWriter(disk, 7)
     pages.place(change(0, 0, b"first"))
@@ -56,7 +54,7 @@ def test_a_partly_filled_page_is_sealed_and_written_again_as_it_grows(tmp_path: 
     assert disk.writes == [(0, 1), (0, 1)]
 
 
-def test_a_full_page_is_not_written_again(tmp_path: Path) -> None:
+def test_a_full_page_is_not_written_again(tmp_path):
     disk = CountingDisk(tmp_path)
     pages = PageWriter(disk, 7)
     pages.place(change(0, 0, bytes([1]) * DATA_SIZE))
@@ -67,9 +65,8 @@ def test_a_full_page_is_not_written_again(tmp_path: Path) -> None:
     assert (tmp_path / NAME).read_bytes() == sealed(bytes([1]) * DATA_SIZE) + sealed(b"next")
 
 
-def test_a_sealed_header_page_may_come_as_a_whole(tmp_path: Path) -> None:
-    disk = CountingDisk(tmp_path)
-    pages = PageWriter(disk, 7)
+def test_a_sealed_header_page_may_come_as_a_whole(tmp_path):
+    pages = PageWriter(CountingDisk(tmp_path), 7)
     header = sealed(b"header")
     pages.place(change(0, 0, header))
     pages.place(change(1, 0, b"state"))
@@ -77,7 +74,7 @@ def test_a_sealed_header_page_may_come_as_a_whole(tmp_path: Path) -> None:
     assert (tmp_path / NAME).read_bytes() == header + sealed(b"state")
 
 
-def test_a_batch_is_written_when_a_page_does_not_fit_any_more(tmp_path: Path) -> None:
+def test_a_batch_is_written_when_a_page_does_not_fit_any_more(tmp_path):
     disk = CountingDisk(tmp_path)
     pages = PageWriter(disk, 7)
     for page_no in range(2 * BATCH_PAGES + 1):
@@ -88,9 +85,8 @@ def test_a_batch_is_written_when_a_page_does_not_fit_any_more(tmp_path: Path) ->
     assert (tmp_path / NAME).read_bytes() == expected
 
 
-def test_nothing_of_an_earlier_batch_is_left_behind_the_data(tmp_path: Path) -> None:
-    disk = CountingDisk(tmp_path)
-    pages = PageWriter(disk, 7)
+def test_nothing_of_an_earlier_batch_is_left_behind_the_data(tmp_path):
+    pages = PageWriter(CountingDisk(tmp_path), 7)
     for page_no in range(BATCH_PAGES):
         pages.place(change(page_no, 0, b"\xee" * DATA_SIZE))
     pages.write_out()
@@ -99,7 +95,7 @@ def test_nothing_of_an_earlier_batch_is_left_behind_the_data(tmp_path: Path) -> 
     assert (tmp_path / NAME).read_bytes()[BATCH_PAGES * PAGE_SIZE :] == sealed(b"short")
 
 
-def test_a_file_with_data_is_continued(tmp_path: Path) -> None:
+def test_a_file_with_data_is_continued(tmp_path):
     disk = CountingDisk(tmp_path)
     (tmp_path / NAME).write_bytes(sealed(b"0") + sealed(b"begun") + bytes(PAGE_SIZE))
     pages = PageWriter(disk, 7, page_no=1, page_offset=5)
@@ -110,7 +106,7 @@ def test_a_file_with_data_is_continued(tmp_path: Path) -> None:
     assert (tmp_path / NAME).read_bytes() == sealed(b"0") + sealed(b"begun before") + bytes(PAGE_SIZE)
 
 
-def test_only_what_was_written_is_synced(tmp_path: Path) -> None:
+def test_only_what_was_written_is_synced(tmp_path):
     disk = CountingDisk(tmp_path)
     pages = PageWriter(disk, 7)
     pages.sync()
@@ -122,11 +118,9 @@ def test_only_what_was_written_is_synced(tmp_path: Path) -> None:
     assert disk.sync_count == 1
 
 
-def test_it_makes_no_difference_when_the_pages_are_written(tmp_path: Path) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
-    contents = []
+def test_it_makes_no_difference_when_the_pages_are_written(tmp_path):
+    seed = random.randrange(2**32)
+    rng, contents = random.Random(seed), []
     for share in (0, 0.1, 1):
         directory = tmp_path / str(share)
         directory.mkdir()
@@ -146,7 +140,7 @@ def test_it_makes_no_difference_when_the_pages_are_written(tmp_path: Path) -> No
     assert contents[0] == contents[1] == contents[2]
 
 
-def test_room_for_a_kernel_is_made_by_writing_full_pages_alone(tmp_path: Path) -> None:
+def test_room_for_a_kernel_is_made_by_writing_full_pages_alone(tmp_path):
     disk = CountingDisk(tmp_path)
     pages = PageWriter(disk, 7)
     data = bytes(range(1, 251)) * 70
@@ -168,7 +162,7 @@ def test_room_for_a_kernel_is_made_by_writing_full_pages_alone(tmp_path: Path) -
     assert len(disk.writes) < 5
 
 
-def test_a_page_that_stays_as_full_pages_are_written_is_written_as_it_has_grown(tmp_path: Path) -> None:
+def test_a_page_that_stays_as_full_pages_are_written_is_written_as_it_has_grown(tmp_path):
     disk = CountingDisk(tmp_path)
     pages = PageWriter(disk, 7)
     full = BATCH_PAGES - ROOM_PAGES + 1

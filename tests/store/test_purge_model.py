@@ -18,6 +18,7 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import SEGMENT_NAMES
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.life_judge import Engine
 from tests.machinery.log_checker import check_log
 from tests.machinery.simulated_disk import SimulatedDisk
 
@@ -53,21 +54,6 @@ class Reader:
     file_no: int
     count: int = 0
     body: object = None
-
-
-class Engine:
-    """Another engine, that has prepared what counts two engines."""
-
-    def __init__(self):
-        self.held = set()
-
-    def prepared(self):
-        return sorted(self.held, key=lambda xid: xid.gtrid)
-
-    def commit_by_xid(self, xid):
-        self.held.discard(xid)
-
-    rollback_by_xid = commit_by_xid
 
 
 class Life:
@@ -251,8 +237,7 @@ class Life:
     def read_from_a_file(self):
         if len(self.readers) < self.readers_max:
             file_no = self.rng.choice(self.numbers())
-            reader = self.store.groups(self.store.start_of_file(file_no))
-            self.readers.append(Reader(reader, file_no, file_no))
+            self.readers.append(Reader(self.store.groups(self.store.start_of_file(file_no)), file_no, file_no))
 
     def read(self):
         if self.readers:

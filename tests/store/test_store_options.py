@@ -8,8 +8,7 @@ from ibbmaster.store.store_options import StoreOptions
 
 
 def test_sizes_of_a_store_are_those_of_its_log():
-    options = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 16, spill_bytes=5000)
-    limits = options.log_limits()
+    limits = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 16, spill_bytes=5000).log_limits()
     assert (limits.next_file, limits.inline_size_max) == ((64, 4), 5000)
 
 

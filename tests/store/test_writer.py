@@ -3,25 +3,18 @@
 import random
 import struct
 import tracemalloc
-from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pytest
 
-from ibbmaster.codec.buffer import Buffer
-from ibbmaster.codec.crc32c import crc32c_by_crcmod
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, StoreError
-from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.ibb.chunk import ChunkEnd, RecordType, next_chunk
-from ibbmaster.ibb.commit import decode_commit_header
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.ibb.file_header import decode_file_header
-from ibbmaster.ibb.gtid_state import decode_gtid_state
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
 from ibbmaster.position import LogPosition
 from ibbmaster.store.writer import BinlogWriter
+from tests.machinery.events import groups_behind
+from tests.machinery.log_checker import check_log
+from tests.machinery.stores import faults_at, open_files
 
 PAGE_SIZE = 16384
 DATA_SIZE = 16380
@@ -39,118 +32,44 @@ VECTOR_A = bytes.fromhex(
 VECTOR_A_GTID_EVENT, VECTOR_A_QUERY = VECTOR_A[9:47], VECTOR_A[47:]
 
 
-def gtid(seq_no: int, *, domain_id: int = 0, server_id: int = 1) -> Gtid:
+def gtid(seq_no, *, domain_id=0, server_id=1):
     return Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
 
 
-def gtid_event(value: Gtid) -> bytes:
+def gtid_event(value):
     body = struct.pack("<QIB", value.seq_no, value.domain_id, 0) + bytes(6)
     return struct.pack("<IBIIIH", 1, 162, value.server_id, 38, 0, 8) + body
 
 
-def pattern(size: int, start: int) -> bytes:
+def pattern(size, start):
     return bytes((7 * index + start) % 256 for index in range(size))
 
 
-def page(directory: Path, file_no: int, page_no: int) -> bytes:
+def page(directory, file_no, page_no):
     return (directory / f"binlog-{file_no:06d}.ibb").read_bytes()[page_no * PAGE_SIZE :][:PAGE_SIZE]
 
 
-def checksum(directory: Path, file_no: int, page_no: int) -> int:
+def checksum(directory, file_no, page_no):
     value: int = struct.unpack("<I", page(directory, file_no, page_no)[DATA_SIZE:])[0]
     return value
 
 
-def read_groups(directory: Path) -> list[tuple[Gtid | None, bytes]]:
-    """What the read side finds from the beginning on."""
-    store = BinlogDirectory(RealDisk(directory))
-    reader = store.groups(store.seek(GtidPosition()))
-    found = []
-    while (group := reader.next_group()) is not None:
-        found.append((group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))))
-    return found
+def read_groups(directory, state=GtidState()):  # noqa: B008
+    """What the read side finds behind a state."""
+    return groups_behind(open_files(directory), str(state.position()))
 
 
-class Record:
-    def __init__(self, record_type: int, ref: LogPosition) -> None:
-        self.record_type = record_type
-        self.ref = ref
-        self.data = b""
-        self.file_nos = {ref.file_no}
-
-
-def check_log(directory: Path, logged: Iterable[Gtid], before: GtidState | None = None) -> list[Record]:
-    """All records in order; on the way every page checksum, padding and GTID state is checked.
-
-    `logged` are the GTIDs of the commit records. No state record here needs two chunks.
-    """
-    full = GtidState() if before is None else before.copy()
-    differential = GtidState()
-    gtids = iter(logged)
-    found: list[Record] = []
-    unfinished: Record | None = None
-    for path in sorted(directory.glob("binlog-*.ibb")):
-        data, file_no = path.read_bytes(), int(path.name[7:-4])
-        header = decode_file_header(data[:512], file_no=file_no)
-        if header is None:
-            assert not any(data), "a file without header is empty"
-            continue
-        for page_no in range(len(data) // PAGE_SIZE):
-            one = memoryview(data)[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE]
-            if not any(one):
-                continue
-            assert struct.unpack("<I", one[DATA_SIZE:])[0] == crc32c_by_crcmod(bytes(one[:DATA_SIZE]))
-            page_offset = 0
-            while page_no:
-                chunk = next_chunk(one, page_offset, file_no=file_no, page_no=page_no)
-                if isinstance(chunk, ChunkEnd):
-                    rest = bytes(one[page_offset:DATA_SIZE])
-                    assert not any(rest) or (rest == b"\xff" * len(rest) and len(rest) < 4)
-                    break
-                ref = LogPosition(file_no, page_no * PAGE_SIZE + page_offset)
-                page_offset = chunk.end_offset
-                if chunk.record_type == RecordType.GTID_STATE:
-                    assert ref.page_offset == 0
-                    assert chunk.is_first
-                    assert chunk.is_last
-                    listed = GtidState(decode_gtid_state(chunk.data, ref.location).gtids)
-                    if page_no == 1:
-                        assert listed == full
-                        differential = GtidState()
-                    else:
-                        assert page_no % header.state_interval_pages == 0
-                        assert listed == differential
-                    continue
-                if chunk.is_first:
-                    assert unfinished is None
-                    unfinished = Record(chunk.record_type, ref)
-                    found.append(unfinished)
-                    if chunk.record_type == RecordType.COMMIT:
-                        value = next(gtids)
-                        full.log(value)
-                        differential.log(value)
-                assert unfinished is not None
-                unfinished.data += bytes(chunk.data)
-                unfinished.file_nos.add(file_no)
-                if chunk.is_last:
-                    unfinished = None
-                else:
-                    assert page_offset == DATA_SIZE, "a chunk that does not end its record fills its page"
-    assert unfinished is None
-    assert next(gtids, None) is None
-    for record in found:
-        assert len(record.file_nos) <= 2
-        if record.record_type == RecordType.COMMIT:
-            commit, size = decode_commit_header(record.data, record.ref.location)
-            if commit.streams:
-                assert len(record.data) - size == struct.unpack_from("<I", record.data, size + 9)[0], "all or nothing"
+def check(directory, logged):
+    """What another reader finds, by which the log is sound: it holds these groups and no others."""
+    found = check_log({path.name: path.read_bytes() for path in directory.glob("binlog-*.ibb")})
+    assert [Gtid(domain_id=d, server_id=s, seq_no=n) for d, s, n in (group.gtid for group in found.groups)] == logged
     return found
 
 
 # Bytes of the format description ---------------------------------------------------------------
 
 
-def test_a_fresh_log_has_a_header_an_empty_state_and_the_next_file_ready(tmp_path: Path) -> None:
+def test_a_fresh_log_has_a_header_an_empty_state_and_the_next_file_ready(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=8 * PAGE_SIZE) as writer:
         assert writer.end == (0, PAGE_SIZE + 5)
         assert writer.state == GtidState()
@@ -164,7 +83,7 @@ def test_a_fresh_log_has_a_header_an_empty_state_and_the_next_file_ready(tmp_pat
     assert not any(second)
 
 
-def test_a_small_group_is_one_record_as_in_vector_a(tmp_path: Path) -> None:
+def test_a_small_group_is_one_record_as_in_vector_a(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
         ref = writer.write_group(gtid(1), VECTOR_A_GTID_EVENT, [VECTOR_A_QUERY[:7], VECTOR_A_QUERY[7:]])
         assert ref == LogPosition(0, 16389)
@@ -173,7 +92,7 @@ def test_a_small_group_is_one_record_as_in_vector_a(tmp_path: Path) -> None:
     assert checksum(tmp_path, 0, 1) == 0xD5E9CE16
 
 
-def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path: Path) -> None:
+def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path):
     event = VECTOR_A_GTID_EVENT[:31] + b"\x0c" + VECTOR_A_GTID_EVENT[32:]
     with BinlogWriter(
         RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, oob_piece_bytes=45 + 4, spill_bytes=0
@@ -193,9 +112,7 @@ def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path: Path) -> N
         (16367, LogPosition(0, 32760), (0xEE7FDF23, 0xF6FF77BF)),  # 4 bytes left: the next record is cut
     ],
 )
-def test_page_ends_are_those_of_the_format_description(
-    tmp_path: Path, size: int, second: LogPosition, checksums: tuple[int, int]
-) -> None:
+def test_page_ends_are_those_of_the_format_description(tmp_path, size, second, checksums):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
         assert writer.write_group(None, pattern(size, 1), ()) == LogPosition(0, 16389)
         assert writer.write_group(None, pattern(10, 2), ()) == second
@@ -203,7 +120,7 @@ def test_page_ends_are_those_of_the_format_description(
 
 
 @pytest.mark.parametrize("left", range(8))
-def test_a_writer_may_go_on_at_any_distance_from_the_page_end(tmp_path: Path, left: int) -> None:
+def test_a_writer_may_go_on_at_any_distance_from_the_page_end(tmp_path, left):
     first = [bytes([1]) * (DATA_SIZE - 5 - 3 - 1 - 38 - left)]
     for name, is_reopened in (("one", False), ("two", True)):
         (tmp_path / name).mkdir()
@@ -216,13 +133,13 @@ def test_a_writer_may_go_on_at_any_distance_from_the_page_end(tmp_path: Path, le
             writer = BinlogWriter(RealDisk(tmp_path / name), max_file_bytes=FILE_BYTES_MIN)
         writer.write_group(gtid(2), gtid_event(gtid(2)), ())
         writer.close()
-        check_log(tmp_path / name, [gtid(1), gtid(2)])
+        check(tmp_path / name, [gtid(1), gtid(2)])
     for file_no in (0, 1):
         name = f"binlog-{file_no:06d}.ibb"
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-def test_a_record_that_fills_its_page_leaves_the_place_at_the_next_page(tmp_path: Path) -> None:
+def test_a_record_that_fills_its_page_leaves_the_place_at_the_next_page(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
         writer.write_group(None, pattern(16371, 1), ())
         assert writer.end == (0, 2 * PAGE_SIZE)
@@ -234,39 +151,37 @@ def test_a_record_that_fills_its_page_leaves_the_place_at_the_next_page(tmp_path
 class Feeder:
     """Writes random groups and remembers them."""
 
-    def __init__(self, seed: int, *, domain_count: int = 3) -> None:
+    def __init__(self, seed, *, domain_count=3):
         self.rng = random.Random(seed)
         self._domain_count = domain_count
         self.written: list[tuple[Gtid | None, bytes]] = []
         self._seq_no = 0
 
-    def body(self) -> list[bytes]:
+    def body(self):
         """One event, cut somewhere."""
         size = self.rng.choice([0, 10, 200, 900, 5000, 16000, 33000, 70000]) + self.rng.randrange(100)
         cuts = sorted(self.rng.randrange(size + 1) for _ in range(self.rng.randrange(4)))
         data = struct.pack("<IBIIIH", 1, 16, 1, 19 + size, 0, 0) + self.rng.randbytes(size)
         return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 
-    def next_gtid(self) -> Gtid:
+    def next_gtid(self):
         self._seq_no += 1
         return gtid(self._seq_no, domain_id=self.rng.randrange(self._domain_count), server_id=self.rng.randrange(1, 4))
 
-    def feed(self, writer: BinlogWriter, count: int) -> None:
+    def feed(self, writer, count):
         for _ in range(count):
             value, body = self.next_gtid(), self.body()
             writer.write_group(value, gtid_event(value), body)
             self.written.append((value, gtid_event(value) + b"".join(body)))
 
     @property
-    def gtids(self) -> list[Gtid]:
+    def gtids(self):
         return [value for value, _ in self.written if value is not None]
 
 
 @pytest.mark.parametrize(("pages", "interval_pages"), [(4, 1), (4, 4), (5, 2), (7, 4), (64, 8)])
 @pytest.mark.parametrize("spill_bytes", [0, 3000, 1 << 20])
-def test_what_was_written_is_read_over_pages_files_and_reopening(
-    tmp_path: Path, pages: int, interval_pages: int, spill_bytes: int
-) -> None:
+def test_what_was_written_is_read_over_pages_files_and_reopening(tmp_path, pages, interval_pages, spill_bytes):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     feeder = Feeder(seed)
@@ -281,12 +196,12 @@ def test_what_was_written_is_read_over_pages_files_and_reopening(
             feeder.feed(writer, 25)
             assert writer.state == GtidState(feeder.gtids)
     assert read_groups(tmp_path) == feeder.written
-    check_log(tmp_path, feeder.gtids)
-    assert list(verify(RealDisk(tmp_path), Totals())) == []
-    assert BinlogDirectory(RealDisk(tmp_path)).state() == GtidState(feeder.gtids)
+    check(tmp_path, feeder.gtids)
+    assert faults_at(tmp_path) == []
+    assert open_files(tmp_path).state() == GtidState(feeder.gtids)
 
 
-def test_a_reopened_writer_goes_on_where_the_log_ends(tmp_path: Path) -> None:
+def test_a_reopened_writer_goes_on_where_the_log_ends(tmp_path):
     """Closing and opening after each group gives the same files as writing in one go."""
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
@@ -307,11 +222,9 @@ def test_a_reopened_writer_goes_on_where_the_log_ends(tmp_path: Path) -> None:
     assert len(one) > 4
 
 
-def test_groups_of_several_sessions_may_be_open_at_once(tmp_path: Path) -> None:
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
-    feeder = Feeder(seed)
+def test_groups_of_several_sessions_may_be_open_at_once(tmp_path):
+    rng = random.Random(random.randrange(2**32))
+    feeder = Feeder(random.randrange(2**32))
     with BinlogWriter(
         RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=PAGE_SIZE, spill_bytes=500
     ) as writer:
@@ -333,11 +246,10 @@ def test_groups_of_several_sessions_may_be_open_at_once(tmp_path: Path) -> None:
                 feeder.written.append((value, gtid_event(value) + data))
             open_groups[index] = writer.open_group(), bytearray()
     assert read_groups(tmp_path) == feeder.written
-    found = check_log(tmp_path, feeder.gtids)
-    assert any(record.record_type == RecordType.OOB_DATA for record in found)
+    assert check(tmp_path, feeder.gtids).piece_sizes
 
 
-def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path: Path) -> None:
+def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, spill_bytes=100) as writer:
         large = writer.open_group()
         large.write(bytes(40_000))  # its first piece goes into file 0
@@ -350,7 +262,6 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path: Path) 
     references = []
     for file_no in range(5):
         header = decode_file_header(page(tmp_path, file_no, 0), file_no=file_no)
-        assert header is not None
         references.append(header.oob_file_no)
     assert references[:4] == [0, 0, 0, 0]
     assert references[4] in (3, 4), "only a small group can be open when this header is written"
@@ -358,7 +269,7 @@ def test_the_header_names_the_oldest_file_that_open_groups_need(tmp_path: Path) 
 
 # As mysql-test/suite/binlog_in_engine/purge_restart.test
 @pytest.mark.parametrize("left", [0, 3, 4, 100])
-def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_before(tmp_path: Path, left: int) -> None:
+def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_before(tmp_path, left):
     """As the piece begins in file 0; with less than 4 bytes left it begins in file 1."""
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN, state_interval_bytes=FILE_BYTES_MIN) as writer:
         writer.write_group(gtid(1), gtid_event(gtid(1)), [bytes(3 * DATA_SIZE - 5 - 3 * 3 - 1 - 38 - 20_000)])
@@ -370,13 +281,12 @@ def test_a_header_written_inside_the_first_piece_of_a_group_names_the_file_befor
         assert header is None or header.oob_file_no == 0
         group.commit(gtid(3), gtid_event(gtid(3)))
     header = decode_file_header(page(tmp_path, 1, 0), file_no=1)
-    assert header is not None
     assert header.oob_file_no == (0 if left >= 4 else 1)
-    check_log(tmp_path, [gtid(1), gtid(2), gtid(3)])
+    check(tmp_path, [gtid(1), gtid(2), gtid(3)])
 
 
 # As mysql-test/suite/binlog_in_engine/binlog_in_engine2.test
-def test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked(tmp_path: Path) -> None:
+def test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked(tmp_path):
     for pages, piece_bytes in ((4, 1 << 20), (64, 100_000)):
         directory = tmp_path / str(pages)
         directory.mkdir()
@@ -384,15 +294,15 @@ def test_pieces_are_at_most_half_a_file_and_as_large_as_was_asked(tmp_path: Path
             RealDisk(directory), max_file_bytes=pages * PAGE_SIZE, oob_piece_bytes=piece_bytes, spill_bytes=1 << 20
         ) as writer:
             writer.write_group(gtid(1), gtid_event(gtid(1)), [bytes(999_999)])
-        sizes = [len(record.data) for record in check_log(directory, [gtid(1)])]
+        sizes = check(directory, [gtid(1)]).piece_sizes
         assert max(sizes) <= min(pages * PAGE_SIZE // 2, piece_bytes)
         assert max(sizes) > min(pages * PAGE_SIZE // 2, piece_bytes) // 2
         assert sum(sizes) > 999_999
 
 
 @pytest.mark.usefixtures("alone")
-def test_memory_does_not_grow_with_a_group(tmp_path: Path) -> None:
-    def body() -> Iterator[Buffer]:
+def test_memory_does_not_grow_with_a_group(tmp_path):
+    def body():
         for _ in range(40):
             yield bytes(1 << 20)
 
@@ -404,8 +314,8 @@ def test_memory_does_not_grow_with_a_group(tmp_path: Path) -> None:
     assert peak < 6 << 20
 
 
-def test_a_body_that_fails_leaves_the_log_without_its_group(tmp_path: Path) -> None:
-    def body() -> Iterator[Buffer]:
+def test_a_body_that_fails_leaves_the_log_without_its_group(tmp_path):
+    def body():
         yield bytes(100_000)
         raise ZeroDivisionError
 
@@ -418,7 +328,7 @@ def test_a_body_that_fails_leaves_the_log_without_its_group(tmp_path: Path) -> N
     assert [value for value, _ in read_groups(tmp_path)] == [gtid(1), gtid(3)]
 
 
-def test_a_group_is_committed_or_given_up_once(tmp_path: Path) -> None:
+def test_a_group_is_committed_or_given_up_once(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
         group = writer.open_group()
         group.commit(gtid(1), gtid_event(gtid(1)))
@@ -428,7 +338,7 @@ def test_a_group_is_committed_or_given_up_once(tmp_path: Path) -> None:
                 action()
 
 
-def test_a_gtid_event_that_no_record_can_hold_is_refused_and_the_log_goes_on(tmp_path: Path) -> None:
+def test_a_gtid_event_that_no_record_can_hold_is_refused_and_the_log_goes_on(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
         with pytest.raises(StoreError, match=r"a record of .* bytes"):
             writer.write_group(gtid(1), bytes(40_000), ())
@@ -440,15 +350,15 @@ def test_a_gtid_event_that_no_record_can_hold_is_refused_and_the_log_goes_on(tmp
 
 
 # As mysql-test/suite/binlog_in_engine/mariabackup_slave_provision_no_binlog.test
-def test_a_new_log_begins_with_the_state_it_is_given(tmp_path: Path) -> None:
+def test_a_new_log_begins_with_the_state_it_is_given(tmp_path):
     before = GtidState.parse("0-2-7,0-1-9,3-3-3")
     with BinlogWriter(RealDisk(tmp_path), initial_state=before, max_file_bytes=FILE_BYTES_MIN) as writer:
         writer.write_group(gtid(10), gtid_event(gtid(10)), ())
         assert str(writer.state) == "0-2-7,0-1-10,3-3-3"
-    check_log(tmp_path, [gtid(10)], before)
+    assert check(tmp_path, [gtid(10)]).state == {(0, 2): 7, (0, 1): 10, (3, 3): 3}
 
 
-def test_the_state_on_disk_counts_more_than_the_one_given(tmp_path: Path) -> None:
+def test_the_state_on_disk_counts_more_than_the_one_given(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), initial_state=GtidState.parse("5-5-5"), max_file_bytes=FILE_BYTES_MIN):
         pass
     with BinlogWriter(RealDisk(tmp_path), initial_state=GtidState.parse("6-6-6")) as writer:
@@ -457,7 +367,7 @@ def test_the_state_on_disk_counts_more_than_the_one_given(tmp_path: Path) -> Non
 
 # As mysql-test/suite/binlog_in_engine/gtid_state.test
 @pytest.mark.parametrize("pair_count", [900, 3000, 20_000])
-def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path: Path, pair_count: int) -> None:
+def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path, pair_count):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     before = GtidState(gtid(2**62, domain_id=2**31 + index) for index in range(pair_count))
@@ -466,22 +376,21 @@ def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path: Path, p
     for _ in range(2):
         with BinlogWriter(RealDisk(tmp_path), initial_state=before, **options) as writer:
             feeder.feed(writer, 60)
-    assert read_groups_from(tmp_path, before) == feeder.written
-    assert list(verify(RealDisk(tmp_path), Totals())) == []
+    assert read_groups(tmp_path, before) == feeder.written
+    assert faults_at(tmp_path) == []
     state = before.copy()
     for value in feeder.gtids:
         state.log(value)
-    assert BinlogDirectory(RealDisk(tmp_path)).state() == state
+    assert open_files(tmp_path).state() == state
     for count in (1, 60, 119):  # a position in the middle is found, too
         for value in feeder.gtids[:count]:
             before.log(value)
-        found = read_groups_from(tmp_path, before)
-        assert found[-len(feeder.written[count:]) :] == feeder.written[count:]
+        assert read_groups(tmp_path, before)[-len(feeder.written[count:]) :] == feeder.written[count:]
 
 
 # As mysql-test/suite/binlog_in_engine/gtid_state2.test
 @pytest.mark.parametrize("left", [0, 5, -5], ids=["ends with its page", "ends before", "ends behind"])
-def test_a_state_that_ends_about_where_its_page_does_is_one_to_begin_behind(tmp_path: Path, left: int) -> None:
+def test_a_state_that_ends_about_where_its_page_does_is_one_to_begin_behind(tmp_path, left):
     pair_count = 4094 if left < 0 else 4093  # of 4 bytes each, but for the first one
     before = GtidState(
         gtid(1 if index else {0: 20_000, 5: 100, -5: 1}[left], domain_id=100 + index) for index in range(pair_count)
@@ -490,17 +399,8 @@ def test_a_state_that_ends_about_where_its_page_does_is_one_to_begin_behind(tmp_
     with BinlogWriter(RealDisk(tmp_path), initial_state=before, max_file_bytes=64 * PAGE_SIZE) as writer:
         assert writer.end == (0, 2 * PAGE_SIZE - left)  # page 1 begins with the state
         feeder.feed(writer, 10)
-    assert read_groups_from(tmp_path, before) == feeder.written
-    assert list(verify(RealDisk(tmp_path), Totals())) == []
-
-
-def read_groups_from(directory: Path, state: GtidState) -> list[tuple[Gtid | None, bytes]]:
-    store = BinlogDirectory(RealDisk(directory))
-    reader = store.groups(store.seek(state.position()))
-    found = []
-    while (group := reader.next_group()) is not None:
-        found.append((group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))))
-    return found
+    assert read_groups(tmp_path, before) == feeder.written
+    assert faults_at(tmp_path) == []
 
 
 # The disk --------------------------------------------------------------------------------------
@@ -509,42 +409,42 @@ def read_groups_from(directory: Path, state: GtidState) -> list[tuple[Gtid | Non
 class TracedDisk(RealDisk):
     """Notes every change; fails from the `fail_at`-th on."""
 
-    def __init__(self, directory: Path, fail_at: int | None = None) -> None:
+    def __init__(self, directory, fail_at=None):
         super().__init__(directory)
         self.trace: list[tuple[str, str, int, int]] = []
         self.fail_at = fail_at
 
-    def _note(self, verb: str, name: str, offset: int = 0, size: int = 0) -> None:
+    def _note(self, verb, name, offset=0, size=0):
         self.trace.append((verb, name, offset, size))
         if self.fail_at is not None and len(self.trace) >= self.fail_at:
             raise StoreError(f"{name}: Input/output error")
 
-    def create(self, name: str) -> None:
+    def create(self, name):
         self._note("create", name)
         super().create(name)
 
-    def write(self, name: str, offset: int, data: Buffer) -> None:
+    def write(self, name, offset, data):
         self._note("write", name, offset, len(data))
         super().write(name, offset, data)
 
-    def allocate(self, name: str, size: int) -> None:
+    def allocate(self, name, size):
         self._note("allocate", name, 0, size)
         super().allocate(name, size)
 
-    def truncate(self, name: str, size: int) -> None:
+    def truncate(self, name, size):
         self._note("truncate", name, 0, size)
         super().truncate(name, size)
 
-    def sync(self, name: str) -> None:
+    def sync(self, name):
         self._note("sync", name)
         super().sync(name)
 
-    def sync_dir(self) -> None:
+    def sync_dir(self):
         self._note("sync_dir", "")
         super().sync_dir()
 
 
-def test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_synced(tmp_path: Path) -> None:
+def test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_synced(tmp_path):
     disk = TracedDisk(tmp_path)
     with BinlogWriter(disk, max_file_bytes=FILE_BYTES_MIN) as writer:
         Feeder(3).feed(writer, 40)
@@ -560,9 +460,8 @@ def test_a_file_is_made_only_when_the_one_before_the_active_is_complete_and_sync
         assert disk.trace[made + 1 : made + 3] == [("allocate", after, 0, FILE_BYTES_MIN), ("sync_dir", "", 0, 0)]
 
 
-def test_each_page_is_written_once_but_for_the_last_of_a_flush(tmp_path: Path) -> None:
-    disk = TracedDisk(tmp_path)
-    flushes = 0
+def test_each_page_is_written_once_but_for_the_last_of_a_flush(tmp_path):
+    disk, flushes = TracedDisk(tmp_path), 0
     with BinlogWriter(disk, max_file_bytes=64 * PAGE_SIZE) as writer:
         feeder = Feeder(4)
         for _ in range(12):
@@ -578,7 +477,7 @@ def test_each_page_is_written_once_but_for_the_last_of_a_flush(tmp_path: Path) -
     assert sum(count - 1 for count in writes.values()) <= flushes + 1
 
 
-def test_a_second_flush_and_an_idle_writer_write_nothing(tmp_path: Path) -> None:
+def test_a_second_flush_and_an_idle_writer_write_nothing(tmp_path):
     disk = TracedDisk(tmp_path)
     with BinlogWriter(disk, max_file_bytes=FILE_BYTES_MIN) as writer:
         Feeder(5).feed(writer, 3)
@@ -591,11 +490,11 @@ def test_a_second_flush_and_an_idle_writer_write_nothing(tmp_path: Path) -> None
     assert not disk.trace
 
 
-def test_after_an_error_of_the_disk_nothing_is_written_any_more(tmp_path: Path) -> None:
+def test_after_an_error_of_the_disk_nothing_is_written_any_more(tmp_path):
     disk = TracedDisk(tmp_path / "count")
     disk.directory.mkdir()
 
-    def work(disk: TracedDisk) -> BinlogWriter:
+    def work(disk):
         with BinlogWriter(disk, max_file_bytes=FILE_BYTES_MIN) as writer:
             feeder = Feeder(6)
             for _ in range(6):
@@ -612,7 +511,7 @@ def test_after_an_error_of_the_disk_nothing_is_written_any_more(tmp_path: Path) 
         assert len(broken.trace) == fail_at
 
 
-def test_a_writer_that_failed_says_so(tmp_path: Path) -> None:
+def test_a_writer_that_failed_says_so(tmp_path):
     disk = TracedDisk(tmp_path)
     writer = BinlogWriter(disk, max_file_bytes=FILE_BYTES_MIN)
     Feeder(7).feed(writer, 1)
@@ -626,7 +525,7 @@ def test_a_writer_that_failed_says_so(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_a_closed_writer_takes_nothing(tmp_path: Path) -> None:
+def test_a_closed_writer_takes_nothing(tmp_path):
     writer = BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN)
     writer.close()
     writer.close()
@@ -634,7 +533,7 @@ def test_a_closed_writer_takes_nothing(tmp_path: Path) -> None:
         writer.write_group(gtid(1), gtid_event(gtid(1)), ())
 
 
-def test_a_sparse_file_takes_no_room_before_it_is_filled(tmp_path: Path) -> None:
+def test_a_sparse_file_takes_no_room_before_it_is_filled(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=1 << 28, is_sparse=True):
         pass
     for path in tmp_path.iterdir():
@@ -656,9 +555,7 @@ def test_a_sparse_file_takes_no_room_before_it_is_filled(tmp_path: Path) -> None
         {"spill_bytes": -1},
     ],
 )
-def test_sizes_the_format_does_not_allow_are_refused_before_a_file_is_made(
-    tmp_path: Path, options: dict[str, int]
-) -> None:
+def test_sizes_the_format_does_not_allow_are_refused_before_a_file_is_made(tmp_path, options):
     with pytest.raises(ConfigurationError):
         BinlogWriter(RealDisk(tmp_path), **options)
     assert not list(tmp_path.iterdir())

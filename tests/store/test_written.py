@@ -6,7 +6,6 @@ from contextlib import closing
 import pytest
 
 from ibbmaster.disk.local import RealDisk
-from ibbmaster.gtid import Gtid
 from ibbmaster.log.log_range import WHOLE_FILE
 from ibbmaster.log.strictness import open_directory
 from ibbmaster.position import LOG_START
@@ -14,15 +13,14 @@ from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import has_redo_log
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.written import WrittenDirectory
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import XID_EVENT, make_event, new_group
 
 OPTIONS = StoreOptions(max_file_bytes=256 << 10, state_interval_bytes=32 << 10, redo_bytes=1 << 20)
 
 
 def write(store, first, count):
     for number in range(first, first + count):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
-        store.write_direct(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(500)), make_event(16, 1, bytes(8))])
+        store.write_direct(*new_group(number, make_event(23, 1, bytes(500)), XID_EVENT))
 
 
 def numbers(log, ranges):

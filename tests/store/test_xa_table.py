@@ -11,21 +11,20 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store import xa_table
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_record import XaEntry, XaState
 from ibbmaster.store.salvage import salvage
-from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.store.xa_table import XaTable
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.log_checker import check_log
+from tests.machinery.stores import new_store
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "ibb-mariadb"
 SIZES = {"max_file_bytes": 1 << 16, "state_interval_bytes": 1 << 14}
 
 
-def entry(name: bytes, file_no: int = 0) -> XaEntry:
+def entry(name, file_no=0):
     xid = Xid(format_id=1, gtrid=name, bqual=b"")
     return XaEntry(xid=xid, state=XaState.PREPARED, engine_count=1, first_file_no=file_no, stream=None)
 
@@ -63,22 +62,22 @@ def test_there_are_only_so_many(monkeypatch):
     assert table.size_max == 4 * xa_table.ENTRY_SIZE_MAX
 
 
-def gtid(seq_no: int) -> Gtid:
+def gtid(seq_no):
     return Gtid(domain_id=0, server_id=1, seq_no=seq_no)
 
 
-def written(disk: MemoryDisk) -> dict[str, bytes]:
+def written(disk):
     return {name: bytes(data) for name, data in disk.files.items() if name.endswith(".ibb")}
 
 
-def in_bulk(disk: MemoryDisk) -> MemoryDisk:
+def in_bulk(disk):
     with BinlogWriter(disk, **SIZES) as writer:
         for seq_no in range(1001, 1021):
             writer.write_group(gtid(seq_no), make_gtid_event(gtid(seq_no)), [make_event(160, 1, bytes(9000))])
     return disk
 
 
-def salvaged(disk: MemoryDisk) -> MemoryDisk:
+def salvaged(disk):
     target = MemoryDisk()
     assert salvage(disk, target, MemoryDisk).prepared_count == 5
     return target
@@ -91,7 +90,7 @@ def test_what_mariadb_s_own_engine_has_prepared_in_files_before_the_active_one_w
     prepared = check_log(files).prepared
     assert len(prepared) == 5
     disk = brought(MemoryDisk(files))
-    with BinlogStore(disk, StoreOptions(**SIZES)) as store:
+    with new_store(disk, **SIZES) as store:
         xids = store.xa_recover()
         assert {
             struct.pack("<IBB", *xid[:1], *map(len, xid[1:])) + b"".join(xid[1:]) for xid in map(parts, xids)
@@ -107,5 +106,5 @@ def test_what_mariadb_s_own_engine_has_prepared_in_files_before_the_active_one_w
     assert (len(found.groups) - before, found.prepared) == (3, frozenset())
 
 
-def parts(xid: Xid) -> tuple[int, bytes, bytes]:
+def parts(xid):
     return xid.format_id, xid.gtrid, xid.bqual
