@@ -1,7 +1,6 @@
 """A dump on disk: its tables, its rows and its position, or one line that says what is missing."""
 
 import os
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ DUMP = (
 )
 
 
-def test_a_dump_is_read_again_once_it_has_changed(tmp_path: Path) -> None:
+def test_a_dump_is_read_again_once_it_has_changed(tmp_path):
     path = tmp_path / "dump.sql"
     path.write_text(DUMP)
     assert [name.name for name in base_schema(path).catalog.tables] == ["t"]
@@ -25,7 +24,7 @@ def test_a_dump_is_read_again_once_it_has_changed(tmp_path: Path) -> None:
     assert str(base_position(path)) == "0-1-8"
 
 
-def test_what_is_no_dump_of_a_position_is_one_line(tmp_path: Path) -> None:
+def test_what_is_no_dump_of_a_position_is_one_line(tmp_path):
     path = tmp_path / "dump.sql"
     with pytest.raises(StoreError, match=r"dump\.sql: No such file or directory$"):
         base_position(path)

@@ -1,7 +1,6 @@
 """Where a writer goes on: the place at the end of the log, and the states there."""
 
 import struct
-from pathlib import Path
 
 import pytest
 
@@ -16,20 +15,20 @@ from ibbmaster.position import LogPosition
 from ibbmaster.store.writer import BinlogWriter
 
 
-def gtid(seq_no: int, domain_id: int = 0) -> Gtid:
+def gtid(seq_no, domain_id=0):
     return Gtid(domain_id=domain_id, server_id=1, seq_no=seq_no)
 
 
-def gtid_event(value: Gtid) -> bytes:
+def gtid_event(value):
     body = struct.pack("<QIB", value.seq_no, value.domain_id, 0) + bytes(6)
     return struct.pack("<IBIIIH", 1, 162, value.server_id, 38, 0, 8) + body
 
 
-def name(file_no: int) -> str:
+def name(file_no):
     return f"binlog-{file_no:06d}.ibb"
 
 
-def write_file(directory: Path, file_no: int, pages: list[bytes], *, size_pages: int = 4) -> None:
+def write_file(directory, file_no, pages, *, size_pages=4):
     """A file with these data areas on page 1 and up, sealed."""
     header = FileHeader(
         file_no=file_no,
@@ -51,35 +50,33 @@ EMPTY_STATE = bytes.fromhex("42 02 00 00 00")
 COMMIT = encode_chunk(RecordType.COMMIT, b"\0" + gtid_event(gtid(1)), is_first=True, is_last=True)
 
 
-def test_a_directory_without_log_has_no_end(tmp_path: Path) -> None:
+def test_a_directory_without_log_has_no_end(tmp_path):
     assert find_continuation(RealDisk(tmp_path)) is None
     (tmp_path / "binlog-1.ibb").write_bytes(b"no name of a binlog file")
     assert find_continuation(RealDisk(tmp_path)) is None
 
 
-def test_files_that_were_only_made_hold_no_log(tmp_path: Path) -> None:
+def test_files_that_were_only_made_hold_no_log(tmp_path):
     for file_no in (0, 1):
         (tmp_path / name(file_no)).write_bytes(bytes(4 * PAGE_SIZE))
         assert find_continuation(RealDisk(tmp_path)) is None
 
 
-def test_the_end_is_behind_the_last_chunk(tmp_path: Path) -> None:
+def test_the_end_is_behind_the_last_chunk(tmp_path):
     write_file(tmp_path, 0, [EMPTY_STATE + COMMIT])
     end = find_continuation(RealDisk(tmp_path))
-    assert end is not None
     assert (end.header.file_no, end.size_pages, end.position) == (0, 4, LogPosition.on_page(0, 1, 5 + len(COMMIT)))
     assert end.state == end.differential == GtidState([gtid(1)])
 
 
-def test_an_empty_file_behind_the_active_one_is_ready_for_later(tmp_path: Path) -> None:
+def test_an_empty_file_behind_the_active_one_is_ready_for_later(tmp_path):
     write_file(tmp_path, 0, [EMPTY_STATE + COMMIT])
     (tmp_path / name(1)).write_bytes(bytes(4 * PAGE_SIZE))
     end = find_continuation(RealDisk(tmp_path))
-    assert end is not None
     assert end.header.file_no == 0
 
 
-def test_state_and_differential_are_those_at_the_end(tmp_path: Path) -> None:
+def test_state_and_differential_are_those_at_the_end(tmp_path):
     before = GtidState.parse("0-1-5,1-1-5,2-1-5")
     with BinlogWriter(
         RealDisk(tmp_path), initial_state=before, max_file_bytes=64 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE
@@ -88,12 +85,11 @@ def test_state_and_differential_are_those_at_the_end(tmp_path: Path) -> None:
             value = gtid(seq_no, domain_id=seq_no % 2)
             writer.write_group(value, gtid_event(value), [bytes(3000)])
     end = find_continuation(RealDisk(tmp_path))
-    assert end is not None
     assert end.state == GtidState.parse("0-1-58,1-1-59,2-1-5")
     assert end.differential == GtidState.parse("0-1-58,1-1-59")
 
 
-def test_a_log_that_ends_inside_a_record_cannot_be_continued(tmp_path: Path) -> None:
+def test_a_log_that_ends_inside_a_record_cannot_be_continued(tmp_path):
     room = PAGE_SIZE - 4 - 5 - 3
     first = encode_chunk(RecordType.OOB_DATA, bytes(5) + b"x" * (room - 5), is_first=True, is_last=False)
     write_file(tmp_path, 0, [EMPTY_STATE + first])
@@ -101,13 +97,13 @@ def test_a_log_that_ends_inside_a_record_cannot_be_continued(tmp_path: Path) -> 
         find_continuation(RealDisk(tmp_path))
 
 
-def test_a_file_without_state_cannot_be_continued(tmp_path: Path) -> None:
+def test_a_file_without_state_cannot_be_continued(tmp_path):
     write_file(tmp_path, 0, [COMMIT])
     with pytest.raises((StoreError, FormatError)):
         find_continuation(RealDisk(tmp_path))
 
 
-def test_a_file_cut_by_a_flush_is_made_whole_again(tmp_path: Path) -> None:
+def test_a_file_cut_by_a_flush_is_made_whole_again(tmp_path):
     write_file(tmp_path, 0, [EMPTY_STATE + COMMIT])
     path = tmp_path / name(0)
     path.write_bytes(path.read_bytes()[: 2 * PAGE_SIZE])
@@ -116,7 +112,7 @@ def test_a_file_cut_by_a_flush_is_made_whole_again(tmp_path: Path) -> None:
         assert writer.end == (0, PAGE_SIZE + 5 + len(COMMIT))
 
 
-def test_each_damaged_byte_of_the_last_page_is_found(tmp_path: Path) -> None:
+def test_each_damaged_byte_of_the_last_page_is_found(tmp_path):
     write_file(tmp_path, 0, [EMPTY_STATE + COMMIT])
     path = tmp_path / name(0)
     whole = path.read_bytes()

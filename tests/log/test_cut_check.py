@@ -56,7 +56,6 @@ def test_a_file_that_was_cut_in_its_data_is_damaged_for_readers_writers_and_veri
 
 
 def test_a_reader_that_began_inside_a_file_is_told_that_its_end_was_cut_off(new_paged_log):
-    log = new_paged_log(size_pages=8)
-    reader = EventGroupReader(cut(log, 5), file_no=0, page_no=2)
+    reader = EventGroupReader(cut(new_paged_log(size_pages=8), 5), file_no=0, page_no=2)
     with pytest.raises(ChunkError, match="page 5 offset 0: the file has 81920 bytes, its header says 131072"):
         read_on(reader)

@@ -11,7 +11,7 @@ from ibbmaster.log import directory
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
 
 SHAPE = {"max_file_bytes": 1 << 20, "state_interval_bytes": 1 << 16}
 
@@ -54,8 +54,7 @@ class Feeder:
     def feed(self, count, size=1000):
         for _ in range(count):
             self.seq_no += 1
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=self.seq_no)
-            self.writer.write_group(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(size))])
+            self.writer.write_group(*new_group(self.seq_no, size))
         self.writer.flush()
 
 
@@ -163,8 +162,7 @@ def test_to_begin_reading_costs_the_same_in_one_file_as_in_a_thousand(disk, feed
         reads = [count(disk, lambda position=position: log.seek(position))[0] for position in (first, last)]
         return max(reads), len(parsed)
 
-    parsed = []
-    parse = directory.parse_file_name
+    parsed, parse = [], directory.parse_file_name
     monkeypatch.setattr(directory, "parse_file_name", lambda name: parsed.append(name) or parse(name))
     small = Feeder(CountedDisk(), max_file_bytes=1 << 16)
     disk, feeder = small.disk, small
@@ -192,8 +190,7 @@ def test_names_are_read_again_when_a_file_is_made_or_removed(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), **SHAPE) as writer:
         log = BinlogDirectory(RealDisk(tmp_path))
         for seq_no in range(1, 3000):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            writer.write_group(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(1000))])
+            writer.write_group(*new_group(seq_no, 1000))
             if seq_no % 200 == 0:
                 assert len(log.file_numbers()) == len(list(tmp_path.glob("*.ibb")))
     (tmp_path / "binlog-000000.ibb").unlink()

@@ -7,17 +7,15 @@ from ibbmaster.errors import ChunkError, FormatError, Location
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.log import strictness
-from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.end_check import PATIENCE_S, STILL_S, EndWatch, page_behind
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.strictness import StrictDirectory
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LOG_START
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.disk import MemoryDisk
+from tests.machinery.stores import new_store, open_files
 
 
 def blank(disk, file_no, page_no):
@@ -28,8 +26,7 @@ def blank(disk, file_no, page_no):
 @pytest.fixture(params=[3, 5, 9], ids="page {} is lost".format)
 def torn_log(request, new_log, event):
     """One file of 40 pages, groups that reach over page borders, ten pages full, one of them blank."""
-    log = new_log(size_pages=40, interval_pages=16)
-    seq_no = 0
+    log, seq_no = new_log(size_pages=40, interval_pages=16), 0
     while log.appender.page_no < 11:
         seq_no += 1
         log.commit(f"0-1-{seq_no}", event(5000))
@@ -55,6 +52,14 @@ def watch_of_a_written_log(disk, clock, **known):
     return EndWatch(disk, clock=clock, now=clock, **known)
 
 
+def watched(disk):
+    """A directory whose files are always written somewhere, and its clock."""
+    directory, clock = open_files(disk), Clock()
+    disk.modified_at = lambda name: clock.now
+    directory._end_watch._clock = directory._end_watch._now = clock
+    return directory, clock
+
+
 def wait_at(watch, clock, end, seconds):
     """Ask like a reader that polls ten times a second."""
     for _ in range(round(seconds * 10)):
@@ -74,17 +79,11 @@ def poll(reader, clock, *, seconds):
         assert reader.next_group() is None
 
 
-@pytest.mark.parametrize(
-    "open_log",
-    [
-        lambda disk: BinlogWriter(disk, max_file_bytes=1 << 20),
-        lambda disk: BinlogStore(disk, StoreOptions(max_file_bytes=1 << 20)),
-    ],
-)
+@pytest.mark.parametrize("open_log", [BinlogWriter, new_store])
 def test_no_writer_goes_on_in_a_file_with_a_blank_page_in_its_middle(torn_log, open_log):
     before = {name: bytes(data) for name, data in torn_log.disk.files.items()}
     with pytest.raises(FormatError, match="nothing was written here, but binlog-000000"):
-        open_log(torn_log.disk)
+        open_log(torn_log.disk, max_file_bytes=1 << 20)
     assert {name: bytes(data) for name, data in torn_log.disk.files.items() if name in before} == before
 
 
@@ -111,8 +110,7 @@ def test_a_reader_waits_before_a_blank_page_and_is_told_of_damage_when_it_stays(
 def test_pages_that_reach_the_disk_in_another_order_are_waited_for(new_log, event):
     log = new_log(size_pages=40, interval_pages=16)
     clock = Clock()
-    watch = watch_of_a_written_log(log.disk, clock)
-    reader = EventGroupReader(log.disk, file_no=0, page_no=1, end_watch=watch)
+    reader = EventGroupReader(log.disk, file_no=0, page_no=1, end_watch=watch_of_a_written_log(log.disk, clock))
     log.commit("0-1-1", event(50))
     assert reader.next_group() is not None
     late = None
@@ -135,10 +133,7 @@ def test_pages_that_reach_the_disk_in_another_order_are_waited_for(new_log, even
 
 
 def test_a_served_directory_tells_its_readers_of_data_behind_a_blank_page(torn_log):
-    directory = BinlogDirectory(torn_log.disk)
-    clock = Clock()
-    torn_log.disk.modified_at = lambda name: clock.now
-    directory._end_watch._clock = directory._end_watch._now = clock
+    directory, clock = watched(torn_log.disk)
     reader = directory.groups(directory.seek(GtidPosition()))
     read_on(reader)
     with pytest.raises(ChunkError, match="nothing was written here, but"):
@@ -148,10 +143,7 @@ def test_a_served_directory_tells_its_readers_of_data_behind_a_blank_page(torn_l
 def test_who_waits_in_a_file_that_has_not_begun_does_not_keep_others_from_being_told(torn_log):
     torn_log.disk.create("binlog-000001.ibb")
     torn_log.disk.allocate("binlog-000001.ibb", 40 * PAGE_SIZE)
-    directory = BinlogDirectory(torn_log.disk)
-    clock = Clock()
-    torn_log.disk.modified_at = lambda name: clock.now
-    directory._end_watch._clock = directory._end_watch._now = clock
+    directory, clock = watched(torn_log.disk)
     ahead = directory.groups(directory.start_of_file(1))
     at_end = directory.groups(directory.start_of_file(0))
     poll(ahead, clock, seconds=1)
@@ -170,8 +162,7 @@ def test_who_waits_in_a_file_that_has_not_begun_does_not_keep_others_from_being_
 
 
 def test_a_blank_page_inside_a_closed_file_is_damage_at_once(new_log, event):
-    log = new_log(size_pages=8)
-    seq_no = 0
+    log, seq_no = new_log(size_pages=8), 0
     while log.appender.file_no < 2:
         seq_no += 1
         log.commit(f"0-1-{seq_no}", event(5000))
@@ -216,8 +207,7 @@ def test_a_file_that_is_ready_costs_nothing_where_it_has_holes_and_is_read_once_
 ):
     log = new_log(size_pages=2000)
     log.commit("0-1-1", event(50))
-    holes = RealDisk(tmp_path)
-    name = "binlog-000000.ibb"
+    holes, name = RealDisk(tmp_path), "binlog-000000.ibb"
     holes.create(name)
     holes.write(name, 0, log.disk.files[name][: 2 * PAGE_SIZE])
     holes.truncate(name, 100_000 * PAGE_SIZE)
@@ -249,10 +239,7 @@ def test_data_far_behind_the_end_is_found_after_a_while(new_log, event):
 
 
 def test_a_directory_that_is_waited_for_wakes_its_readers_to_be_told(torn_log):
-    directory = BinlogDirectory(torn_log.disk)
-    clock = Clock()
-    torn_log.disk.modified_at = lambda name: clock.now
-    directory._end_watch._clock = directory._end_watch._now = clock
+    directory, clock = watched(torn_log.disk)
     grown = []
     for _ in range(100):
         clock.now += 0.1
@@ -265,7 +252,7 @@ def test_a_sound_end_is_an_end(long_log):
     disk = MemoryDisk({name: bytes(data) for name, data in long_log.disk.files.items()})
     disk.create("binlog-000003.ibb")
     disk.allocate("binlog-000003.ibb", 4 * PAGE_SIZE)
-    BinlogDirectory(disk).check_end()
+    open_files(disk).check_end()
 
 
 def test_a_batch_does_not_end_before_data_that_was_lost(torn_log, tmp_path, monkeypatch):
@@ -277,12 +264,11 @@ def test_a_batch_does_not_end_before_data_that_was_lost(torn_log, tmp_path, monk
 
 
 def test_a_hole_in_files_that_nobody_writes_is_told_at_once_with_the_last_group_before_it(torn_log):
-    directory = BinlogDirectory(torn_log.disk)
+    directory = open_files(torn_log.disk)
     reader = directory.groups(directory.start_of_file())
     with pytest.raises(ChunkError, match=GAP.format(torn_log.lost_page, torn_log.lost_page + 1)) as told:
         read_on(reader)
-    whole = [gtid for gtid, _ in torn_log.groups if f"the last group before it is {gtid}" in str(told.value)]
-    assert whole
+    assert [gtid for gtid, _ in torn_log.groups if f"the last group before it is {gtid}" in str(told.value)]
 
 
 def test_a_reader_that_stops_before_a_certain_end_is_told_at_once(torn_log):
@@ -306,8 +292,7 @@ def test_a_reader_is_not_told_of_an_end_that_moved_while_it_read(new_log, event)
 
     watch = EndWatch(log.disk, known_end=moved_end, is_certain=True)
     reader = EventGroupReader(log.disk, file_no=0, page_no=1, end_watch=watch)
-    found = [reader.next_group().gtid for _ in range(20)]
-    assert found == [gtid for gtid, _ in log.groups][:20]
+    assert [reader.next_group().gtid for _ in range(20)] == [gtid for gtid, _ in log.groups][:20]
 
 
 def test_a_reader_before_an_end_that_another_has_seen_waits_while_the_files_are_written(torn_log):
@@ -326,9 +311,8 @@ def test_a_reader_before_an_end_that_another_has_seen_waits_while_the_files_are_
 
 
 def test_a_range_that_is_not_read_to_its_end_is_damaged(torn_log):
-    directory = BinlogDirectory(torn_log.disk)
-    end = torn_log.appender.end
-    [log_range] = directory.ranges(LOG_START, end, size=1 << 30)
+    directory = open_files(torn_log.disk)
+    [log_range] = directory.ranges(LOG_START, torn_log.appender.end, size=1 << 30)
     with pytest.raises(ChunkError, match=GAP.format(torn_log.lost_page, torn_log.lost_page + 1)):
         list(directory.groups_in(log_range))
     told = []
@@ -339,7 +323,7 @@ def test_a_range_that_is_not_read_to_its_end_is_damaged(torn_log):
 def test_a_newest_file_whose_header_was_lost_is_behind_the_end_for_readers_too(long_log):
     """Else an archive without a redo log would silently lose its newest file."""
     blank(long_log.disk, 2, 0)
-    directory = BinlogDirectory(long_log.disk)
+    directory = open_files(long_log.disk)
     reader = directory.groups(directory.start_of_file())
     with pytest.raises(ChunkError, match=r"binlog-000002\.ibb page 1 has data"):
         read_on(reader)

@@ -16,10 +16,7 @@ from ibbmaster.position import LogPosition
 
 def read_all(disk, file_no=0, page_no=1):
     reader = EventGroupReader(disk, file_no=file_no, page_no=page_no)
-    groups = []
-    while (group := reader.next_group()) is not None:
-        groups.append((group.gtid, group.gtid_event + b"".join(group.body)))
-    return groups
+    return [(group.gtid, group.gtid_event + b"".join(group.body)) for group in iter(reader.next_group, None)]
 
 
 def test_groups_come_whole_and_in_commit_order_over_files(long_log):
@@ -184,9 +181,7 @@ def test_a_group_that_begins_just_before_the_end_of_a_page_is_no_step_back(new_l
     log.commit("0-1-4", event(100))
     log.commit("0-1-5", event(100))
     whole, steps_back = EventGroupReader(log.disk, file_no=0, page_no=1), []
-    groups = []
-    while (group := whole.next_group()) is not None:
-        groups.append((group.gtid, group.end))
+    groups = [(group.gtid, group.end) for group in iter(whole.next_group, None)]
     passing = EventGroupReader(log.disk, file_no=0, page_no=1, at_step_back=steps_back.append)
     passing.next_group()
     for gtid, end in groups[1:]:

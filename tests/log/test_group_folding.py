@@ -2,7 +2,6 @@
 
 from contextlib import closing
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import pytest
 
@@ -36,12 +35,12 @@ class Stored:
     group: EventGroup
     body: bytes
 
-    def read(self) -> EventGroup:
+    def read(self):
         return replace(self.group, body=iter([self.body]))
 
 
 @pytest.fixture
-def groups(tmp_path: Path) -> list[Stored]:
+def groups(tmp_path):
     write_log(tmp_path / "log", *ITEMS)
     with ibbmaster.open(tmp_path / "log") as log, closing(log.engine.groups(log.engine.start_of_file())) as reader:
         found = []
@@ -52,7 +51,7 @@ def groups(tmp_path: Path) -> list[Stored]:
     return found
 
 
-def folded(groups: list[Stored], *, takes_rows: bool) -> SchemaHistory:
+def folded(groups, *, takes_rows):
     folding = GroupFolding(SchemaHistory(), takes_rows=takes_rows)
     for group in groups:
         folding.fold(group.read())
@@ -63,8 +62,7 @@ def folded(groups: list[Stored], *, takes_rows: bool) -> SchemaHistory:
 def test_rows_define_tables_only_where_they_are_to(groups, takes_rows):
     history = folded(groups, takes_rows=takes_rows)
     assert [column.name for column in history.table_at("d", "t").columns] == ["id", "a"]
-    table = history.table_at("d", "rows_only")
-    names = [column.name for column in getattr(table, "columns", ())]
+    names = [column.name for column in getattr(history.table_at("d", "rows_only"), "columns", ())]
     assert names == (["id", "b"] if takes_rows else [])
     assert (GroupFolding(history, takes_rows=takes_rows).take_map is not None) == takes_rows
 
@@ -74,7 +72,7 @@ def test_a_group_that_was_broken_off_anywhere_is_folded_as_in_one_go(groups, mon
     whole = folded(groups, takes_rows=takes_rows)
     left = [10_000]
 
-    def check() -> None:
+    def check():
         left[0] -= 1
         if left[0] == 0:
             raise BrokenOffError(BreakReason.KILLED)

@@ -73,8 +73,7 @@ WAYS = [write, in_pieces, in_two_phases, decided_by_the_log]
 
 def logged(store):
     store.sync()
-    reader = store.groups(store.seek(GtidPosition()))
-    found = []
+    reader, found = store.groups(store.seek(GtidPosition())), []
     while (group := reader.next_group()) is not None:
         b"".join(map(bytes, group.body))
         found.append(str(group.gtid))

@@ -40,8 +40,7 @@ def test_each_log_has_its_own_and_by_any_path_the_same(path, tmp_path, monkeypat
     (tmp_path / "link").symlink_to(path)
     monkeypatch.chdir(path)
     for same in (tmp_path / "link", path / "..", path.relative_to(path)):
-        found = list(HistoryCache(same, is_written=False).read())
-        assert found == ([] if same == path / ".." else [b"one"])
+        assert list(HistoryCache(same, is_written=False).read()) == ([] if same == path / ".." else [b"one"])
 
 
 def test_a_user_without_a_home_keeps_nothing(path, monkeypatch):

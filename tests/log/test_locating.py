@@ -18,8 +18,7 @@ ALL = 99  # files of the capture
 
 
 def groups_of(log):
-    reader = log.groups(log.start_of_file())
-    found = []
+    reader, found = log.groups(log.start_of_file()), []
     while (group := reader.next_group()) is not None:
         if group.gtid is not None:
             found.append((group.gtid, group.start))
@@ -82,8 +81,7 @@ def test_who_resumes_lacks_what_a_walk_over_the_whole_log_says(new_log, event, s
             if gtid.seq_no > 1 and rng.random() < 0.8
         )
         found = resume(directory, position)
-        reader = directory.groups(directory.start_of_file())
-        lacking = []
+        reader, lacking = directory.groups(directory.start_of_file()), []
         while (group := reader.next_group()) is not None:
             if found.lacks(group):
                 assert group.start >= found.begin

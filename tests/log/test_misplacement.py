@@ -83,8 +83,7 @@ def test_the_error_names_both_places(paged_log):
     copy_page(paged_log, 3, 5)
     directory = BinlogDirectory(paged_log.disk)
     reader = directory.groups(directory.seek(GtidPosition()))
-    numbers = [reader.next_group().gtid.seq_no for _ in range(16)]
-    assert numbers == list(range(1, 17))
+    assert [reader.next_group().gtid.seq_no for _ in range(16)] == list(range(1, 17))
     message = r"page 5 offset 0: group 0-1-9 comes behind number 16 .* at binlog-000000\.ibb page 4 offset"
     for _ in range(2):  # and again when it is asked again
         with pytest.raises(RecordError, match=message):

@@ -50,7 +50,7 @@ DUMPS_MAX = 4
 NONE_THERE = "nothing is there"
 
 
-def opened(directory: Path, make) -> ServedLog:
+def opened(directory, make):
     if make is ClassicServer:
         return ServedLog(ClassicBinlog([directory]), "classic-10.11")
     return ServedLog(FollowedDirectory(RealDisk(directory)), "engine")
@@ -64,7 +64,7 @@ class Waiting:
     server: object
     has: int
 
-    def groups(self) -> list[tuple[tuple[int, int, int], bytes]]:
+    def groups(self):
         """What it got: GTIDs, and the first bytes of what is in each."""
         found = []
         for event in self.dump.events:
@@ -76,7 +76,7 @@ class Waiting:
         return found
 
 
-def group_places(data: bytes | bytearray) -> list[int]:
+def group_places(data):
     """Where a traditional file can be begun: at its first event, between transactions, and at its end."""
     places, at = [4], 4
     while at < len(data):
@@ -86,11 +86,11 @@ def group_places(data: bytes | bytearray) -> list[int]:
     return [*places, at]
 
 
-def logged(server) -> list[tuple[tuple[int, int, int], bytes]]:
+def logged(server):
     return [((gtid.domain_id, gtid.server_id, gtid.seq_no), content) for gtid, content in server.groups]
 
 
-def looped(log: ServedLog) -> list[str]:
+def looped(log):
     """The GTIDs of a log that is played twice, and why it ends before that."""
     found = []
     try:
@@ -113,12 +113,12 @@ class Walk:
     make: type
     done: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         self.writer = ForeignWriter(self.directory, random.Random(0), self.make)
         self.log = opened(self.directory, self.make)
         self.dumps: list[Waiting] = []
 
-    def step(self, number: int, seed: object) -> None:
+    def step(self, number, seed):
         rng = self.writer.rng = self.writer.server.rng = random.Random(f"{seed} {number}")
         asks = rng.random() < 0.6
         verbs = ASKS if asks else WRITES
@@ -132,7 +132,7 @@ class Walk:
             getattr(self.writer, verb)()
         self.check_dumps()
 
-    def close(self) -> None:
+    def close(self):
         for waiting in self.dumps:
             waiting.dump.close()
         self.log.engine.close()
@@ -151,37 +151,37 @@ class Walk:
         yield log
         log.engine.close()
 
-    def answer(self, rng) -> None:
+    def answer(self, rng):
         answers = self.log.answers()
         with self.fresh() as fresh:
             assert fresh is None or answers == fresh.answers()
 
-    def dump(self, rng) -> None:
+    def dump(self, rng):
         position = self.position(rng)
         found = self.log.dump(position)
         with self.fresh() as fresh:
             assert fresh is None or found == fresh.dump(position), position
 
-    def seek(self, rng) -> None:
+    def seek(self, rng):
         position = self.position(rng)
         if isinstance(position, str):
             found = self.sought(self.log, position)
             with self.fresh() as fresh:
                 assert fresh is None or found == self.sought(fresh, position), position
 
-    def sought(self, log: ServedLog, position: str):
+    def sought(self, log, position):
         try:
             plan = log.engine.seek(GtidPosition.parse(position))
         except IbbMasterError as error:
             return str(error)
         return log.engine.file_name(plan.position.file_no), plan.position.offset, str(plan.state), plan.is_begun
 
-    def loop(self, rng) -> None:
+    def loop(self, rng):
         found = looped(self.log)
         with self.fresh() as fresh:
             assert fresh is None or found == looped(fresh)
 
-    def wait(self, rng) -> None:
+    def wait(self, rng):
         position = self.position(rng) if rng.randrange(3) else ""
         try:
             dump = ServedDump(self.log, position)
@@ -200,19 +200,19 @@ class Walk:
         if len(self.dumps) > DUMPS_MAX:
             self.dumps.pop(0).dump.close()
 
-    def go_on(self, rng) -> None:
+    def go_on(self, rng):
         for waiting in self.dumps:
             waiting.dump.go_on()
 
-    def leave(self, rng) -> None:
+    def leave(self, rng):
         if self.dumps:
             self.dumps.pop(rng.randrange(len(self.dumps))).dump.close()
 
-    def look(self, rng) -> None:
+    def look(self, rng):
         with contextlib.suppress(IbbMasterError):
             self.log.engine.wait_for_growth(0.0)
 
-    def position(self, rng) -> str | tuple[str, int]:
+    def position(self, rng):
         """Of any group that was logged, in GTIDs; or a file, and a place in it where an event may begin."""
         groups = self.writer.server.groups[: rng.randrange(len(self.writer.server.groups) + 1)]
         if rng.randrange(4):
@@ -223,7 +223,7 @@ class Walk:
 
     # What must be
 
-    def check_dumps(self) -> None:
+    def check_dumps(self):
         """No dump has got anything but the log that it began in, in order; all of it, where that is there."""
         for waiting in list(self.dumps):
             got = waiting.groups()

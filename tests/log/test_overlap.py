@@ -18,12 +18,11 @@ from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event
 from tests.machinery.importing import import_classic
+from tests.machinery.stores import faults_at, open_files
+from tests.machinery.tables import rows_of
 from tests.written_log import inserted
 
 END = Query(thread_id=3, seconds=1, error_code=0, status=b"", database=b"", text=b"COMMIT")
@@ -31,7 +30,7 @@ FILE_BYTES = 1 << 20
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 
 
-def log_of(files: list[Path], directory: Path) -> dict[str, bytes]:
+def log_of(files, directory):
     """The files of a log that traditional files were added to."""
     directory.mkdir(exist_ok=True)
     with closing(RealDisk(directory)) as disk:
@@ -39,11 +38,10 @@ def log_of(files: list[Path], directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
-def with_other_contents(path: Path, wanted: bytes, other: bytes) -> None:
+def with_other_contents(path, wanted, other):
     """Change an event that holds some bytes, under a right checksum."""
     data = bytearray(path.read_bytes())
-    found = data.index(wanted)
-    start = 4
+    found, start = data.index(wanted), 4
     while (end := start + struct.unpack_from("<I", data, start + 9)[0]) <= found:
         start = end
     data[found : found + len(wanted)] = other
@@ -52,22 +50,20 @@ def with_other_contents(path: Path, wanted: bytes, other: bytes) -> None:
 
 
 @pytest.fixture
-def captured(tmp_path: Path) -> list[Path]:
+def captured(tmp_path):
     """Copies of the files of a capture with five domains."""
     names = [f"binlog.{number:06d}" for number in (1, 2, 3)]
     return [Path(shutil.copy(CLASSIC / "11.8" / "domains" / name, tmp_path / name)) for name in names]
 
 
-def test_files_that_continue_a_log_in_one_domain_only_are_refused_before_anything_is_written(
-    tmp_path: Path, captured: list[Path]
-) -> None:
+def test_files_that_continue_a_log_in_one_domain_only_are_refused_before_anything_is_written(tmp_path, captured):
     before = log_of(captured[:1], tmp_path / "ibb")
     with pytest.raises(StoreError, match="they do not continue it"):
         log_of(captured[2:], tmp_path / "ibb")
     assert {path.name: path.read_bytes() for path in (tmp_path / "ibb").iterdir()} == before
 
 
-def gtid_event_of(path: Path) -> bytes:
+def gtid_event_of(path):
     """Number, domain and flags of the first group."""
     data, start = path.read_bytes(), 4
     while data[start + 4] != EventType.GTID:
@@ -77,8 +73,8 @@ def gtid_event_of(path: Path) -> bytes:
 
 @pytest.mark.parametrize("is_of_gtid_event", [False, True], ids=["in a statement", "in the GTID event"])
 def test_groups_that_the_log_has_with_other_contents_are_refused_before_anything_is_written(
-    tmp_path: Path, captured: list[Path], is_of_gtid_event: bool
-) -> None:
+    tmp_path, captured, is_of_gtid_event
+):
     before = log_of(captured[:1], tmp_path / "ibb")
     if is_of_gtid_event:
         *told, flags = gtid_event_of(captured[0])
@@ -86,19 +82,16 @@ def test_groups_that_the_log_has_with_other_contents_are_refused_before_anything
     else:
         with_other_contents(captured[0], b"CREATE", b"create")
     with pytest.raises(
-        StoreError,
-        match=r"another group \d+-\d+-\d+, at binlog-000000.ibb offset \d+, than .* at binlog",
+        StoreError, match=r"another group \d+-\d+-\d+, at binlog-000000.ibb offset \d+, than .* at binlog"
     ):
         log_of(captured, tmp_path / "ibb")
     assert {path.name: path.read_bytes() for path in (tmp_path / "ibb").iterdir()} == before
 
 
-def test_groups_that_the_log_has_in_another_order_of_its_domains_are_passed_over(
-    tmp_path: Path, captured: list[Path]
-) -> None:
+def test_groups_that_the_log_has_in_another_order_of_its_domains_are_passed_over(tmp_path, captured):
     log_of(captured[:2], tmp_path / "ibb")
     with closing(RealDisk(tmp_path / "ibb")) as disk:
-        log = BinlogDirectory(disk)
+        log = open_files(disk)
         reader = log.groups(log.start_of_file())
         groups = [(group.gtid, group.gtid_event, b"".join(group.body)) for group in iter(reader.next_group, None)]
     (tmp_path / "sorted").mkdir()
@@ -111,68 +104,10 @@ def test_groups_that_the_log_has_in_another_order_of_its_domains_are_passed_over
     assert report.group_count > 0
 
 
-# What each server has logged: `0-1-1` by itself, `0-1-1r` as a replica of the one that did, `0-1-1x` with other rows.
-MEETINGS = {  # what the log has; the state before what is added; what that is; passed over, written, reads: or why not
-    "nothing new": ("0-1-1 0-1-2", "", "0-1-1 0-1-2", (2, 0, 1)),
-    "a promoted replica": ("0-1-1 0-1-2", "", "0-1-1r 0-1-2r 0-2-3 0-2-4", (2, 2, 1)),
-    "a large one": ("0-1-4", "", "0-1-4r 0-2-5", (1, 1, 1)),
-    "the first primary once more": ("0-1-1 0-2-2 0-2-3", "", "0-1-1 0-2-2r 0-2-3r 0-1-4", (3, 1, 1)),
-    "a replica that was made of a backup": ("0-1-1 0-1-2 0-1-3", "", "0-1-3r 0-2-4", (1, 1, 1)),
-    "one that goes on where the log ends": ("0-1-1 0-1-2", "0-1-2", "0-2-3", (0, 1, 1)),
-    "one that knows no server of before": ("0-9-1 0-1-2", "", "0-1-2r 0-2-3", (1, 1, 1)),
-    "one that knows more servers": ("0-1-2", "0-8-1", "0-1-2r 0-2-3", (1, 1, 1)),
-    "a domain of its own": ("0-1-1 0-1-2", "", "0-1-1r 7-2-1 0-1-2r 7-2-2 0-2-3", (2, 3, 2)),
-    "domains in another order": ("0-1-1 1-1-1 0-1-2 1-1-2", "", "1-1-1r 1-1-2r 1-2-3 0-1-1r 0-1-2r 0-2-3", (4, 2, 2)),
-    "servers of a ring in another order": ("0-1-1 0-2-1 0-1-2", "", "0-2-1 0-1-1r 0-1-2r 0-2-2", (3, 1, 1)),
-    "numbers that step back": ("0-1-5 0-1-2 0-1-7", "0-1-5", "0-1-2 0-1-7 0-2-8", (2, 1, 1)),
-    "other rows": (
-        "0-1-1 0-1-2",
-        "",
-        "0-1-1r 0-1-2x 0-2-3",
-        r"^the log has another group 0-1-2, at binlog-000000.ibb offset \d+, than what is added, at binlog-000000.ibb "
-        r"offset \d+: event 1, WRITE_ROWS_V1, differs; they do not continue it, and nothing was written",
-    ),
-    "more events": (
-        "0-1-1",
-        "",
-        "0-1-1m",
-        r"another group 0-1-1, .*: event 2 is WRITE_ROWS_V1, XID was expected",
-    ),
-    "a gap": (
-        "0-1-1",
-        "0-1-2",
-        "0-1-3",
-        r"ends at GTID state \[0-1-1\] in domain 0, but before 0-1-3, at .*, what is added is",
-    ),
-    "promoted without the last": (
-        "0-1-1 0-1-2",
-        "",
-        "0-1-1r 0-2-2",
-        r"goes on with 0-2-2, at .*, and the log with 0-1-2, at",
-    ),
-    "an errant transaction": (
-        "0-1-1 0-1-2 0-1-3",
-        "",
-        "0-1-1r 0-2-2 0-1-3r",
-        r"goes on with 0-2-2, at .*, .* log with 0-1-2, at",
-    ),
-    "one left out": (
-        "0-1-1 0-1-2 0-1-3",
-        "",
-        "0-1-1r 0-1-3r 0-2-4",
-        r"the log has 0-1-2, at .*, which is missing in what is",
-    ),
-    "one left out, and nothing new": (
-        "0-1-1 0-1-2 0-1-3 0-1-4",
-        "",
-        "0-1-1r 0-1-3r",
-        "the log has 0-1-2, at .*, which is missing",
-    ),
-    "another history": ("0-1-1 0-1-2", "", "0-5-1", r"goes on with 0-5-1, at .*, and the log with 0-1-1, at"),
-}
+MEETINGS = rows_of(__file__, "meetings")
 
 
-def written(directory: Path, before: str, said: str) -> Path:
+def written(directory, before, said):
     """A log of groups as `MEETINGS` has them; each fourth of them is large."""
     directory.mkdir()
     with (
@@ -217,27 +152,22 @@ class CountedRead(LogRead):
         return CountedRead(self._log, file_no)
 
 
-@pytest.mark.parametrize(("logged", "before", "added", "outcome"), MEETINGS.values(), ids=MEETINGS)
-def test_what_is_added_is_passed_over_written_or_refused(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    logged: str,
-    before: str,
-    added: str,
-    outcome: tuple[int, int, int] | str,
-) -> None:
+@pytest.mark.parametrize(
+    ("logged", "before", "added", "outcome"), [row[1:] for row in MEETINGS], ids=[row[0] for row in MEETINGS]
+)
+def test_what_is_added_is_passed_over_written_or_refused(tmp_path, monkeypatch, logged, before, added, outcome):
     monkeypatch.setattr(CountedRead, "count", 0)
     archive = written(tmp_path / "archive", "", logged)
     files = {path.name: path.read_bytes() for path in archive.iterdir()}
-    source = CountedRead(BinlogDirectory(RealDisk(written(tmp_path / "added", before, added))))
+    source = CountedRead(open_files(written(tmp_path / "added", before, added)))
     with closing(RealDisk(archive)) as disk:
-        if isinstance(outcome, str):
+        if not outcome[0].isdigit():
             with pytest.raises(StoreError, match=outcome):
                 import_groups(source, disk, max_file_bytes=FILE_BYTES, append=True)
             assert {path.name: path.read_bytes() for path in archive.iterdir()} == files
             return
-        faults = len(list(verify(disk, Totals())))  # numbers that step back
+        faults = len(faults_at(disk))  # numbers that step back
         report = import_groups(source, disk, max_file_bytes=FILE_BYTES, append=True)
-        assert (report.skipped_count, report.group_count, CountedRead.count) == outcome
-        assert len(list(verify(disk, Totals()))) == faults
+        assert (report.skipped_count, report.group_count, CountedRead.count) == tuple(map(int, outcome.split()))
+        assert len(faults_at(disk)) == faults
         assert import_groups(source, disk, max_file_bytes=FILE_BYTES, append=True).group_count == 0

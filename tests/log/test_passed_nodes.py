@@ -66,8 +66,7 @@ def test_no_node_of_a_sound_log_is_read_again(large_log, monkeypatch):
 
 def test_each_damage_of_what_nodes_and_commit_records_say_is_found_as_ever(large_log, monkeypatch):
     name = "binlog-000000.ibb"
-    sound = bytes(large_log.disk.files[name])
-    faulty = 0
+    sound, faulty = bytes(large_log.disk.files[name]), 0
     for page_no in range(1, len(sound) // PAGE_SIZE):
         start = page_no * PAGE_SIZE
         begins = {0, 3, 4, 7, 9, 12, 14, 20, 24, 28, 40, 16_340, 16_360, 16_375}
@@ -99,9 +98,7 @@ def test_no_more_nodes_are_held_than_some(monkeypatch):
         ref = LogPosition.on_page(0, 2 + number)
         passed.take(ref, forest.next_node(), lambda begin: SplitState())
         forest.add(ref)
-    stream = forest.stream()
-    assert stream is not None
-    assert not passed.are_whole_events([stream])
+    assert not passed.are_whole_events([forest.stream()])
 
 
 @pytest.mark.parametrize("end", [SplitState(left=1), SplitState(head=b"x"), None])
@@ -110,9 +107,7 @@ def test_what_does_not_end_between_events_has_not_passed(end):
     ref = LogPosition.on_page(0, 2)
     passed.take(ref, forest.next_node(), lambda begin: end)
     forest.add(ref)
-    stream = forest.stream()
-    assert stream is not None
-    assert not passed.are_whole_events([stream])
+    assert not passed.are_whole_events([forest.stream()])
 
 
 def test_a_node_that_names_another_than_the_one_before_has_not_passed():
@@ -124,6 +119,4 @@ def test_a_node_that_names_another_than_the_one_before_has_not_passed():
     forest.add(places[0])
     forest.next_node()
     forest.add(places[1])
-    stream = forest.stream()
-    assert stream is not None
-    assert not passed.are_whole_events([stream])
+    assert not passed.are_whole_events([forest.stream()])

@@ -73,8 +73,7 @@ def caches(tmp_path, monkeypatch):
 @pytest.fixture
 def count_folds(monkeypatch):
     """How many groups are folded from here on."""
-    found = []
-    fold = GroupFolding.fold
+    found, fold = [], GroupFolding.fold
     monkeypatch.setattr(GroupFolding, "fold", lambda *given: (found.append(given[1]), fold(*given)))
     return found
 
@@ -243,19 +242,16 @@ def test_temporary_tables_end_where_a_server_was_started(tmp_path, created):
         for text in statements:
             number += 1
             gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
-            flags = GtidFlag.STANDALONE | GtidFlag.DDL
-            events.append(encode_gtid_event(GtidEvent(gtid=gtid, flags=flags)))
+            events.append(encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.STANDALONE | GtidFlag.DDL)))
             events.append(query(text))
         events.append(encode_stop(server_id=1))
         (tmp_path / f"binlog.00000{file_no + 1}").write_bytes(b"\xfebin" + b"".join(events))
     for scan in (None, scan_ddl):
-        schema = LoggedSchema(ClassicBinlog([tmp_path]), scan=scan)
-        assert columns(schema) == (["a", "b"] if created else ["a"])
+        assert columns(LoggedSchema(ClassicBinlog([tmp_path]), scan=scan)) == (["a", "b"] if created else ["a"])
 
 
 def test_traditional_files_have_one_too_and_it_grows_by_files(tmp_path, fixtures, count_folds, caches):
-    source = fixtures / "classic" / "11.8" / "domains"
-    files = sorted(source.glob("binlog.0*[0-9]"))
+    files = sorted((fixtures / "classic" / "11.8" / "domains").glob("binlog.0*[0-9]"))
     path = tmp_path / "log"
     path.mkdir()
     for file in files[:2]:
@@ -306,8 +302,7 @@ def test_folding_is_broken_off_inside_a_group_and_goes_on_there(log):
     events = [
         event for text in ("CREATE TABLE u (a INT)", "ALTER TABLE u ADD b INT", ADD) for event in [query(text), *rows]
     ]
-    head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.DDL))
-    log.writable._store.write_direct(gtid, head, events)
+    log.writable._store.write_direct(gtid, encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.DDL)), events)
     log.count = 2
     log.append("ALTER TABLE u ADD c INT")
     schema = log.schema()

@@ -182,8 +182,7 @@ class LogOfVanishingDomains:
 
 def has_group(position, groups, index):
     """Whether a replica at a position has a group, by its place among all groups of its domain."""
-    gtid = groups[index][1]
-    reached = position.get(gtid.domain_id)
+    reached = position.get(groups[index][1].domain_id)
     return reached is not None and any(later == reached for _, later in groups[index:])
 
 
@@ -217,18 +216,13 @@ def test_deleted_domains_hide_no_file_from_a_replica_without_them(new_log, event
 
 def read_from(directory, plan):
     """The GTIDs behind a place."""
-    reader = directory.groups(plan)
-    found = []
-    while (group := reader.next_group()) is not None:
-        found.append(group.gtid)
-    return found
+    return [group.gtid for group in iter(directory.groups(plan).next_group, None)]
 
 
 @pytest.mark.parametrize(("gap", "files"), [(1, 300), (7, 500), (200, 1000)])
 def test_a_domain_that_came_back_is_found_to_have_been_away_with_few_reads(memory_path, gap, files):
     """Domain 2 ends before the oldest file, is deleted, and logged again `gap` files later; the replica has none."""
-    random_source = random.Random(gap)
-    deleted = random_source.randrange(100, files - gap - 20)
+    deleted = random.Random(gap).randrange(100, files - gap - 20)
 
     def state_of(file_no):
         yield Gtid(domain_id=0, server_id=1, seq_no=(file_no + 1) * 100)
@@ -274,11 +268,9 @@ def write_bare_file(disk, file_no, *, size_pages, interval_pages, states):
 
 def write_sparse_archive(directory, *, file_count, size_pages, interval_pages):
     """Files of full size in which only headers and state records stand; 100 groups an interval, as the states say."""
-    disk = RealDisk(directory)
-    groups_per_page = 100
+    disk, groups_per_page = RealDisk(directory), 100
     for file_no in range(file_count):
-        first = file_no * size_pages * groups_per_page
-        states = {}
+        first, states = file_no * size_pages * groups_per_page, {}
         for page_no in (1, *range(interval_pages, size_pages - 1, interval_pages)):
             seq_no = first + (page_no - 1) * groups_per_page
             states[page_no] = [Gtid(domain_id=0, server_id=1, seq_no=seq_no)] if seq_no else []
@@ -289,8 +281,7 @@ def write_sparse_archive(directory, *, file_count, size_pages, interval_pages):
 def test_a_thousand_files_of_a_gigabyte_cost_no_more_than_24_pages(memory_path):
     files, size_pages, interval_pages = 1000, 65536, 8192  # sparse: only the states take room
     disk = write_sparse_archive(memory_path, file_count=files, size_pages=size_pages, interval_pages=interval_pages)
-    random_source = random.Random(1)
-    most = 0
+    random_source, most = random.Random(1), 0
     for _ in range(50):
         seq_no = random_source.randrange(1, files * size_pages * 100)
         position = GtidPosition([Gtid(domain_id=0, server_id=1, seq_no=seq_no)])

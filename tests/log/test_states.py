@@ -11,7 +11,7 @@ from ibbmaster.log.states import check_continuation, read_state_record, state_at
 HERE = Location(file_no=2, page_no=1)
 
 
-def gtids(text: str) -> tuple[Gtid, ...]:
+def gtids(text):
     return tuple(map(Gtid.parse, filter(None, text.split(","))))
 
 

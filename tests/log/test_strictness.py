@@ -13,8 +13,7 @@ from ibbmaster.position import LOG_START
 @pytest.fixture
 def disk(new_log, event):
     """Files 0 to 4 of four pages, each with some groups of one domain."""
-    log = new_log(size_pages=4)
-    seq_no = 0
+    log, seq_no = new_log(size_pages=4), 0
     while (log.appender.file_no, log.appender.page_no) < (4, 3):
         seq_no += 1
         log.commit(f"0-1-{seq_no}", event(5000))
@@ -43,8 +42,7 @@ def test_a_log_without_one_of_its_files_is_refused_or_read_without_its_groups(di
     assert [one for one in left if one[0] > 0] == [one for one in whole if one[0] > 1]
     assert str(lenient.state()) == str(whole[-1][1])
     file_no, gtid = left[-2]
-    found = locate(lenient, GtidPosition([gtid]), on_fault=damage_handler(is_strict=False))
-    assert found[0].file_no == file_no
+    assert locate(lenient, GtidPosition([gtid]), on_fault=damage_handler(is_strict=False))[0].file_no == file_no
 
 
 def test_a_directory_without_files_is_no_log_in_either_way(tmp_path):

@@ -23,7 +23,7 @@ BEGIN = 1_700_000_000
 class TimedLog:
     """A log in memory with a group for each time, in two domains, over several files."""
 
-    def __init__(self, new_log, event, times: list[int], *, numbers_max: int = 1 << 30) -> None:
+    def __init__(self, new_log, event, times, *, numbers_max=1 << 30):
         """Numbers begin anew after `numbers_max`, as without gtid_strict_mode."""
         self.times = times
         self.gtids = []
@@ -36,7 +36,7 @@ class TimedLog:
         self.engine = BinlogDirectory(log.disk)
         assert len(self.engine.files()) > 2
 
-    def number_of(self, time: int) -> int:
+    def number_of(self, time):
         found = find_time(self.engine, time)
         number = self.gtids.index(found.group)
         assert found.group_time == self.times[number]
@@ -87,8 +87,7 @@ def test_groups_of_long_statements_lead_no_search_astray(timed_log):
 
 def test_after_a_clock_was_set_back_a_time_is_found_where_the_log_passes_it_and_that_is_noted(timed_log):
     times = [BEGIN + number for number in range(700)] + [BEGIN - 300 + number for number in range(900)]
-    log = timed_log(times)
-    noted = 0
+    log, noted = timed_log(times), 0
     for time in range(BEGIN, BEGIN + 590, 37):
         number = log.number_of(time)
         assert times[number] == time

@@ -22,7 +22,7 @@ LOGS = (
 )
 
 
-def at(seconds: float) -> str:
+def at(seconds):
     return datetime.datetime.fromtimestamp(seconds, tz=datetime.UTC).isoformat()
 
 

@@ -21,10 +21,9 @@ from tests.written_log import inserted, updated, write_log
 BEGIN = {"id": "int", "a": "int", "b": "int"}
 
 
-def rows(number: int, columns: dict[str, str], *values: object, table: str = "d.t") -> list[list[bytes]]:
+def rows(number, columns, *values, table="d.t"):
     """Of a table with these columns; the first of them is the key."""
-    written = written_table(table, columns, table_id=number, primary_key=["id"])
-    return [inserted(written, values)]
+    return [inserted(written_table(table, columns, table_id=number, primary_key=["id"]), values)]
 
 
 ITEMS = (
@@ -44,7 +43,7 @@ WIDENS = len(ITEMS) - 2  # a stream keeps its types
 CUTS = range(1, len(ITEMS) - 1)
 
 
-def told(found: list[dict[str, Any]], first: int = 1) -> list[dict[str, Any]]:
+def told(found, first=1):
     """Rows of groups from one on, without cells that are empty, and without where they were."""
     return [
         {name: value for name, value in row.items() if value is not None and name not in ("_file_no", "_offset")}
@@ -53,30 +52,30 @@ def told(found: list[dict[str, Any]], first: int = 1) -> list[dict[str, Any]]:
     ]
 
 
-def batch(**options: str) -> list[dict[str, Any]]:
+def batch(**options):
     """As a batch query reads it."""
     parsed = parse_options({"table": "d.t", **options})
     fields = find_fields(parsed)
     return [row for task in plan_tasks(parsed, fields) for part in read_task(task) for row in part.to_pylist()]
 
 
-def api(path: str) -> list[dict[str, Any]]:
+def api(path):
     with ibbmaster.open(path) as log:
         return log.to_arrow(table="d.t").to_pylist()
 
 
-def groups(path: str) -> list[dict[str, Any]]:
+def groups(path):
     with ibbmaster.open(path) as log:
         changes = [(group, change) for group in log.groups(schema_mode="latest") for _, change in group.rows()]
         return [{"_gtid": str(group.gtid), **(change.after or {})} for group, change in changes]
 
 
-def tables(path: str) -> list[dict[str, Any]]:
+def tables(path):
     with ibbmaster.open(path) as log:
         return log.to_arrow_tables()["d.t"].to_pylist()
 
 
-def streamed(path: str) -> list[dict[str, Any]]:
+def streamed(path):
     stream = StreamReading(path=path, table="d.t", maxGroupsPerTrigger="1")
     stream.catch_up()
     stream.close()
@@ -97,13 +96,13 @@ WAYS: dict[str, Callable[[str], list[dict[str, Any]]]] = {
 
 
 @pytest.fixture(params=["kernels", "reference"])
-def _readers(request, monkeypatch) -> None:
+def _readers(request, monkeypatch):
     monkeypatch.setenv("IBBMASTER_KERNELS", "on" if request.param == "kernels" else "off")
 
 
 @pytest.mark.usefixtures("_readers")
 @pytest.mark.parametrize("way", WAYS)
-def test_a_log_without_its_beginning_is_read_as_the_rest_of_the_whole_log(tmp_path, way) -> None:
+def test_a_log_without_its_beginning_is_read_as_the_rest_of_the_whole_log(tmp_path, way):
     whole = WAYS[way](str(write_log(tmp_path / "whole", *ITEMS)))
     assert len(whole) == 5
     for cut in CUTS:
@@ -112,7 +111,7 @@ def test_a_log_without_its_beginning_is_read_as_the_rest_of_the_whole_log(tmp_pa
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_a_stream_of_a_primary_that_has_purged_is_the_rest_of_the_whole_log(tmp_path, cut) -> None:
+def test_a_stream_of_a_primary_that_has_purged_is_the_rest_of_the_whole_log(tmp_path, cut):
     found = []
     for name, items, first in (("whole", ITEMS, 1), ("cut", ITEMS[cut:], cut + 1)):
         with FixturePrimary(write_log(tmp_path / name, *items, first=first)) as primary:
@@ -132,7 +131,7 @@ def test_a_stream_of_a_primary_that_has_purged_is_the_rest_of_the_whole_log(tmp_
 
 @pytest.mark.usefixtures("_readers")
 @pytest.mark.parametrize("cut", CUTS)
-def test_a_stream_that_began_before_a_statement_follows_it_without_the_beginning_of_the_log(tmp_path, cut) -> None:
+def test_a_stream_that_began_before_a_statement_follows_it_without_the_beginning_of_the_log(tmp_path, cut):
     """The DataFrame is made of what is there at some time; what is written later comes under its names."""
     for there in range(cut + 1, WIDENS):
         if not any(isinstance(item, list) for item in ITEMS[cut:there]):
@@ -151,10 +150,10 @@ def test_a_stream_that_began_before_a_statement_follows_it_without_the_beginning
 
 
 @pytest.mark.parametrize("needs_rows", [False, True])
-def test_a_history_is_made_with_rows_only_where_the_one_by_statements_needs_them(needs_rows) -> None:
+def test_a_history_is_made_with_rows_only_where_the_one_by_statements_needs_them(needs_rows):
     made: dict[bool, SchemaHistory] = {}
 
-    def fold(takes_rows: bool) -> SchemaHistory:
+    def fold(takes_rows):
         return made.setdefault(takes_rows, SchemaHistory())
 
     found = defined_history(fold, lambda history: needs_rows and history is made[False])
@@ -162,7 +161,7 @@ def test_a_history_is_made_with_rows_only_where_the_one_by_statements_needs_them
     assert found is made[needs_rows]
 
 
-def test_a_second_query_of_a_table_that_rows_define_folds_nothing(tmp_path, monkeypatch) -> None:
+def test_a_second_query_of_a_table_that_rows_define_folds_nothing(tmp_path, monkeypatch):
     path = str(write_log(tmp_path / "log", *ITEMS[2:], first=3))
     first = batch(path=path)
     monkeypatch.setattr(GroupFolding, "fold", lambda *given: pytest.fail("a group is folded once more"))
@@ -170,15 +169,14 @@ def test_a_second_query_of_a_table_that_rows_define_folds_nothing(tmp_path, monk
     assert batch(path=path) == first
 
 
-def test_an_update_is_completed_by_its_key_alone_where_nothing_says_what_a_server_computes(tmp_path) -> None:
-    table = written_table("d.t", BEGIN, table_id=1, primary_key=["id"])
-    change = updated(table, ((1, 10, 5), (1, 11, 5)))
+def test_an_update_is_completed_by_its_key_alone_where_nothing_says_what_a_server_computes(tmp_path):
+    change = updated(written_table("d.t", BEGIN, table_id=1, primary_key=["id"]), ((1, 10, 5), (1, 11, 5)))
     path = write_log(tmp_path / "log", [change], "ALTER TABLE t RENAME COLUMN a TO z")
     (before, after) = batch(path=str(path), completeKeys="true")
     assert (before["z"], after["z"]) == (10, 11)
 
 
-def test_a_type_that_hangs_on_what_nobody_knows_is_that_of_the_rows(tmp_path) -> None:
+def test_a_type_that_hangs_on_what_nobody_knows_is_that_of_the_rows(tmp_path):
     """What statements make of a table of which not all is known need not be what it is."""
     path = write_log(
         tmp_path / "log",

@@ -204,9 +204,7 @@ def test_fragments_that_are_no_row_event_are_named_with_their_group(new_log, eve
 
 
 def test_all_ways_to_check_find_the_same(monkeypatch, tmp_path):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     block_pages = rng.choice([2, 3, 7, 128])
     monkeypatch.setattr(block_reading, "BLOCK_PAGES", block_pages)
     monkeypatch.setattr(block_reading, "BLANK_BLOCK", bytes(block_pages * PAGE_SIZE))
@@ -217,8 +215,7 @@ def test_all_ways_to_check_find_the_same(monkeypatch, tmp_path):
         (tmp_path / name).write_bytes(data)
     for _ in range(10):
         name = rng.choice([name for name in files if any(files[name][PAGE_SIZE:])])
-        page_no = rng.randrange(1, len(files[name]) // PAGE_SIZE)
-        start = page_no * PAGE_SIZE
+        start = rng.randrange(1, len(files[name]) // PAGE_SIZE) * PAGE_SIZE
         page = bytearray(files[name][start : start + PAGE_SIZE])
         for _ in range(rng.randrange(1, 3)):
             page[rng.randrange(PAGE_SIZE - 4)] ^= 1 << rng.randrange(8)
