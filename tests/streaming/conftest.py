@@ -2,9 +2,7 @@
 
 import contextlib
 import socket
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import pytest
 
@@ -37,12 +35,12 @@ class Dump:
 class OpaqueSink(SocketSink):
     """As over TLS, what it is given is not what goes to its socket; and it takes note of how much each block is."""
 
-    def __init__(self, descriptor: int, sizes: list[int]) -> None:
+    def __init__(self, descriptor, sizes):
         super().__init__(descriptor)
         self.descriptor = None
         self._sizes = sizes
 
-    def write(self, data: Any, patience_ms: int = 0) -> int:
+    def write(self, data, patience_ms=0):
         self._sizes.append(len(data))
         return super().write(data)  # nobody reads meanwhile
 
@@ -50,12 +48,12 @@ class OpaqueSink(SocketSink):
 class GroupCount:
     """Counts the groups that a reader hands out from now on; the reader stays what it is."""
 
-    def __init__(self, groups: Any) -> None:
+    def __init__(self, groups):
         self._next_group = groups.next_group
         self.count = 0
         groups.next_group = self._counted
 
-    def _counted(self, **kwargs: Any) -> Any:
+    def _counted(self, **kwargs):
         group = self._next_group(**kwargs)
         self.count += group is not None and group.gtid is not None
         return group
@@ -79,7 +77,7 @@ def run_dump(
     between=None,
     stays=False,
     **options,
-) -> Dump:
+):
     """Dump from a position, or by file, to the end; `between` is called after each block, and the log may grow there.
 
     With `stays`, it counts as a reader still.
@@ -170,13 +168,13 @@ def run_dump(
 
 
 @pytest.fixture
-def dump_of() -> Iterator[Callable[..., Dump]]:
+def dump_of():
     """Dumps as `run_dump` makes them; those that stay leave at the end of the test."""
     if loading.load() is None:
         pytest.fail("the kernels cannot be loaded here")
     with contextlib.ExitStack() as staying:
 
-        def dump(*args: Any, **options: Any) -> Dump:
+        def dump(*args, **options):
             made = run_dump(*args, **options)
             if options.get("stays"):
                 staying.callback(made.source.close)

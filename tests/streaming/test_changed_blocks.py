@@ -18,12 +18,11 @@ from ibbmaster.stages.event_stream import EventStream, mapped_table
 from ibbmaster.stages.filtering import KINDS
 from ibbmaster.stages.options import staged
 from ibbmaster.stages.renumbering import OriginMap
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.streaming import packet_changes
 from ibbmaster.streaming.shared import SharedBlocks
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, make_gtid_event, new_group
 from tests.machinery.random_log import random_log
+from tests.machinery.stores import new_store
 from tests.streaming.test_parts_of_logs import (
     GROUPS_AT_ENDS,
     LOGS,
@@ -38,7 +37,7 @@ PROFILES = ["engine", "compat", "classic-10.11", "classic-11.8"]
 SELECTED = [{}, {"wants_annotate_rows": False, "leaves_out_marked": True}, {"has_semi_sync": True}, {"capability": 2}]
 
 
-def renumbered(engine, rng: random.Random) -> StagedLog:
+def renumbered(engine, rng):
     """The log under other numbers of some of its domains and servers."""
     gtids = gtids_of(engine)
     servers = {gtid.server_id for gtid in gtids}
@@ -51,14 +50,11 @@ def renumbered(engine, rng: random.Random) -> StagedLog:
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_captures_of_each_kind_under_other_numbers_and_as_each_kind_of_primary(dump_of, path, pytestconfig):
-    seed = f"{pytestconfig.getoption('--seed')} {path.name}"
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+def test_captures_of_each_kind_under_other_numbers_and_as_each_kind_of_primary(dump_of, path):
+    rng = random.Random(random.randrange(2**32))
     engine = engine_of(path)
     gtids = gtids_of(engine)
-    end = rng.randint(len(gtids) // 2, len(gtids))
-    part = part_of(engine, gtids, 0, end)
+    part = part_of(engine, gtids, 0, rng.randint(len(gtids) // 2, len(gtids)))
     for log in (part, renumbered(part, rng)):
         options = {"profile": rng.choice(PROFILES), "knows_checksums": True, **rng.choice(SELECTED)}
         check_same(dump_of, log, ways=[{}, {"is_pumped": True}], **options)
@@ -69,8 +65,7 @@ def test_captures_of_each_kind_under_other_numbers_and_as_each_kind_of_primary(d
 def test_random_logs_from_any_position(dump_of, tmp_path, seed, profile):
     store, rng = random_log(seed, RealDisk(tmp_path)), random.Random(seed)
     log = renumbered(store, rng)
-    known = [str(log._renaming[0].renamed(gtid)) for gtid in rng.sample(gtids_of(store), 2)]
-    for position in ("", *known):
+    for position in ("", *[str(log._renaming[0].renamed(gtid)) for gtid in rng.sample(gtids_of(store), 2)]):
         for options in SELECTED:
             check_same(
                 dump_of, log, position, ways=[{}, {"is_pumped": True}], profile=profile, knows_checksums=True, **options
@@ -95,17 +90,19 @@ def test_nothing_is_decided_group_by_group_but_at_the_ends(dump_of, tmp_path, pr
 
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
 def test_events_of_more_than_a_packet_and_groups_of_more_than_a_block(dump_of, memory_path, profile):
-    store = BinlogStore(RealDisk(memory_path), StoreOptions(max_file_bytes=80 << 20))
+    store = new_store(memory_path, max_file_bytes=80 << 20)
     for number, size in enumerate((100, 17 << 20, 100, 300_000, 100, (1 << 24) - 20, 100), 1):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
-        body = [make_event(EventType.WRITE_ROWS_V1, 1, bytes(size)), make_event(EventType.XID, 1, bytes(8))]
-        store.write_direct(gtid, make_gtid_event(gtid), body)
+        store.write_direct(
+            *new_group(
+                number, make_event(EventType.WRITE_ROWS_V1, 1, bytes(size)), make_event(EventType.XID, 1, bytes(8))
+            )
+        )
     log = StagedLog(store, [OriginMap(server_ids={1: 7})])
     check_same(dump_of, log, ways=[{}, {"is_pumped": True}], profile=profile, knows_checksums=True)
     store.close()
 
 
-def options_for(engine, rng: random.Random) -> dict[str, object]:
+def options_for(engine, rng):
     """Stages about tables, domains, servers and names that a log has."""
     tables, gtids = set(), gtids_of(engine)
     groups = engine.groups(engine.start_of_file())
@@ -132,10 +129,8 @@ def options_for(engine, rng: random.Random) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_captures_of_which_something_is_left_out(dump_of, path, pytestconfig):
-    seed = f"{pytestconfig.getoption('--seed')} {path.name}"
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+def test_captures_of_which_something_is_left_out(dump_of, path):
+    rng = random.Random(random.randrange(2**32))
     engine = engine_of(path)
     for _ in range(4):
         given = options_for(engine, rng)
@@ -163,7 +158,7 @@ def test_only_groups_of_which_more_is_to_be_decided_go_through_the_stage(
     dump_of, tmp_path, given, profile, monkeypatch
 ):
     rng = random.Random(7)
-    store = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=8 << 20))
+    store = new_store(tmp_path, max_file_bytes=8 << 20)
     for number in range(1500):
         gtid = Gtid(domain_id=number % 2, server_id=1, seq_no=number + 1)
         tables = rng.choice([("t1",), ("t2",), ("t1", "t2")]) if number % 100 == 3 else (f"t{1 + number % 3}",)
@@ -180,8 +175,7 @@ def test_only_groups_of_which_more_is_to_be_decided_go_through_the_stage(
             events.append(make_event(EventType.XID, 1, bytes(8)))
         ticket = store.write_direct_ordered(gtid, encode_gtid_event(head, timestamp=1700000000 + number), events)
     store.group_commit_ordered(ticket)
-    log = staged(store, given, NameCase.EXACT, SchemaHistory)
-    decided = []
+    log, decided = staged(store, given, NameCase.EXACT, SchemaHistory), []
     for stage in log.stages:
         kind = type(stage)
         pass_on = kind.pass_on
@@ -199,7 +193,7 @@ def test_only_groups_of_which_more_is_to_be_decided_go_through_the_stage(
 def test_of_more_tables_than_are_known_at_once_each_is_asked_for_again(dump_of, tmp_path, monkeypatch):
     monkeypatch.setattr(packet_changes, "TABLES_MIN", 8)
     monkeypatch.setattr(packet_changes, "TABLES_MAX", 16)
-    store, rng = BinlogStore(RealDisk(tmp_path), StoreOptions(max_file_bytes=8 << 20)), random.Random(3)
+    store, rng = new_store(tmp_path, max_file_bytes=8 << 20), random.Random(3)
     for number in range(1, 400):
         gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
         name = f"{'t' * rng.randint(1, 60)}{rng.randrange(40)}"
@@ -213,10 +207,10 @@ def test_of_more_tables_than_are_known_at_once_each_is_asked_for_again(dump_of, 
     store.close()
 
 
-def map_body(table_id: int, name: str) -> bytes:
+def map_body(table_id, name):
     names = b"".join(bytes([len(one)]) + one + b"\0" for one in (b"shop", name.encode()))
     return struct.pack("<IHH", table_id, 0, 1) + names + b"\x01\x03\x00\x01"
 
 
-def statement(text: str) -> Query:
+def statement(text):
     return Query(thread_id=1, seconds=0, error_code=0, status=b"", database=b"shop", text=text.encode())

@@ -65,15 +65,10 @@ def test_captures_of_real_servers(dump_of, capture):
 def test_from_any_position_to_any_other(dump_of, name, profile):
     rng = random.Random(name + profile)
     engine = ClassicBinlog([CLASSIC / name])
-    state = engine.start_of_file(0).state.copy()
-    states = []
-    groups = engine.groups(engine.start_of_file(0))
-    while (group := groups.next_group()) is not None:
-        state.log(group.gtid)
-        states.append(state.copy())
+    positions = [GtidPosition.parse(text) for text in positions_of(engine)[1:]]
     for _ in range(8):
-        position = rng.choice(states).position()
-        until = GtidPosition(gtid for gtid in rng.choice(states).position().values() if rng.random() < 0.7)
+        position = rng.choice(positions)
+        until = GtidPosition(gtid for gtid in rng.choice(positions).values() if rng.random() < 0.7)
         text = str(position) if rng.random() < 0.7 else f"{position},12345-1-1"
         for options in ({}, {"is_strict": True}, {"until": until, "until_is_before": rng.random() < 0.5}):
             careful, dumps = check_same(dump_of, engine, [rng.choice(PUMPS)], profile=profile, position=text, **options)
@@ -82,8 +77,7 @@ def test_from_any_position_to_any_other(dump_of, name, profile):
 
 
 def test_a_dump_begins_without_a_visit_to_a_thread_and_with_a_short_block(dump_of, tmp_path, monkeypatch):
-    begun_in = []
-    next_block = BlockSource.next_block
+    begun_in, next_block = [], BlockSource.next_block
 
     def note(self, generation, *, may_wait):
         block = next_block(self, generation, may_wait=may_wait)
@@ -134,9 +128,8 @@ def test_wherever_a_file_is_not_in_memory_a_thread_goes_on(dump_of, tmp_path, mo
 def positions_of(engine):
     """Where a replica can be in a log: after each of its groups."""
     state = engine.start_of_file().state.copy()
-    groups = engine.groups(engine.start_of_file())
     positions = [str(state.position())]
-    while (group := groups.next_group()) is not None:
+    for group in iter(engine.groups(engine.start_of_file()).next_group, None):
         state.log(group.gtid)
         positions.append(str(state.position()))
     return positions
@@ -145,13 +138,8 @@ def positions_of(engine):
 def test_what_stops_the_way_to_a_position_is_not_looked_at_by_those_who_go_there_later(dump_of, tmp_path, monkeypatch):
     shutil.copytree(FIXTURES / "gtid-index", tmp_path, dirs_exist_ok=True)
     engine, shared = ClassicBinlog([tmp_path]), SharedBlocks()
-    begin = engine.start_of_file()
-    groups, state, positions = engine.groups(begin), begin.state.copy(), []
-    while (group := groups.next_group()) is not None:
-        state.log(group.gtid)
-        positions.append(str(state.position()))
-    tries = []
-    skip = ClassicBlocks.skip
+    positions = positions_of(engine)[1:]
+    tries, skip = [], ClassicBlocks.skip
 
     def note(self, at, limits, *, only_cached):
         block = skip(self, at, limits, only_cached=only_cached)
@@ -226,9 +214,7 @@ def check_damage(dump_of, engine, way, profile):
 
 @pytest.mark.parametrize("name", ["10.11/domains", "11.8/checksum-switch", "10.11/domains-none"])
 def test_damage_ends_the_dump_where_and_as_it_does_group_by_group(dump_of, tmp_path, name):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     shutil.copytree(CLASSIC / name, tmp_path, dirs_exist_ok=True)
     files = sorted(path for path in tmp_path.glob("binlog.0*") if path.suffix[1:].isdigit())
     for _ in range(60):
@@ -359,8 +345,7 @@ def test_packed_files(dump_of, tmp_path, name, new_classic_file):
 @pytest.mark.parametrize("readers_of_shared", [99, 2], ids=["kept", "shared"])
 def test_dumps_at_the_same_place_share_their_blocks(dump_of, monkeypatch, readers_of_shared):
     monkeypatch.setattr(block_cache, "READERS_OF_SHARED", readers_of_shared)
-    engine = ClassicBinlog([CLASSIC / "10.11/types-full-crc32"])
-    framed = 0
+    engine, framed = ClassicBinlog([CLASSIC / "10.11/types-full-crc32"]), 0
     read_into = ClassicGroups.read_into
 
     def count(groups, offset, target):

@@ -13,11 +13,11 @@ from ibbmaster.streaming.framing_state import FramingState
 from ibbmaster.streaming.known_skips import KnownSkips
 
 
-def mark(offset: int) -> FramingState:
+def mark(offset):
     return FramingState(LogPosition(0, offset))
 
 
-def last_of_pairs(groups: list[Gtid]) -> tuple[Gtid, ...]:
+def last_of_pairs(groups):
     """As kernels note them: domains as they came, servers in the order of their last groups."""
     last: dict[int, dict[int, Gtid]] = {}
     for gtid in groups:
@@ -26,7 +26,7 @@ def last_of_pairs(groups: list[Gtid]) -> tuple[Gtid, ...]:
     return tuple(gtid for servers in last.values() for gtid in servers.values())
 
 
-def walked(groups: list[Gtid], begin: int, end: int, *, is_stopped: bool = False) -> Block:
+def walked(groups, begin, end, *, is_stopped=False):
     """Groups, each of one byte, that were skipped in one step."""
     numbers: dict[tuple[int, int], list[int]] = {}
     for gtid in groups[begin:end]:
@@ -47,7 +47,7 @@ def walked(groups: list[Gtid], begin: int, end: int, *, is_stopped: bool = False
     )
 
 
-def is_skipped(gtid: Gtid, limits: dict[int, Gtid]) -> bool:
+def is_skipped(gtid, limits):
     limit = limits.get(gtid.domain_id)
     return limit is not None and (gtid.server_id != limit.server_id or gtid.seq_no < limit.seq_no)
 
@@ -101,8 +101,7 @@ def test_a_way_ends_where_numbers_step_back():
     ways = KnownSkips()
     ways.note(("file", mark(0)), [walked(groups, 0, 10), walked(groups, 10, 12)])
     assert ways.find(("file", mark(0)), [groups[4]]) is None  # 0-1-5, which the first block has
-    far = ways.find(("file", mark(0)), [Gtid(domain_id=0, server_id=1, seq_no=50)])
-    assert far.end.offset == 10
+    assert ways.find(("file", mark(0)), [Gtid(domain_id=0, server_id=1, seq_no=50)]).end.offset == 10
 
 
 def test_who_has_come_as_far_as_another_knows_what_stopped_that_one():

@@ -1,16 +1,13 @@
 """A replica that announces domains of which it applies nothing: it may begin anywhere there, and never goes back."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.store.binlog_store import BinlogStore
 from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.stores import new_store
 from tests.streaming.test_steps_back import gtids_in, packets_of
 
 IGNORES_2 = {"ignored_domain_ids": frozenset({2})}
@@ -19,25 +16,25 @@ IGNORES_2 = {"ignored_domain_ids": frozenset({2})}
 class Pair:
     """A primary, and a replica whose position follows what comes."""
 
-    def __init__(self, store: BinlogStore, dump: Callable[..., Any]) -> None:
+    def __init__(self, store, dump):
         self._store = store
         self._dump = dump
         self.has = GtidState()
 
-    def begin(self, *, logged: str, has: str) -> None:
+    def begin(self, *, logged, has):
         """The primary's log begins with a state, and the replica is at a position."""
         self._store.reset(GtidState.parse(logged))
         self.has = GtidState.parse(has)
 
-    def feed(self, *gtids: str) -> None:
+    def feed(self, *gtids):
         for gtid in map(Gtid.parse, gtids):
             self._store.write_direct(gtid, make_gtid_event(gtid), [make_event(16, gtid.server_id, bytes(8))])
 
-    def follow(self, *later: str, **asked: Any) -> list[str]:
+    def follow(self, *later, **asked):
         """What comes of what is logged, and of what is logged while the dump goes on: nothing that the replica has."""
         left = [later]
 
-        def feed_or_end(session: Any) -> None:
+        def feed_or_end(session):
             if left:
                 self.feed(*left.pop())
             elif session.waits_at_end and not session.is_finished:
@@ -56,19 +53,19 @@ class Pair:
         return found
 
     @property
-    def position(self) -> str:
+    def position(self):
         return str(self.has.position())
 
 
 @pytest.fixture(params=["by kernels", "group by group"])
-def pair(request: pytest.FixtureRequest, tmp_path: Path, dump_of: Callable[..., Any]) -> Iterator[Pair]:
+def pair(request, tmp_path, dump_of):
     is_fast = request.param == "by kernels"
-    with BinlogStore(RealDisk(tmp_path)) as store:
+    with new_store(tmp_path) as store:
         yield Pair(store, lambda engine, **asked: dump_of(engine, is_fast=is_fast, **asked))
 
 
 # As mysql-test/suite/binlog_in_engine/rpl_gtid_ignored_domain_ids.test, cases 1 and 2
-def test_a_replica_without_a_position_in_a_domain_may_leave_it_out_and_later_take_it(pair: Pair) -> None:
+def test_a_replica_without_a_position_in_a_domain_may_leave_it_out_and_later_take_it(pair):
     pair.begin(logged="1-1-100,2-1-50", has="1-1-100")
     with pytest.raises(IbbMasterError, match="domain 2: the replica has nothing"):
         pair.follow()
@@ -77,22 +74,20 @@ def test_a_replica_without_a_position_in_a_domain_may_leave_it_out_and_later_tak
 
 
 # As mysql-test/suite/binlog_in_engine/rpl_gtid_ignored_domain_ids.test, case 3
-def test_a_replica_that_names_the_domains_it_takes_leaves_out_all_others(pair: Pair) -> None:
+def test_a_replica_that_names_the_domains_it_takes_leaves_out_all_others(pair):
     pair.begin(logged="1-1-200,2-1-100", has="1-1-200")
     assert pair.follow("2-1-101", "1-1-201", wanted_domain_ids=frozenset({1})) == ["2-1-101", "1-1-201"]
 
 
 # As mysql-test/suite/binlog_in_engine/rpl_gtid_ignored_domain_ids.test, case 4
-def test_a_replica_without_any_position_that_leaves_out_everything_begins_at_the_end(pair: Pair) -> None:
+def test_a_replica_without_any_position_that_leaves_out_everything_begins_at_the_end(pair):
     pair.begin(logged="1-1-300,2-1-200", has="")
     assert pair.follow("1-1-301", "2-1-201", ignored_domain_ids=frozenset({1, 2})) == ["1-1-301", "2-1-201"]
 
 
 # As mysql-test/suite/binlog_in_engine/rpl_gtid_ignored_domain_ids.test, case 5
 @pytest.mark.parametrize("is_strict", [False, True])
-def test_a_replica_that_is_ahead_in_a_domain_that_it_leaves_out_gets_nothing_it_has(
-    pair: Pair, is_strict: bool
-) -> None:
+def test_a_replica_that_is_ahead_in_a_domain_that_it_leaves_out_gets_nothing_it_has(pair, is_strict):
     asked: dict[str, Any] = {**IGNORES_2, "is_strict": is_strict}
     pair.begin(logged="1-1-400,2-1-300", has="1-1-400,2-1-350")
     assert pair.follow("2-1-301", "2-1-302", "1-1-401", **asked) == ["1-1-401"]
@@ -103,7 +98,7 @@ def test_a_replica_that_is_ahead_in_a_domain_that_it_leaves_out_gets_nothing_it_
 
 
 # As mysql-test/suite/binlog_in_engine/rpl_gtid_ignored_domain_ids.test, case 6
-def test_such_a_replica_stops_at_its_until_and_goes_on_without_it(pair: Pair) -> None:
+def test_such_a_replica_stops_at_its_until_and_goes_on_without_it(pair):
     pair.begin(logged="1-1-500,2-1-400", has="1-1-500")
     pair.feed("1-1-501", "2-1-401", "1-1-502", "1-1-503")
     assert pair.follow(until=GtidPosition.parse("1-1-502"), **IGNORES_2) == ["1-1-501", "1-1-502"]

@@ -1,6 +1,7 @@
 """A part of a log goes out by blocks as it does group by group, and ends at its place wherever that is."""
 
 import random
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,17 +10,14 @@ from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.interface import LogEngine
 from ibbmaster.player.pace import Pace
 from ibbmaster.player.played_log import PlayedLog
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.span import span_of
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.streaming.shared import SharedBlocks
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import XID_EVENT, make_event, make_gtid_event, new_group
 from tests.machinery.random_log import random_log
+from tests.machinery.stores import new_store, open_files
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FORGETFUL = ("delete-domain", "two-restarts")  # end without a domain that they had
@@ -33,19 +31,16 @@ PUMPS = [{}, {"is_pumped": True}, {"is_pumped": True, "send_buffer": 60_000}, {"
 GROUPS_AT_ENDS = 6  # take the careful path where a log, a file or a part begins or ends
 
 
-def engine_of(path: Path) -> LogEngine:
-    return BinlogDirectory(RealDisk(path)) if list(path.glob("*.ibb")) else ClassicBinlog([path])
+def engine_of(path):
+    return open_files(path) if list(path.glob("*.ibb")) else ClassicBinlog([path])
 
 
-def gtids_of(engine: LogEngine) -> list[Gtid]:
-    groups, found = engine.groups(engine.start_of_file()), []
-    while (group := groups.next_group()) is not None:
-        found += [] if group.gtid is None else [group.gtid]
-    groups.close()
-    return found
+def gtids_of(engine):
+    with closing(engine.groups(engine.start_of_file())) as groups:
+        return [group.gtid for group in iter(groups.next_group, None) if group.gtid is not None]
 
 
-def part_of(engine: LogEngine, gtids: list[Gtid], begin: int, end: int) -> StagedLog:
+def part_of(engine, gtids, begin, end):
     """The part after `begin` groups and up to `end`."""
     states = []
     for count in (begin, end):
@@ -67,9 +62,7 @@ def check_same(dump_of, engine, position="", ways=PUMPS, **options):
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_a_part_between_any_two_groups_of_a_capture(dump_of, path, pytestconfig):
-    seed = f"{pytestconfig.getoption('--seed')} {path.name}"
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     engine = engine_of(path)
     gtids = gtids_of(engine)
     for _ in range(max(1, pytestconfig.getoption("--range-cuts") // 5 // len(LOGS))):
@@ -80,10 +73,10 @@ def test_a_part_between_any_two_groups_of_a_capture(dump_of, path, pytestconfig)
         assert careful.careful_groups >= end - begin
 
 
-def border_log(directory: Path, *, domains: int = 1) -> tuple[BinlogStore, list[Gtid]]:
+def border_log(directory, *, domains=1):
     """Groups of about 1.6 KB, some longer than a page, so that blocks of every length end inside and between them."""
     rng, gtids = random.Random(7), []
-    store = BinlogStore(RealDisk(directory), StoreOptions(max_file_bytes=8 << 20, state_interval_bytes=64 << 10))
+    store = new_store(directory, max_file_bytes=8 << 20, state_interval_bytes=64 << 10)
     for number in range(500):
         gtid = Gtid(domain_id=number % domains, server_id=1, seq_no=number + 1)
         size = 40_000 if number % 97 == 50 else rng.randrange(20, 3000)
@@ -94,7 +87,7 @@ def border_log(directory: Path, *, domains: int = 1) -> tuple[BinlogStore, list[
     return store, gtids
 
 
-def ends_at_borders(engine: LogEngine, size: int) -> list[int]:
+def ends_at_borders(engine, size):
     """How many groups there are up to the last before each multiple of a size in a file, and up to those around it."""
     groups, found, count, before = engine.groups(engine.start_of_file()), set(), 0, 0
     while (group := groups.next_group()) is not None:
@@ -125,8 +118,7 @@ def test_a_part_that_ends_anywhere_beside_the_border_of_a_block(dump_of, tmp_pat
 def test_a_part_of_traditional_files_that_ends_beside_the_border_of_a_block(dump_of, name):
     engine = ClassicBinlog([FIXTURES / "classic" / name])
     gtids = gtids_of(engine)
-    ends = ends_at_borders(engine, 256 << 10) or [len(gtids) // 2]
-    for end in ends[:3]:
+    for end in (ends_at_borders(engine, 256 << 10) or [len(gtids) // 2])[:3]:
         _, dumps = check_same(dump_of, part_of(engine, gtids, 0, end), ways=PUMPS[:2])
         assert all(dump.careful_groups <= GROUPS_AT_ENDS + len(engine.files()) for dump in dumps)
 
@@ -135,8 +127,7 @@ def test_domains_that_end_at_different_places_go_by_blocks_up_to_the_first_of_th
     store, gtids = border_log(tmp_path, domains=3)
     for ends in ((300, 450, 499), (10, 450, 499), (300, None, 499), (498, 499, None)):
         until = GtidPosition(gtids[end - (end - domain) % 3] for domain, end in enumerate(ends) if end is not None)
-        part = StagedLog(store, span=span_of(store, None, until))
-        careful, dumps = check_same(dump_of, part)
+        careful, dumps = check_same(dump_of, StagedLog(store, span=span_of(store, None, until)))
         wanted = [gtid for gtid in gtids if gtid.domain_id in until and gtid.seq_no <= until[gtid.domain_id].seq_no]
         assert careful.data.count(bytes([EventType.GTID])) >= len(wanted)
         assert careful.careful_groups == len(wanted)
@@ -169,8 +160,7 @@ def test_a_log_that_grows_behind_the_end_of_a_part_adds_nothing_to_it(dump_of, t
     store, gtids = border_log(tmp_path)
     part = part_of(store, gtids, 0, len(gtids))
     before = dump_of(part, is_fast=True).data
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=len(gtids) + 1)
-    store.write_direct(gtid, make_gtid_event(gtid), [make_event(23, 1, bytes(99)), make_event(16, 1, bytes(8))])
+    store.write_direct(*new_group(len(gtids) + 1, make_event(23, 1, bytes(99)), XID_EVENT))
     for way in PUMPS:
         assert dump_of(part, is_fast=True, **way).data == before
     assert len(dump_of(store, is_fast=True).data) > len(before)

@@ -2,7 +2,6 @@
 
 import random
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,6 @@ from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.file_name import format_file_name
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import page_blocks
@@ -22,7 +19,8 @@ from ibbmaster.streaming.known_ways import KnownWay, KnownWays
 from ibbmaster.streaming.passed_run import PassedRun
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.wire.packet import PacketReader
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import XID_EVENT, make_event, make_gtid_event, new_group
+from tests.machinery.stores import new_store, open_files
 
 EVENT_BYTES = 30_000
 EVENTS = 20  # a run of more than one read of a pump
@@ -41,7 +39,7 @@ class Sent:
     has_error: bool
 
 
-def sent_by(dump) -> Sent:
+def sent_by(dump):
     """Read the packets of a dump; its last event may be cut."""
     reader = PacketReader(limit=1 << 26)
     reader.next_sequence = 1
@@ -61,10 +59,9 @@ def sent_by(dump) -> Sent:
     return found
 
 
-def write(writer, seq_no: int, sizes: list[int]) -> None:
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
+def write(writer, seq_no, sizes):
     body = [make_event(23, 1, random.Random(seq_no).randbytes(size)) for size in sizes]
-    writer.write_group(gtid, make_gtid_event(gtid), [*body, make_event(16, 1, bytes(8))])
+    writer.write_group(*new_group(seq_no, *body, XID_EVENT))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +88,7 @@ def ways(monkeypatch):
     return found
 
 
-def copy_with(log, directory: Path, changes: dict[int, int], *, seals: bool = False) -> BinlogDirectory:
+def copy_with(log, directory, changes, *, seals=False):
     """The log with other bytes at some places of its file; with `seals` their pages have the right checksums."""
     data = bytearray(log.read(NAME, 0, log.size(NAME)))
     for place, value in changes.items():
@@ -103,12 +100,12 @@ def copy_with(log, directory: Path, changes: dict[int, int], *, seals: bool = Fa
             data[first : first + PAGE_SIZE] = page
     directory.mkdir(exist_ok=True)
     (directory / NAME).write_bytes(data)
-    return BinlogDirectory(RealDisk(directory))
+    return open_files(directory)
 
 
 def large_group(log):
     """The second of the large groups."""
-    engine = BinlogDirectory(log)
+    engine = open_files(log)
     groups = engine.groups(engine.start_of_file(0))
     return next(group for group in iter(groups.next_group, None) if group.gtid and group.gtid.seq_no == 42)
 
@@ -116,7 +113,7 @@ def large_group(log):
 @pytest.mark.parametrize("options", [{}, {"has_semi_sync": True}], ids=str)
 @pytest.mark.parametrize("send_buffer", [4 << 20, 60_000, 5_000])
 def test_the_packets_are_those_of_the_careful_path(dump_of, log, ways, options, send_buffer):
-    engine = BinlogDirectory(log)
+    engine = open_files(log)
     careful = dump_of(engine, is_fast=False, **options)
     pumped = dump_of(engine, is_fast=True, is_pumped=True, send_buffer=send_buffer, **options)
     assert pumped.data == careful.data
@@ -125,11 +122,9 @@ def test_the_packets_are_those_of_the_careful_path(dump_of, log, ways, options, 
 
 
 def test_parts_of_groups_between_each_other_go_out_with_their_own_group(dump_of, tmp_path, ways):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     options = StoreOptions(max_file_bytes=32 << 20, redo_bytes=64 << 20, **PIECES)
-    with BinlogStore(RealDisk(tmp_path), options) as store:
+    with new_store(tmp_path, options) as store:
         for seq_no in range(1, 40):
             gtid = Gtid(domain_id=1, server_id=1, seq_no=seq_no)
             store.write_direct(
@@ -144,14 +139,14 @@ def test_parts_of_groups_between_each_other_go_out_with_their_own_group(dump_of,
             gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no + 1)
             group.commit(gtid, make_gtid_event(gtid))
         store.checkpoint()
-    engine = BinlogDirectory(RealDisk(tmp_path))
+    engine = open_files(tmp_path)
     assert dump_of(engine, is_fast=True, is_pumped=True).data == dump_of(engine, is_fast=False).data
     assert ways
 
 
 def test_nothing_ends_a_group_of_which_a_page_is_damaged(dump_of, log, memory_path, ways):
     group = large_group(log)
-    whole = sent_by(dump_of(BinlogDirectory(log), is_fast=False)).ended
+    whole = sent_by(dump_of(open_files(log), is_fast=False)).ended
     data = log.read(NAME, 0, log.size(NAME))
     rng = random.Random(5)
     pages = range(group.streams[0].first.page_no, group.start.page_no + 1)
@@ -177,11 +172,8 @@ def test_nothing_ends_a_group_of_which_a_page_is_damaged(dump_of, log, memory_pa
 
 def test_other_contents_under_right_checksums_are_refused_as_the_careful_path_refuses_them(dump_of, log, memory_path):
     """Heads of chunks above all: they lead the way."""
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
-    group = large_group(log)
-    refused = 0
+    rng = random.Random(random.randrange(2**32))
+    group, refused = large_group(log), 0
     for _ in range(60):
         page_no = rng.randrange(group.streams[0].first.page_no, group.start.page_no + 1)
         place = page_no * PAGE_SIZE + rng.choice([0, 1, 2, rng.randrange(PAGE_SIZE - 4)])
@@ -207,52 +199,51 @@ def test_what_a_head_leads_past_is_checked_before_the_group_ends(dump_of, log, t
         self._later = later
 
     monkeypatch.setattr(PassedRun, "commit", property(lambda self: self._later, set_commit), raising=False)
-    pumped = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True)
+    pumped = dump_of(open_files(log), is_fast=True, is_pumped=True)
     assert pumped.error is not None
-    careful = sent_by(dump_of(BinlogDirectory(log), is_fast=False)).ended
+    careful = sent_by(dump_of(open_files(log), is_fast=False)).ended
     assert sent_by(pumped).ended == careful[:39]
 
 
 @pytest.mark.parametrize("send_buffer", [4 << 20, 60_000])
 def test_later_dumps_take_the_ways_that_one_has_found(dump_of, log, ways, monkeypatch, send_buffer):
     """Also those that begin between the groups, or with the second of them."""
-    careful = dump_of(BinlogDirectory(log), is_fast=False)
+    careful = dump_of(open_files(log), is_fast=False)
     shared, found = SharedBlocks(), []
-    first = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, send_buffer=send_buffer, shared=shared)
-    known = shared._cache.ways
-    assert len(known) == 2
+    first = dump_of(open_files(log), is_fast=True, is_pumped=True, send_buffer=send_buffer, shared=shared)
+    assert len(shared._cache.ways) == 2
     places = [(way.begin.position.offset, way.commit.offset) for way in ways]
     monkeypatch.setattr(KnownWays, "note", lambda self, file, way: found.append(tuple(way)))
-    later = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, send_buffer=send_buffer, shared=shared)
+    later = dump_of(open_files(log), is_fast=True, is_pumped=True, send_buffer=send_buffer, shared=shared)
     assert first.data == later.data == careful.data
     assert found == places
     for position in ("0-1-39", "0-1-40", "0-1-41", "0-1-42"):
-        careful = dump_of(BinlogDirectory(log), is_fast=False, position=position)
-        later = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared, position=position)
+        careful = dump_of(open_files(log), is_fast=False, position=position)
+        later = dump_of(open_files(log), is_fast=True, is_pumped=True, shared=shared, position=position)
         assert later.data == careful.data
 
 
 def test_a_known_way_that_is_wrong_ends_no_group_and_is_forgotten(dump_of, log, ways):
     """As of a file that was cut and written anew: it leads over a group."""
-    careful = sent_by(dump_of(BinlogDirectory(log), is_fast=False)).ended
+    careful = sent_by(dump_of(open_files(log), is_fast=False)).ended
     shared = SharedBlocks()
-    dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared)
+    dump_of(open_files(log), is_fast=True, is_pumped=True, shared=shared)
     known = shared._cache.ways
     ((file, (first, second)),) = known._by_file.items()
     for commit in (second.commit, first.commit - 5000, second.begin + 40):
         known.forget(file)
         known.note(file, KnownWay(first.begin, commit))
-        pumped = dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared)
+        pumped = dump_of(open_files(log), is_fast=True, is_pumped=True, shared=shared)
         assert pumped.error is not None
         assert sent_by(pumped).ended == careful[:39]
         assert len(known) == 0
-        assert sent_by(dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared)).ended == careful
+        assert sent_by(dump_of(open_files(log), is_fast=True, is_pumped=True, shared=shared)).ended == careful
 
 
 def test_a_known_way_is_not_taken_where_the_group_may_not_be_sent_yet(dump_of, log, ways, monkeypatch):
     shared = SharedBlocks()
-    dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared)
+    dump_of(open_files(log), is_fast=True, is_pumped=True, shared=shared)
     count, end = len(ways), large_group(log).start.offset
     monkeypatch.setattr(page_blocks, "file_end", lambda *_: end)
-    dump_of(BinlogDirectory(log), is_fast=True, is_pumped=True, shared=shared)
+    dump_of(open_files(log), is_fast=True, is_pumped=True, shared=shared)
     assert [way.commit.offset < end for way in ways[count:]] == [True]

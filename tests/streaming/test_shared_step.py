@@ -14,18 +14,18 @@ from ibbmaster.streaming.large_group import PartState
 from ibbmaster.streaming.shared_step import BYTES_MAX, PACKETS_MAX, SentSteps, SharedPlace, shared_step
 
 
-def mark(offset: int) -> FramingState:
+def mark(offset):
     return FramingState(LogPosition(0, offset))
 
 
-def packets(sequence: int, *payloads: bytes) -> bytes:
+def packets(sequence, *payloads):
     return b"".join(
         len(payload).to_bytes(3, "little") + bytes([(sequence + number) % 256]) + payload
         for number, payload in enumerate(payloads)
     )
 
 
-def block(data: bytes, before=None, after=None, seq_no: int = 1, **options) -> Block:
+def block(data, before=None, after=None, seq_no=1, **options):
     gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
     before, after = mark(20_000) if before is None else before, mark(20_100) if after is None else after
     return Block(data, None, len(data), before=before, after=after, gtids=(gtid,), **options)
@@ -34,7 +34,6 @@ def block(data: bytes, before=None, after=None, seq_no: int = 1, **options) -> B
 def test_packets_get_other_numbers_and_nothing_else():
     payloads = [b"one", b"", b"three" * 100]
     step = shared_step([block(packets(254, *payloads))], 254, SharedPlace(), None)
-    assert step is not None
     assert step.packets == 3
     for sequence in (254, 0, 255, 254, 7):
         assert step.numbered(sequence) == packets(sequence, *payloads)
@@ -44,17 +43,15 @@ def test_blocks_that_follow_each_other_are_one_step():
     blocks = [block(packets(3, b"a", b"b"), framed_bytes=10), block(b"", mark(20_100), mark(20_200), seq_no=2)]
     blocks.append(block(packets(5, b"c"), mark(20_200), mark(20_300), seq_no=3, framed_bytes=5, head=b"x"))
     step = shared_step(blocks, 3, SharedPlace(), None)
-    assert step is not None
     assert step.numbered(9) == packets(9, b"a", b"b", b"c")
     other = shared_step([block(packets(0, b"d"), mark(20_300), mark(20_400), seq_no=4)], 0, SharedPlace(), None)
-    assert other is not None
     one = sent_block([step.block, other.block], 77)
     assert (one.before, one.after, one.sequence_after, len(one)) == (mark(20_000), mark(20_400), 77, 0)
     assert [gtid.seq_no for gtid in one.gtids] == [4]  # the last of its pair
     assert one.framed_bytes == 10 + 0 + 5 + 5
 
 
-def of_groups(gtids: list[Gtid]) -> list[Block]:
+def of_groups(gtids):
     """Blocks of a group each, one after the other."""
     return [
         Block(b"", None, 0, before=mark(20_000 + number), after=mark(20_001 + number), gtids=(gtid,))

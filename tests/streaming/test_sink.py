@@ -27,7 +27,7 @@ def test_with_patience_it_is_waited_for_a_socket_that_takes_nothing_now():
     data, found = random.Random(1).randbytes(4 << 20), bytearray()
     ours, theirs = socket.socketpair()
 
-    def read() -> None:
+    def read():
         while len(found) < len(data):
             found.extend(theirs.recv(1 << 16))
 

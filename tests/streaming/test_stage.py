@@ -69,8 +69,7 @@ def passed(stage, *pieces):
 
 def test_bytes_go_through_the_stages_in_their_order():
     before, behind = Counter(), Counter()
-    stage = Stages([before, Doubling(), behind])
-    assert passed(stage, b"ab", b"c") == ([b"ab", b"AB", b"c", b"C"], False)
+    assert passed(Stages([before, Doubling(), behind]), b"ab", b"c") == ([b"ab", b"AB", b"c", b"C"], False)
     assert (before.sent_bytes, behind.sent_bytes) == (3, 6)
 
 

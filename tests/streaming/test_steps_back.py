@@ -7,8 +7,6 @@ logged before, or one of a server whose numbers stand elsewhere.
 import contextlib
 import random
 import zlib
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,19 +18,17 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.interface import LogEngine
 from ibbmaster.player.repeated_log import RepeatedLog
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.options import staged
 from ibbmaster.stages.span import span_so_far
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.streaming import block_cache
 from ibbmaster.streaming.shared import SharedBlocks
 from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.stores import new_store, open_files
 from tests.stages.test_filtering import rows, table_map
 from tests.tap import listen_in
 
@@ -46,7 +42,7 @@ CLASSIC = ("classic-10.11", "classic-11.8")
 WAYS = [{}, {"is_pumped": True}, {"is_pumped": True, "is_clear": False}]
 
 
-def random_gtids(rng: random.Random) -> list[Gtid]:
+def random_gtids(rng):
     """Numbers of domains that grow, but for steps back: of one group, or from there on."""
     domains, servers = rng.sample(DOMAINS, rng.randrange(1, 4)), rng.sample(SERVERS, rng.randrange(1, 4))
     numbers, gtids, server = dict.fromkeys(domains, 0), [], servers[0]
@@ -63,7 +59,7 @@ def random_gtids(rng: random.Random) -> list[Gtid]:
     return gtids
 
 
-def write(directory: Path, gtids: list[Gtid], rng: random.Random) -> None:
+def write(directory, gtids, rng):
     """A log of these groups, in which files and states end anywhere."""
     options = StoreOptions(
         durability=Durability.LATER,
@@ -76,7 +72,7 @@ def write(directory: Path, gtids: list[Gtid], rng: random.Random) -> None:
     )
     directory.mkdir()
     sizes = SIZES[: rng.randrange(2, len(SIZES) + 1)]
-    with contextlib.closing(BinlogStore(RealDisk(directory), options)) as store:
+    with contextlib.closing(new_store(directory, options)) as store:
         for gtid in gtids:
             events = [
                 table_map(1, rng.choice(["shop.orders", "shop.items"])),
@@ -87,7 +83,7 @@ def write(directory: Path, gtids: list[Gtid], rng: random.Random) -> None:
         store.sync()
 
 
-def random_shape(rng: random.Random, gtids: list[Gtid]) -> Callable[[LogEngine], LogEngine]:
+def random_shape(rng, gtids):
     """What is made of a log before it is served: a part, some of it, other numbers, again and again."""
     options: dict[str, Any] = {}
     if rng.random() < 0.4:
@@ -103,7 +99,7 @@ def random_shape(rng: random.Random, gtids: list[Gtid]) -> Callable[[LogEngine],
     options["drop_empty"] = bool(options) and rng.random() < 0.5
     rounds = 3 if rng.random() < 0.3 else 0
 
-    def shape(engine: LogEngine) -> LogEngine:
+    def shape(engine):
         log = staged(engine, options, NameCase.EXACT, SchemaHistory) if any(options.values()) else engine
         if not rounds:
             return log
@@ -114,7 +110,7 @@ def random_shape(rng: random.Random, gtids: list[Gtid]) -> Callable[[LogEngine],
     return shape
 
 
-def positions_of(log: LogEngine) -> list[GtidPosition]:
+def positions_of(log):
     """Where a replica can be: after each group."""
     state = log.start_of_file().state.copy()
     positions = [state.position()]
@@ -126,7 +122,7 @@ def positions_of(log: LogEngine) -> list[GtidPosition]:
     return positions
 
 
-def question(rng: random.Random, one: GtidPosition, positions: list[GtidPosition]) -> dict[str, Any]:
+def question(rng, one, positions):
     """What one replica asks for: a place, perhaps with one domain farther than another."""
     other = one if rng.random() < 0.5 else rng.choice(positions)
     gtids = {domain: rng.choice([gtid, gtid, other.get(domain, gtid)]) for domain, gtid in one.items()}
@@ -140,7 +136,7 @@ def question(rng: random.Random, one: GtidPosition, positions: list[GtidPosition
     return options
 
 
-def answer(dump_of: Callable[..., Any], log: LogEngine, **options: Any) -> list[str]:
+def answer(dump_of, log, **options):
     """What a dump gets, packet by packet, and why it ends; or why it does not begin."""
     try:
         dump = dump_of(log, **options)
@@ -149,7 +145,7 @@ def answer(dump_of: Callable[..., Any], log: LogEngine, **options: Any) -> list[
     return [*packets_of(bytes(dump.data)), str(dump.error)]
 
 
-def packets_of(data: bytes) -> list[str]:
+def packets_of(data):
     """Each packet in hexadecimal digits, with its GTID if it has one."""
     found = []
     while data:
@@ -163,30 +159,28 @@ def packets_of(data: bytes) -> list[str]:
     return found
 
 
-def gtids_in(packets: list[str]) -> list[str]:
+def gtids_in(packets):
     return [text.split()[1] for text in packets if text.startswith("GTID ")]
 
 
-def files_of(gtids: list[Gtid], directory: Path, kind: str, rng: random.Random) -> Path:
+def files_of(gtids, directory, kind, rng):
     """A directory of files of a kind with these groups."""
     write(directory, gtids, rng)
     if kind == "ibb":
         return directory
     files = directory.with_name(f"{directory.name}-files")
     files.mkdir()
-    with contextlib.closing(BinlogDirectory(RealDisk(directory))) as log:
+    with contextlib.closing(open_files(directory)) as log:
         size = rng.choice([2000, 50_000, 1 << 30, 1 << 30])
         export_traditional(log, RealDisk(files), PROFILES[rng.choice(CLASSIC)], max_file_bytes=size)
     return files
 
 
-def opened(directory: Path, kind: str) -> LogEngine:
-    return BinlogDirectory(RealDisk(directory)) if kind == "ibb" else ClassicBinlog([directory])
+def opened(directory, kind):
+    return open_files(directory) if kind == "ibb" else ClassicBinlog([directory])
 
 
-def test_what_a_dump_of_another_server_has_skipped_is_no_way_for_others(
-    dump_of: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_what_a_dump_of_another_server_has_skipped_is_no_way_for_others(dump_of, tmp_path):
     gtids = [Gtid.parse(text) for text in ("5-9-54", "0-1-10", "0-1-11", "0-1-5", "0-7-12", "0-1-13")]
     files, shared = files_of(gtids, tmp_path / "log", "traditional", random.Random(1)), SharedBlocks()
     for position in ("0-7-12", "5-9-54,0-1-11"):
@@ -199,12 +193,8 @@ def test_what_a_dump_of_another_server_has_skipped_is_no_way_for_others(
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", ["ibb", "traditional"])
 def test_every_dump_gets_what_it_gets_of_a_fresh_server_without_kernels(
-    dump_of: Callable[..., Any],
-    stream_seeds: Callable[[int], Iterator[int]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-) -> None:
+    dump_of, stream_seeds, tmp_path, monkeypatch, kind
+):
     """Dumps from all places of a log, in any order, that share what they have found."""
     for seed in stream_seeds(SAMPLE):
         rng = random.Random(f"{seed} {kind}")
@@ -228,9 +218,7 @@ def test_every_dump_gets_what_it_gets_of_a_fresh_server_without_kernels(
 
 
 @pytest.mark.parametrize("kind", ["ibb", "traditional"])
-def test_so_does_every_client_of_a_server(
-    dump_of: Callable[..., Any], stream_seeds: Callable[[int], Iterator[int]], tmp_path: Path, kind: str
-) -> None:
+def test_so_does_every_client_of_a_server(dump_of, stream_seeds, tmp_path, kind):
     for seed in stream_seeds(3):
         rng = random.Random(f"{seed} {kind}")
         directory = files_of(random_gtids(rng), tmp_path / f"{seed}", kind, rng)
