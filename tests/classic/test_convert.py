@@ -6,19 +6,15 @@ import re
 import shutil
 import struct
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from ibbmaster.classic.convert import ImportReport
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ClassicFormatError, ConfigurationError, PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.log.directory import BinlogDirectory
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
 from tests.machinery.importing import import_classic
+from tests.machinery.stores import faults_at, open_files
 
 CLASSIC = Path(__file__).parents[2] / "fixtures" / "classic"
 SERIES = sorted(path.parent.relative_to(CLASSIC).as_posix() for path in CLASSIC.glob("*/*/expected.json"))
@@ -42,11 +38,11 @@ CASES = {
 }
 
 
-def classic_files(series: Path) -> list[Path]:
+def classic_files(series):
     return sorted(path for path in series.glob("binlog.*") if path.suffix != ".idx")
 
 
-def events_by_hand(series: Path) -> Iterator[bytes]:
+def events_by_hand(series):
     """The events of a captured series that belong to groups, as an engine binlog has them."""
     for path in classic_files(series):
         checksum_size = None
@@ -62,7 +58,7 @@ def events_by_hand(series: Path) -> Iterator[bytes]:
                     yield event[:9] + struct.pack("<II", end, 0) + event[17:end]
 
 
-def stored_events(store: BinlogDirectory, position: GtidPosition) -> Iterator[bytes]:
+def stored_events(store, position):
     """The events that the read side gives from a position on, cut by their size fields."""
     reader = store.groups(store.seek(position))
     while (group := reader.next_group()) is not None:
@@ -77,18 +73,13 @@ def stored_events(store: BinlogDirectory, position: GtidPosition) -> Iterator[by
 
 
 @pytest.fixture(autouse=True)
-def _verify_what_is_left(memory_path: Path) -> Iterator[None]:
+def _verify_what_is_left(memory_path):
     yield
     for directory in {path.parent for path in memory_path.rglob("*.ibb")}:
-        assert list(verify(RealDisk(directory), Totals())) == []
+        assert faults_at(directory) == []
 
 
-def run(
-    memory_path: Path,
-    *paths: Path,
-    sizes: tuple[int, int] = SIZES["the smallest files"],
-    append: bool = False,
-) -> ImportReport:
+def run(memory_path, *paths, sizes=SIZES["the smallest files"], append=False):
     max_file_bytes, state_interval_bytes = sizes
     return import_classic(
         paths,
@@ -100,12 +91,10 @@ def run(
 
 
 @pytest.mark.parametrize(("name", "max_file_bytes", "state_interval_bytes"), CASES.values(), ids=CASES)
-def test_every_captured_series_comes_out_event_by_event(
-    memory_path: Path, name: str, max_file_bytes: int, state_interval_bytes: int
-) -> None:
+def test_every_captured_series_comes_out_event_by_event(memory_path, name, max_file_bytes, state_interval_bytes):
     expected = json.loads((CLASSIC / name / "expected.json").read_text())
     report = run(memory_path, CLASSIC / name, sizes=(max_file_bytes, state_interval_bytes))
-    store = BinlogDirectory(RealDisk(memory_path))
+    store = open_files(memory_path)
     counts: Counter[str] = Counter()
     event_bytes = 0
     for found, wanted in zip(stored_events(store, GtidPosition()), events_by_hand(CLASSIC / name), strict=True):
@@ -127,22 +116,21 @@ def test_every_captured_series_comes_out_event_by_event(
 
 
 @pytest.mark.parametrize("name", sorted(ENCRYPTED))
-def test_an_encrypted_binlog_leaves_nothing_behind(memory_path: Path, name: str) -> None:
+def test_an_encrypted_binlog_leaves_nothing_behind(memory_path, name):
     with pytest.raises(ClassicFormatError, match="encrypted"):
         run(memory_path, CLASSIC / name)
     assert not list(memory_path.iterdir())
 
 
-def test_wrong_sizes_leave_nothing_behind(memory_path: Path) -> None:
+def test_wrong_sizes_leave_nothing_behind(memory_path):
     with pytest.raises(ConfigurationError):
         run(memory_path, CLASSIC / "11.8" / "vectors", sizes=(1000, 0))
     assert not list(memory_path.iterdir())
 
 
-def test_a_series_from_its_middle_begins_with_the_state_before_it(memory_path: Path) -> None:
-    files = classic_files(CLASSIC / "11.8" / "checksum-switch")
-    run(memory_path, *files[3:])
-    store = BinlogDirectory(RealDisk(memory_path))
+def test_a_series_from_its_middle_begins_with_the_state_before_it(memory_path):
+    run(memory_path, *classic_files(CLASSIC / "11.8" / "checksum-switch")[3:])
+    store = open_files(memory_path)
     first = GtidPosition.parse("0-1-14")
     before = GtidPosition.parse("0-1-13")
     assert store.seek(first).state == GtidState.parse("0-1-14")
@@ -152,7 +140,7 @@ def test_a_series_from_its_middle_begins_with_the_state_before_it(memory_path: P
             store.seek(position)
 
 
-def test_files_of_a_crashed_server_leave_out_the_unfinished_group_with_a_notice(memory_path: Path) -> None:
+def test_files_of_a_crashed_server_leave_out_the_unfinished_group_with_a_notice(memory_path):
     source = memory_path / "classic"
     shutil.copytree(CLASSIC / "11.8" / "crashed", source)
     last = source / "binlog.000002"
@@ -165,7 +153,7 @@ def test_files_of_a_crashed_server_leave_out_the_unfinished_group_with_a_notice(
     assert report.notices[0].startswith("binlog.000002 offset ")
 
 
-def test_damage_keeps_the_groups_before_it(memory_path: Path) -> None:
+def test_damage_keeps_the_groups_before_it(memory_path):
     source = memory_path / "classic"
     shutil.copytree(CLASSIC / "11.8" / "checksum-switch", source)
     damaged = source / "binlog.000003"
@@ -175,19 +163,18 @@ def test_damage_keeps_the_groups_before_it(memory_path: Path) -> None:
     (memory_path / "ibb").mkdir()
     with pytest.raises(ClassicFormatError, match=r"^binlog\.000003 offset "):
         run(memory_path / "ibb", source)
-    store = BinlogDirectory(RealDisk(memory_path / "ibb"))
+    store = open_files(memory_path / "ibb")
     state = store.state()
     assert 10 <= (state.seq_no(0, 1) or 0) <= 14
     wanted = list(events_by_hand(CLASSIC / "11.8" / "checksum-switch"))
     found = list(stored_events(store, GtidPosition()))
     assert found == wanted[: len(found)]
     damaged.write_bytes((CLASSIC / "11.8" / "checksum-switch" / "binlog.000003").read_bytes())
-    report = run(memory_path / "ibb", source, append=True)
-    assert report.skipped_count == state.seq_no(0, 1)
-    assert list(stored_events(BinlogDirectory(RealDisk(memory_path / "ibb")), GtidPosition())) == wanted
+    assert run(memory_path / "ibb", source, append=True).skipped_count == state.seq_no(0, 1)
+    assert list(stored_events(open_files(memory_path / "ibb"), GtidPosition())) == wanted
 
 
-def test_progress_ends_at_the_size_of_all_files(memory_path: Path) -> None:
+def test_progress_ends_at_the_size_of_all_files(memory_path):
     calls: list[tuple[int, int]] = []
     series = CLASSIC / "11.8" / "large-commit"
     import_classic(
@@ -204,7 +191,7 @@ def test_progress_ends_at_the_size_of_all_files(memory_path: Path) -> None:
 # Going on with a log ---------------------------------------------------------------------------
 
 
-def test_a_log_that_is_there_is_not_touched_without_append(memory_path: Path) -> None:
+def test_a_log_that_is_there_is_not_touched_without_append(memory_path):
     run(memory_path, CLASSIC / "11.8" / "vectors")
     before = {path.name: path.read_bytes() for path in memory_path.iterdir()}
     with pytest.raises(StoreError, match="holds a binlog already"):
@@ -213,49 +200,48 @@ def test_a_log_that_is_there_is_not_touched_without_append(memory_path: Path) ->
 
 
 @pytest.mark.parametrize("name", ["11.8/domains", "10.11/domains-none", "11.8/checksum-switch", "10.11/crashed"])
-def test_files_may_come_one_by_one(memory_path: Path, name: str) -> None:
+def test_files_may_come_one_by_one(memory_path, name):
     files = classic_files(CLASSIC / name)
     one, many = memory_path / "one", memory_path / "many"
     for directory in (one, many):
         directory.mkdir()
     run(one, *files)
     for file in files:
-        report = run(many, file, append=True)
-        assert report.skipped_count == 0
+        assert run(many, file, append=True).skipped_count == 0
     assert {path.name: path.read_bytes() for path in many.iterdir()} == {
         path.name: path.read_bytes() for path in one.iterdir()
     }
 
 
 @pytest.mark.parametrize("name", ["11.8/domains", "11.8/checksum-switch"])
-def test_files_that_grew_are_taken_from_where_the_log_ends(memory_path: Path, name: str) -> None:
+def test_files_that_grew_are_taken_from_where_the_log_ends(memory_path, name):
     files = classic_files(CLASSIC / name)
     run(memory_path, *files[:3])
     report = run(memory_path, *files, append=True)
     assert report.skipped_count > 0
     wanted = list(events_by_hand(CLASSIC / name))
-    assert list(stored_events(BinlogDirectory(RealDisk(memory_path)), GtidPosition())) == wanted
+    assert list(stored_events(open_files(memory_path), GtidPosition())) == wanted
     report = run(memory_path, *files, append=True)
     assert report.group_count == 0
     assert report.event_bytes == 0
 
 
-def test_files_that_begin_behind_the_end_of_the_log_are_refused(memory_path: Path) -> None:
+def test_files_that_begin_behind_the_end_of_the_log_are_refused(memory_path):
     files = classic_files(CLASSIC / "11.8" / "checksum-switch")
     run(memory_path, *files[:2])
-    state = BinlogDirectory(RealDisk(memory_path)).state()
+    state = open_files(memory_path).state()
     with pytest.raises(StoreError, match=r"the log ends at GTID state \[0-1-\d+\] in domain 0, but before 0-1-15"):
         run(memory_path, *files[3:], append=True)
-    assert BinlogDirectory(RealDisk(memory_path)).state() == state
+    assert open_files(memory_path).state() == state
 
 
-def test_files_of_another_history_are_refused(memory_path: Path) -> None:
+def test_files_of_another_history_are_refused(memory_path):
     run(memory_path, CLASSIC / "11.8" / "alter-two-phase")  # 0-1-32,6-1-1
     with pytest.raises(StoreError, match="they do not continue it"):
         run(memory_path, CLASSIC / "11.8" / "domains", append=True)
 
 
-def test_another_domain_from_its_beginning_may_be_added(memory_path: Path) -> None:
+def test_another_domain_from_its_beginning_may_be_added(memory_path):
     run(memory_path, CLASSIC / "11.8" / "vectors")  # domain 0
     report = run(memory_path, CLASSIC / "11.8" / "chained", append=True)  # domains 11, 12, 50
     assert str(report.gtid_state.position()) == "0-1-37,11-11-22,12-12-22,50-50-22"
@@ -270,12 +256,12 @@ SAMPLE_ROW = re.compile(
 SAMPLES = {match["name"]: match for match in SAMPLE_ROW.finditer((FIXTURES / "README.md").read_text())}
 
 
-def test_every_sample_has_its_row() -> None:
+def test_every_sample_has_its_row():
     assert set(SAMPLES) == {path.name for path in (FIXTURES / "ibb").iterdir()}
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_sample_made_again_as_its_row_says_is_the_same(memory_path: Path, name: str) -> None:
+def test_a_sample_made_again_as_its_row_says_is_the_same(memory_path, name):
     row = SAMPLES[name]
     report = run(memory_path, FIXTURES / row["source"], sizes=(int(row["size"]) << 10, int(row["interval"]) << 10))
     assert {path.name: path.read_bytes() for path in memory_path.iterdir()} == {

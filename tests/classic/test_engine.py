@@ -29,10 +29,7 @@ CAPTURES = ["10.11/domains", "11.8/domains", "10.11/checksum-switch", "10.11/cra
 def groups_from(engine, position=""):
     """GTID and bytes of every group a replica at a position has to read."""
     reader = engine.groups(engine.seek(GtidPosition.parse(position)))
-    groups = []
-    while (group := reader.next_group()) is not None:
-        groups.append((group.gtid, group.gtid_event + b"".join(group.body)))
-    return groups
+    return [(group.gtid, group.gtid_event + b"".join(group.body)) for group in iter(reader.next_group, None)]
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
@@ -50,16 +47,14 @@ def test_a_position_is_found_in_the_newest_file_that_begins_before_it():
     engine = ClassicBinlog([CLASSIC / "10.11" / "domains"])
     groups = groups_from(engine)
     for end in range(0, len(groups), 10):
-        position = GtidState(gtid for gtid, _ in groups[:end]).position()
-        rest = groups_from(engine, str(position))
+        rest = groups_from(engine, str(GtidState(gtid for gtid, _ in groups[:end]).position()))
         assert rest == groups[len(groups) - len(rest) :]
         assert len(rest) >= len(groups) - end
     assert len(groups_from(engine, str(engine.state().position()))) < 20
 
 
 def test_a_position_before_the_oldest_file_is_refused_with_its_reason():
-    files = sorted((CLASSIC / "10.11" / "domains").glob("binlog.0*"))[2:]
-    engine = ClassicBinlog(files)
+    engine = ClassicBinlog(sorted((CLASSIC / "10.11" / "domains").glob("binlog.0*"))[2:])
     with pytest.raises(PositionPurgedError, match=r"domain 0: the replica has nothing, binlog\.000003 begins after 0-"):
         engine.seek(GtidPosition())
 
@@ -133,8 +128,7 @@ def test_a_search_reads_only_the_heads_that_it_asks_for(many_files, heads, numbe
     expected = ClassicBinlog([many_files]).seek(position).position
     assert len(heads) >= 40
     heads.clear()
-    engine = ClassicBinlog([many_files], reads_heads_at_once=False)
-    assert engine.seek(position).position == expected
+    assert ClassicBinlog([many_files], reads_heads_at_once=False).seek(position).position == expected
     assert len(heads) == len(set(heads)) <= 7
 
 

@@ -51,8 +51,7 @@ def faults_of(path):
 @pytest.mark.parametrize("name", CAPTURES)
 def test_each_capture_comes_back_event_by_event(tmp_path, imported, name):
     expected = json.loads((CLASSIC / name / "expected.json").read_text())
-    profile = PROFILES[f"classic-{name.partition('/')[0]}"]
-    heard = []
+    profile, heard = PROFILES[f"classic-{name.partition('/')[0]}"], []
     report = export(
         imported(name), tmp_path / "out", profile, max_file_bytes=20_000, progress=lambda *done: heard.append(done)
     )
@@ -100,8 +99,7 @@ def events_in(path):
 # As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_oob_events.test
 def test_a_group_that_lies_in_two_files_of_the_log_is_in_one(tmp_path, imported):
     report = export(imported("11.8/large-commit"), tmp_path / "out", max_file_bytes=64 << 10)
-    sizes = sorted(path.stat().st_size for path in (tmp_path / "out").glob("binlog.0*"))
-    assert sizes[-1] > 12_000_000
+    assert sorted(path.stat().st_size for path in (tmp_path / "out").glob("binlog.0*"))[-1] > 12_000_000
     assert report.group_count == len(groups_of(CLASSIC / "11.8/large-commit"))
 
 

@@ -20,7 +20,7 @@ def _with_kernels(monkeypatch):
     monkeypatch.setattr(shared, "kernels", loading.load)
 
 
-def served(directory) -> ServedLog:
+def served(directory):
     return ServedLog(ClassicBinlog([directory]), "classic-10.11")
 
 
@@ -85,18 +85,6 @@ def test_a_last_file_that_is_begun_again_is_waited_for(writer, directory, size):
     dump.close()
 
 
-def test_the_file_in_which_the_end_was_last_seen_is_purged_under_a_dump(writer, directory):
-    log = served(directory)
-    dump = waiting(log)
-    check_as_fresh(log, directory)
-    writer.rotate_and_purge()
-    writer.append()
-    check_as_fresh(log, directory, "0-1-3")
-    dump.go_on()
-    assert (dump.end, gtids(dump)) == (None, 7)
-    dump.close()
-
-
 @pytest.mark.parametrize("count", [1, 9])
 def test_another_log_over_the_files_is_that_log(writer, directory, count):
     log = served(directory)
@@ -114,25 +102,6 @@ def test_another_log_over_the_files_is_that_log(writer, directory, count):
     by_file.close()
 
 
-@pytest.mark.parametrize("seconds", [0, 1])
-@pytest.mark.parametrize("count", [0, 3, 9])
-def test_a_reset_is_noticed_however_much_there_is_at_the_next_look(directory, seconds, count):
-    writer = ForeignWriter(directory, random.Random(1))
-    writer.append()
-    log = served(directory)
-    dump = waiting(log)
-    check_as_fresh(log, directory)
-    was = writer.server
-    writer.reset()
-    writer.server.started_at = was.started_at + seconds
-    for _ in range(count):
-        writer.append()
-    check_as_fresh(log, directory)
-    dump.go_on()
-    assert dump.end is None or dump.end[:1] == b"\xfe"
-    dump.close()
-
-
 def test_a_directory_that_is_removed_and_made_anew_is_another_log(writer, directory):
     log = served(directory)
     check_as_fresh(log, directory)
@@ -141,17 +110,6 @@ def test_a_directory_that_is_removed_and_made_anew_is_another_log(writer, direct
     writer.write_another_over_it()
     writer.append()
     check_as_fresh(log, directory)
-
-
-def test_a_copy_that_takes_the_place_of_a_file_is_that_file(writer, directory):
-    log = served(directory)
-    dump = waiting(log)
-    for _ in range(3):
-        writer.replace_by_a_copy()
-        check_as_fresh(log, directory, "0-1-2")
-        dump.go_on()
-    assert (dump.end, gtids(dump)) == (None, 8)
-    dump.close()
 
 
 class GoesAway:

@@ -80,16 +80,12 @@ def test_what_a_lenient_primary_wrote_is_kept_and_told(imported, tmp_path, start
     )
     log = BinlogDirectory(RealDisk(tmp_path / "target-1"))
     reader = log.groups(log.start_of_file(0))
-    found = [reader.next_group().gtid.seq_no - start for _ in offsets]
-    assert found == offsets
+    assert [reader.next_group().gtid.seq_no - start for _ in offsets] == offsets
 
 
 @pytest.mark.parametrize("name", ["10.11/types-full-crc32", "11.8/statement", "10.11/domains", "11.8/chained"])
 def test_a_flipped_bit_is_met_at_the_same_place(imported, tmp_path, name):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
-    files = []
+    rng, files = random.Random(random.randrange(2**32)), []
     for path in binlogs(CLASSIC / name):
         files.append(tmp_path / path.name)
         files[-1].write_bytes(path.read_bytes())

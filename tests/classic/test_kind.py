@@ -15,13 +15,13 @@ HELD = {  # files of a directory -> whether they are traditional ones
 
 
 @pytest.mark.parametrize(("names", "is_traditional"), HELD.values(), ids=HELD)
-def test_a_directory_is_known_by_the_names_in_it(tmp_path, names, is_traditional) -> None:
+def test_a_directory_is_known_by_the_names_in_it(tmp_path, names, is_traditional):
     for name in names:
         (tmp_path / name).touch()
     assert holds_traditional(tmp_path) is is_traditional
 
 
-def test_a_file_is_traditional_unless_it_is_one_of_the_engine(tmp_path) -> None:
+def test_a_file_is_traditional_unless_it_is_one_of_the_engine(tmp_path):
     for name in ("binlog.index", "binlog-000000.ibb"):
         (tmp_path / name).touch()
     assert holds_traditional(tmp_path / "binlog.index")

@@ -91,8 +91,7 @@ def test_every_event_is_a_place_to_begin_at(capture):
 @pytest.mark.parametrize("name", ["10.11/domains", "10.11/domains-none", "11.8/domains"])
 def test_no_other_offset_is(name):
     engine = ClassicBinlog([CLASSIC / name])
-    path = files_of(CLASSIC / name)[-1]
-    data = path.read_bytes()
+    data = files_of(CLASSIC / name)[-1].read_bytes()
     borders = {*borders_of(data), len(data)}
     last = engine.end().file_no
     for offset in range(5, len(data) + 1):
