@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +40,8 @@ class Bug:
     changes: dict[str, list[tuple[str, str]]]
 
     @classmethod
-    def read(cls, path: Path) -> Bug:
-        text = path.read_text()
-        head, _, rest = text.partition("--- ")
+    def read(cls, path):
+        head, _, rest = path.read_text().partition("--- ")
         fields = re.findall(r"^(title|found-by): (.*)$", head, re.MULTILINE)
         changes = {}
         for part in ("--- " + rest).split("\n--- "):
@@ -57,7 +55,7 @@ class Bug:
             changes=changes,
         )
 
-    def plant(self, root: Path) -> None:
+    def plant(self, root):
         """Change the sources below `root`.
 
         Raises:
@@ -76,16 +74,16 @@ class Bug:
             path.write_text(text)
 
 
-def _side(hunk: str, sign: str) -> str:
+def _side(hunk, sign):
     lines = hunk.splitlines(keepends=True)
     return "".join(line[1:] for line in lines if line[:1] in (" ", sign))
 
 
-def all_bugs() -> list[Bug]:
+def all_bugs():
     return [Bug.read(path) for path in sorted(PLANTED.glob("*.patch"))]
 
 
-def is_found(bug: Bug) -> tuple[bool, str]:
+def is_found(bug):
     """Whether a test fails with the bug, and what pytest said.
 
     Raises:
@@ -107,7 +105,7 @@ def is_found(bug: Bug) -> tuple[bool, str]:
     return run.returncode == TESTS_FAILED, run.stdout
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments=None):
     """Plant every bug, or those named, and say which were found; ends with 1 if one was not."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.planting", description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="patches in tests/simulation/planted (default: all)")
@@ -127,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return min(lost, 1)
 
 
-def _outcome(bug: Bug) -> str:
+def _outcome(bug):
     try:
         return "found" if is_found(bug)[0] else "NOT FOUND"
     except UnfitPatchError as error:

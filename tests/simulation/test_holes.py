@@ -11,7 +11,7 @@ import pytest
 from ibbmaster.arrow.collecting import event_batches
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.event.types import EventType
-from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.gtid import GtidPosition
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel import loading
 from ibbmaster.log import verify as verifying
@@ -26,7 +26,7 @@ from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import shared
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, new_group
 
 GROUPS, BEHIND = 150, 110  # of the log; those that a consumer has that begins behind most of it
 OPTIONS = StoreOptions(
@@ -46,9 +46,8 @@ def written():
     disk, images = MemoryDisk(), {}
     with BinlogStore(disk, OPTIONS) as store:
         for seq_no in range(1, GROUPS + 1):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
             size = 20_000 if seq_no % 16 == 9 else 1500 + 11 * seq_no
-            store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes([seq_no % 251]) * size)])
+            store.write_direct(*new_group(seq_no, make_event(160, 1, bytes([seq_no % 251]) * size)))
             if seq_no % 3 == 0:
                 store.checkpoint()
                 for key, page in pages_of(disk.files):
@@ -80,10 +79,7 @@ def damaged(files, images, rng):
         data[here] = rng.choice(older or [bytes(PAGE_SIZE)])
     elif kind == "swapped":
         other = rng.choice([number for found, number in pages if found == name])
-        data[here], data[other * PAGE_SIZE : (other + 1) * PAGE_SIZE] = (
-            pages[name, other],
-            pages[name, page_no],
-        )
+        data[here], data[other * PAGE_SIZE : (other + 1) * PAGE_SIZE] = (pages[name, other], pages[name, page_no])
     else:
         del data[page_no * PAGE_SIZE :]
     is_last = (name, page_no) == list(pages)[-1]
@@ -161,8 +157,7 @@ def test_every_reader_of_a_damaged_log_gives_all_or_an_error(written, dumped, mo
     )
     seed = random.randrange(2**32)
     for number in range(request.config.getoption("--holes")):
-        rng = random.Random(seed + number)
-        broken, what, is_last = damaged(files, images, rng)
+        broken, what, is_last = damaged(files, images, random.Random(seed + number))
         what = f"seed {seed + number}: {what}"
         faults = [fault for fault in verify(MemoryDisk(broken), Totals()) if fault.is_damage]
         is_sound = broken == files

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from pyarrow import parquet
@@ -17,7 +16,7 @@ from ibbmaster.lake.placing import write_whole
 START_S = 300  # the longest a job takes until it writes
 
 
-def run_until(target: Path, rng: random.Random, arguments: list[str]) -> None:
+def run_until(target, rng, arguments):
     """Run a job, and kill it a random moment after it has begun to write, if it is not faster."""
     errors = target.parent.parent / "errors"
     before = {path.name for path in target.parent.iterdir()}
@@ -41,12 +40,8 @@ def run_until(target: Path, rng: random.Random, arguments: list[str]) -> None:
 
 
 @pytest.mark.timeout(3600)
-def test_a_snapshot_that_was_killed_leaves_the_one_before(
-    fixtures: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+def test_a_snapshot_that_was_killed_leaves_the_one_before(fixtures, tmp_path, request):
+    rng = random.Random(random.randrange(2**32))
     target = tmp_path / "out" / "parent"
     target.parent.mkdir()
     arguments = ["snapshot", str(fixtures / "ibb/xa-and-ddl"), "shop.parent", "--to", str(target)]

@@ -10,16 +10,12 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pymysql
 
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.log.fault import Totals
-from ibbmaster.log.verify import verify
-from ibbmaster.store.binlog_store import BinlogStore
 from tests.machinery.feeder import PASSWORD, is_whole
+from tests.machinery.stores import faults_at, new_store
 
 AT_ONCE = 2  # stores; most of the time goes to starts of a process
 GTID_EVENT = 162
@@ -28,7 +24,7 @@ GTID_EVENT = 162
 class Replica(threading.Thread):
     """Reads the stream from where it was, for as long as the primary lives; keeps the numbers it got."""
 
-    def __init__(self, port: int, after: int) -> None:
+    def __init__(self, port, after):
         super().__init__(daemon=True)
         self.latest = after
         self.received = 0
@@ -36,7 +32,7 @@ class Replica(threading.Thread):
         self.end: Exception | None = None
         self._port = port
 
-    def run(self) -> None:
+    def run(self):
         try:
             connection = pymysql.connect(
                 host="127.0.0.1", port=self._port, user="repl", password=PASSWORD, ssl_disabled=True
@@ -49,7 +45,7 @@ class Replica(threading.Thread):
         except (pymysql.Error, OSError, AttributeError, IndexError) as error:
             self.end = error  # it was killed, or the primary ended the dump
 
-    def _read(self, connection: pymysql.Connection) -> None:
+    def _read(self, connection):
         expected = None
         while True:
             packet = connection._read_packet().get_all_data()
@@ -76,7 +72,7 @@ def test_a_killed_primary_comes_back_with_everything_it_acknowledged_or_sent(tmp
             pass
 
 
-def kill_again_and_again(directory: Path, seed: int, kills: int) -> None:
+def kill_again_and_again(directory, seed, kills):
     """Feed one store, kill by kill, and read the whole of it in the end."""
     directory.mkdir()
     rng = random.Random(seed)
@@ -110,15 +106,14 @@ def kill_again_and_again(directory: Path, seed: int, kills: int) -> None:
         assert replica.latest <= fed, where
         sent = replica.latest
     assert sent > kills
-    with BinlogStore(RealDisk(directory)) as store:
-        reader = store.groups(store.seek(GtidPosition()))
-        count = 0
+    with new_store(directory) as store:
+        reader, count = store.groups(store.seek(GtidPosition())), 0
         while (group := reader.next_group()) is not None:
             count += 1
             assert group.gtid.seq_no == count
             assert is_whole(count, b"".join(map(bytes, group.body)))
         assert count >= max(sent, acknowledged)
-    assert list(verify(RealDisk(directory), Totals())) == []
+    assert faults_at(directory) == []
 
 
 def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_killed(tmp_path):
@@ -133,8 +128,7 @@ def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_ki
         text=True,
     )
     try:
-        port = json.loads(server.stdout.readline())["port"]
-        replica = Replica(port, 0)
+        replica = Replica(json.loads(server.stdout.readline())["port"], 0)
         replica.start()
         acknowledged = 0
         for number in range(3):
@@ -164,7 +158,7 @@ def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_ki
     assert "Traceback" not in errors
 
 
-def _password_file(directory: Path) -> Path:
+def _password_file(directory):
     path = directory.parent / f"{directory.name}-password"
     path.write_text(PASSWORD)
     path.chmod(0o600)

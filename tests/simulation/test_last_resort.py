@@ -10,7 +10,6 @@ in random damage a page that is there twice in place of another before a file's 
 """
 
 import random
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,16 +19,15 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.chunk import CONT, FILLER, LAST, NO_DATA_BYTE, TYPE_MASK, RecordType
 from ibbmaster.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE, seal_page
 from ibbmaster.ibb.scan import page_chunks
-from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.store import salvage as salvaging
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_names import SEGMENT_NAMES
-from ibbmaster.store.salvage import SalvageReport, salvage
+from ibbmaster.store.salvage import salvage
 from ibbmaster.store.store_options import StoreOptions
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.stores import new_store, open_files
 
 FIRST, PAGES = "binlog-000000.ibb", 3
 SHORT_CHECKSUM = 508  # of a header page, over what is before it
@@ -44,32 +42,32 @@ OPTIONS = StoreOptions(
 Files = dict[str, bytes]
 
 
-def group(seq_no: int) -> tuple[Gtid, bytes, bytes]:
+def group(seq_no):
     value = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
     size = 20_000 if seq_no % 7 == 4 else 1700 + 7 * seq_no
     return value, make_gtid_event(value), make_event(160, 1, bytes([seq_no % 251]) * size)
 
 
 @pytest.fixture(scope="module")
-def sound() -> Files:
+def sound():
     """Three files with groups of one chunk, of several, and out of band; states on every second page."""
     disk = MemoryDisk()
-    with BinlogStore(disk, OPTIONS) as store:
+    with new_store(disk, OPTIONS) as store:
         for seq_no in range(1, 71):
             value, gtid_event, body = group(seq_no)
             store.write_direct(value, gtid_event, [body])
     return {name: bytes(data) for name, data in disk.files.items()}
 
 
-def without_redo(files: Files) -> Files:
+def without_redo(files):
     return {name: data for name, data in files.items() if name not in SEGMENT_NAMES}
 
 
-def pages_of(files: Files) -> dict[str, int]:
+def pages_of(files):
     return {name: len(data.rstrip(b"\0")) // PAGE_SIZE + 1 for name, data in files.items() if name.endswith(".ibb")}
 
 
-def with_byte(files: Files, page_no: int, offset: int, value: int) -> Files:
+def with_byte(files, page_no, offset, value):
     """Change a byte of the first file, and give the page a right checksum."""
     data = bytearray(files[FIRST])
     page = data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE]
@@ -81,27 +79,29 @@ def with_byte(files: Files, page_no: int, offset: int, value: int) -> Files:
     return {**files, FIRST: bytes(data)}
 
 
-def saved(files: Files) -> tuple[list[tuple[Gtid, bytes]], SalvageReport]:
+def saved(files):
     target, conflicts = MemoryDisk(), MemoryDisk()
     report = salvage(MemoryDisk(files), target, lambda: conflicts)
     assert [str(fault) for fault in verify(target, Totals()) if fault.is_damage] == []
-    log = BinlogDirectory(target)
+    log = open_files(target)
     reader = log.groups(log.start_of_file())
     found = [(one.gtid, one.gtid_event + b"".join(one.body)) for one in iter(reader.next_group, None)]
     return [(gtid, data) for gtid, data in found if gtid is not None], report
 
 
-def expect_saved(files: Files, *, lost_pages: int, what: object, may_repeat: bool = False) -> None:
+def expect_saved(files, *, lost_pages, what, may_repeat=False):
     """Groups that were not touched are there byte for byte; whatever is missing is listed, or pages repeat others."""
     found, report = saved(files)
     wanted = {value: gtid_event + body for value, gtid_event, body in map(group, range(1, 71))}
     sound = [gtid for gtid, data in found if wanted.get(gtid) == data]
     assert len(found) == 70 or report.losses or (may_repeat and report.duplicates), what
+    if may_repeat:  # no checksum was made right
+        assert all(wanted.get(gtid) == data for gtid, data in found if len(data) < OPTIONS.spill_bytes), what
     # a page holds eight groups, and part of a large one; a state that is damaged costs none
     assert len(sound) >= 70 - 12 * lost_pages, (what, len(sound), [str(loss) for loss in report.losses])
 
 
-def changed_bytes(count: int, rng: random.Random) -> Iterator[tuple[int, int, int]]:
+def changed_bytes(count, rng):
     """Page, offset and value: every byte of the first pages, or some, most of them where structure is."""
     if not count:
         for page_no in range(PAGES):
@@ -113,14 +113,14 @@ def changed_bytes(count: int, rng: random.Random) -> Iterator[tuple[int, int, in
         yield page_no, rng.choice((rng.randrange(64), rng.randrange(DATA_SIZE))), rng.randrange(256)
 
 
-def test_a_changed_byte_in_the_first_pages_costs_what_is_there_and_no_more(sound, request) -> None:
+def test_a_changed_byte_in_the_first_pages_costs_what_is_there_and_no_more(sound, request):
     rng = random.Random(request.config.getoption("--seed"))
     files = without_redo(sound)
     for page_no, offset, value in changed_bytes(request.config.getoption("--salvages"), rng):
         expect_saved(with_byte(files, page_no, offset, value), lost_pages=2, what=(page_no, offset, value))
 
 
-def test_a_state_record_that_makes_no_sense_costs_no_group(sound) -> None:
+def test_a_state_record_that_makes_no_sense_costs_no_group(sound):
     files = without_redo(sound)
     for offset in range(3, 5):
         for value in (1, 3, 9, 0x2A, 0x7F, 0x80, 0xFF):
@@ -129,7 +129,7 @@ def test_a_state_record_that_makes_no_sense_costs_no_group(sound) -> None:
 
 
 @pytest.mark.parametrize("with_redo", [False, True])
-def test_random_damage_leaves_no_traceback_and_a_sound_log(sound, request, with_redo) -> None:
+def test_random_damage_leaves_no_traceback_and_a_sound_log(sound, request, with_redo):
     rng = random.Random(request.config.getoption("--seed"))
     files = sound if with_redo else without_redo(sound)
     for number in range(request.config.getoption("--salvages") // 2 or 5000):
@@ -157,7 +157,7 @@ def test_random_damage_leaves_no_traceback_and_a_sound_log(sound, request, with_
         expect_saved(damaged, lost_pages=2 * lost, what=f"number {number}", may_repeat=True)
 
 
-def test_a_directory_without_a_readable_page_is_an_error_or_an_empty_log(sound, monkeypatch) -> None:
+def test_a_directory_without_a_readable_page_is_an_error_or_an_empty_log(sound, monkeypatch):
     monkeypatch.setattr(salvaging, "MAX_FILE_BYTES", 1 << 22)  # what no page tells is the default
     files = {name: bytes(len(data)) for name, data in without_redo(sound).items()}
     try:
@@ -167,7 +167,7 @@ def test_a_directory_without_a_readable_page_is_an_error_or_an_empty_log(sound, 
     assert found == []
 
 
-def chunks_of(files: Files) -> Iterator[tuple[str, int, int]]:
+def chunks_of(files):
     """File, page and offset of every chunk."""
     for name, data in files.items():
         for page_no in range(1, len(data) // PAGE_SIZE):
@@ -176,7 +176,7 @@ def chunks_of(files: Files) -> Iterator[tuple[str, int, int]]:
                 yield name, page_no, chunk.page_offset
 
 
-def test_a_changed_type_byte_costs_the_group_that_has_the_chunk_and_is_told(sound, request) -> None:
+def test_a_changed_type_byte_costs_the_group_that_has_the_chunk_and_is_told(sound, request):
     """Flags, every known type, filler, and no data at all; `verify` tells it, too."""
     rng = random.Random(request.config.getoption("--seed"))
     files = without_redo(sound)

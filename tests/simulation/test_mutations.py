@@ -83,10 +83,7 @@ def mutated(files, rng, *, first_kind=0):
             case 5:
                 files = with_page(files, name, page_no, bytes(PAGE_SIZE))
             case 6:
-                files = {
-                    **files,
-                    name: files[name][: rng.randrange(1, len(files[name]) // PAGE_SIZE + 1) * PAGE_SIZE],
-                }
+                files = {**files, name: files[name][: rng.randrange(1, len(files[name]) // PAGE_SIZE + 1) * PAGE_SIZE]}
     return files
 
 

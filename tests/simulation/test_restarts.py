@@ -4,7 +4,6 @@
 """
 
 import shutil
-from pathlib import Path
 
 from benchmarks.restart import build, copy_of, start
 from ibbmaster.disk.local import RealDisk
@@ -46,7 +45,7 @@ class CountingDisk(RealDisk):
         return data
 
 
-def work_of_a_start(directory: Path, copy: Path, *, forget_first: bool) -> tuple[int, int]:
+def work_of_a_start(directory, copy, *, forget_first):
     """Calls and bytes from nothing to the first group of a reader, on a copy of a store."""
     disk = CountingDisk(copy_of(directory, copy))
     start(disk, forget_first=forget_first)

@@ -9,16 +9,13 @@ import random
 import ssl
 import sys
 import zlib
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
@@ -37,13 +34,13 @@ from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Registry, Session
 from ibbmaster.server.sending import Sender
 from ibbmaster.server.tls_stream import TlsStream
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.streaming import block_cache, shared
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.packet import PacketReader
 from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.stores import new_store
 
 PAGE_SIZE = 16384
 SIZES = (0, 30, 300, 3000, PAGE_SIZE, 70_000, 300_000)
@@ -60,7 +57,7 @@ Group = tuple[Gtid, tuple[bytes, ...]]  # its events, that with the GTID first
 class Feeder:
     """Writes groups by every way there is; `groups` are those committed, in order."""
 
-    def __init__(self, directory: Path, rng: random.Random) -> None:
+    def __init__(self, directory, rng):
         self.rng = rng
         self.groups: list[Group] = []
         options = StoreOptions(
@@ -71,11 +68,11 @@ class Feeder:
             spill_bytes=rng.choice([20_000, 60_000]),
             redo_bytes=8 << 20,
         )
-        self.store = BinlogStore(RealDisk(directory), options)
+        self.store = new_store(directory, options)
         self._seq_no = 0
         self._open: list[tuple[GroupWriter, list[bytes]]] = []
 
-    def feed(self) -> None:
+    def feed(self):
         """One to eight groups, durable at the end."""
         rng = self.rng
         for _ in range(rng.randrange(1, 9)):
@@ -93,15 +90,15 @@ class Feeder:
         if rng.random() < 0.3:
             self.store.checkpoint()
 
-    def close(self) -> None:
+    def close(self):
         self.give_up_open()
         self.store.close()
 
-    def give_up_open(self) -> None:
+    def give_up_open(self):
         while self._open:
             self._open.pop()[0].abandon()
 
-    def _go_on(self, one: tuple[GroupWriter, list[bytes]]) -> None:
+    def _go_on(self, one):
         group, events = one
         for event in self._events():
             group.write(event)
@@ -117,14 +114,13 @@ class Feeder:
         group.commit(gtid, make_gtid_event(gtid))
         self.groups.append((gtid, (make_gtid_event(gtid), *events, last)))
 
-    def _next_gtid(self) -> Gtid:
+    def _next_gtid(self):
         self._seq_no += 1
         rng = self.rng
         return Gtid(domain_id=rng.randrange(3), server_id=rng.randrange(1, 3), seq_no=self._seq_no)
 
-    def _events(self) -> list[bytes]:
-        rng = self.rng
-        found = []
+    def _events(self):
+        rng, found = self.rng, []
         for _ in range(rng.randrange(4)):
             size = rng.choice(SIZES) if rng.random() < 0.7 else rng.choice(SIZES[:4])
             event = bytearray(make_event(rng.choice([ANNOTATE, ROWS]), 1, rng.randbytes(size)))
@@ -152,7 +148,7 @@ class Replica:
     cut_after: int | None = None  # bytes of this connection
     start: dict[int, Gtid] = field(default_factory=dict)  # where it began, to say what it must get
 
-    def must_get(self, groups: list[Group]) -> Iterator[Group]:
+    def must_get(self, groups):
         """What of the log it lacks at its first connection."""
         left = None if self.until is None else dict(self.until)
         if left is not None:
@@ -167,7 +163,7 @@ class Replica:
             if left is not None and gtid == limit:
                 del left[gtid.domain_id]
 
-    def keeps(self, event: bytes) -> bool:
+    def keeps(self, event):
         if event[4] == ANNOTATE and not self.options["wants_annotate_rows"]:
             return False
         return not (self.options["leaves_out_marked"] and int.from_bytes(event[17:19], "little") & MARKED)
@@ -176,7 +172,7 @@ class Replica:
 class Stream:
     """One connection, as its replica sees it: bytes in, checked groups out."""
 
-    def __init__(self, replica: Replica, groups: Callable[[], list[Group]]) -> None:
+    def __init__(self, replica, groups):
         self._replica = replica
         self._groups = groups
         self._packets = PacketReader(limit=1 << 26, next_sequence=1)
@@ -187,10 +183,10 @@ class Stream:
         self._log_pos = 0
 
     @property
-    def is_inside_group(self) -> bool:
+    def is_inside_group(self):
         return self._gtid is not None
 
-    def receive(self, data: bytes) -> None:
+    def receive(self, data):
         self._packets.receive_data(data)
         while (packet := self._packets.next_packet()) is not None:
             assert self.last_word is None, "something follows the last word"
@@ -201,7 +197,7 @@ class Stream:
                 assert payload == EOF or payload[0] == 0xFF
                 self.last_word = payload
 
-    def _take(self, event: bytes) -> None:
+    def _take(self, event):
         replica = self._replica
         kind = event[4]
         if PROFILES[replica.profile].event_checksum.value and kind != EventType.FORMAT_DESCRIPTION:
@@ -230,14 +226,14 @@ class Stream:
             self._gtid = None
             self._events.clear()
 
-    def _must_get(self) -> list[Group]:
+    def _must_get(self):
         return list(self._replica.must_get(self._groups()))
 
 
 class World:
     """A primary's parts, its replicas, and chance."""
 
-    def __init__(self, seed: int, directory: Path, tls: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
+    def __init__(self, seed, directory, tls):
         self.rng = random.Random(seed)
         self.feeder = Feeder(directory, self.rng)
         self.clock = MockClock()
@@ -251,18 +247,18 @@ class World:
         self._ready = loading.load()
         self._count = 0
 
-    def kernels(self, *parts: object) -> Any:
+    def kernels(self, *parts):
         """They may become ready at any moment, also in the middle of a group."""
         return self._ready if self.rng.random() < self.kernel_chance else None
 
-    async def in_a_thread(self, work: Callable[..., Any], *arguments: Any, **_: Any) -> Any:
+    async def in_a_thread(self, work, *arguments, **_):
         """As `trio.to_thread.run_sync`, in this thread: others have turns before and after, and time passes."""
         await self.pause()
         result = work(*arguments)
         await self.pause()
         return result
 
-    async def pause(self) -> None:
+    async def pause(self):
         if self.rng.random() < 0.3:
             self.clock.jump(self.rng.choice([0.0005, 0.002, 0.03, 1.5]))
         for _ in range(self.rng.randrange(3)):
@@ -270,7 +266,7 @@ class World:
 
     # What happens
 
-    async def run(self) -> None:
+    async def run(self):
         async with trio.open_nursery() as nursery:
             for _ in range(self.rng.choice([1, 2, 6, 10])):
                 self.add_replica()
@@ -279,7 +275,7 @@ class World:
             await self.bring_home(nursery)
             nursery.cancel_scope.cancel()
 
-    async def step(self, nursery: trio.Nursery) -> None:
+    async def step(self, nursery):
         rng = self.rng
         for replica in self.replicas:
             if replica.connection is None and rng.random() < 0.5:
@@ -312,13 +308,13 @@ class World:
         for _ in range(rng.randrange(20)):
             await trio.lowlevel.checkpoint()
 
-    def connected(self) -> list[Replica]:
+    def connected(self):
         return [replica for replica in self.replicas if replica.connection is not None]
 
-    def cut(self, replica: Replica) -> None:
+    def cut(self, replica):
         replica.cut_after = self.rng.choice([0, 10, 3000, 100_000])
 
-    async def reset(self) -> None:
+    async def reset(self):
         """The log begins again with other groups; whoever read the old one is told, and begins again, too."""
         self.feeder.give_up_open()
         self.feeder.store.reset()
@@ -335,7 +331,7 @@ class World:
         for _ in old:
             self.add_replica()
 
-    def add_replica(self) -> None:
+    def add_replica(self):
         rng = self.rng
         self._count += 1
         groups = self.feeder.groups
@@ -365,7 +361,7 @@ class World:
             )
         )
 
-    async def bring_home(self, nursery: trio.Nursery) -> None:
+    async def bring_home(self, nursery):
         """Everybody is served to the end, gets a heartbeat in time, and an EOF."""
         await self.serve_all(nursery)
         waiting = {replica: (replica.connection, replica.heartbeats) for replica in self.connected()}
@@ -383,7 +379,7 @@ class World:
         while self.connected():
             await trio.lowlevel.checkpoint()
 
-    async def serve_all(self, nursery: trio.Nursery) -> None:
+    async def serve_all(self, nursery):
         while True:
             for replica in self.replicas:
                 replica.cut_after = None
@@ -403,7 +399,7 @@ class World:
                 return
             self.clock.jump(0.01)  # who waits for a socket in vain
 
-    async def cut_everywhere(self, cuts: int) -> None:
+    async def cut_everywhere(self, cuts):
         """A new replica for each byte at which a stream can be cut, or `cuts` of them; each comes back once."""
         for _ in range(6):
             self.feeder.feed()
@@ -414,8 +410,7 @@ class World:
             whole.options["heartbeat_period_s"] = 0.0
             await self.serve_all(nursery)
             size = whole.session._framer.size_sent
-            places = sorted(self.rng.sample(range(size), min(cuts, size)))
-            for place in places:
+            for place in sorted(self.rng.sample(range(size), min(cuts, size))):
                 replica = replace(whole, position={}, received=0, connection=None, session=None)
                 self.replicas = [replica]
                 self.connect(replica, nursery)
@@ -430,19 +425,18 @@ class World:
 
     # One dump
 
-    def connect(self, replica: Replica, nursery: trio.Nursery) -> None:
+    def connect(self, replica, nursery):
         replica.cut_after = None
         replica.was_ended = False
         replica.connection = self.registry.open("here", 0.0)
         nursery.start_soon(self.serve, replica)
 
-    async def serve(self, replica: Replica) -> None:
+    async def serve(self, replica):
         connection = replica.connection
         assert connection is not None
         feeder, store = self.feeder, self.feeder.store
         groups = feeder.groups
-        stream = Stream(replica, lambda: groups)
-        session = None
+        stream, session = Stream(replica, lambda: groups), None
         try:
             if replica not in self.replicas:
                 return  # it knew a log that was reset meanwhile
@@ -466,10 +460,7 @@ class World:
                 position=place.position,
                 file_name=store.file_name,
             )
-            with (
-                connection.scope,
-                contextlib.closing(BlockSource(store.groups(place), session, self.shared)) as one,
-            ):
+            with connection.scope, contextlib.closing(BlockSource(store.groups(place), session, self.shared)) as one:
                 await self.move(replica, one, session, stream)
         except (PositionPurgedError, DumpError):  # what it needs next was purged, or the log was reset
             replica.is_lost = True
@@ -486,7 +477,7 @@ class World:
             is_done = replica.received == len(list(replica.must_get(groups)))
             assert replica.was_ended or is_done
 
-    async def move(self, replica: Replica, source: BlockSource, session: DumpSession, stream: Stream) -> None:
+    async def move(self, replica, source, session, stream):
         connection, ours, theirs = await self.transport(replica.transport)
         gone = (trio.BrokenResourceError, trio.ClosedResourceError, trio.TooSlowError)
         assert replica.connection is not None
@@ -503,11 +494,10 @@ class World:
                 for one in (connection, theirs):
                     await trio.aclose_forcefully(one)
 
-    async def transport(self, kind: str) -> tuple[Any, Any, Any]:
+    async def transport(self, kind):
         """The server's connection, what it sends on, and the client's."""
         one, other = trio.socket.socketpair()
-        size = self.rng.choice([5_000, 60_000, 1 << 20])
-        one.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, size)
+        one.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, self.rng.choice([5_000, 60_000, 1 << 20]))
         connection, client = trio.SocketStream(one), trio.SocketStream(other)
         if kind == "socket":
             return connection, PlainStream(connection), client
@@ -523,7 +513,7 @@ class World:
             raise
         return connection, secure, reading
 
-    async def read(self, replica: Replica, theirs: Any, stream: Stream, scope: trio.CancelScope) -> None:
+    async def read(self, replica, theirs, stream, scope):
         """Take bytes until the server closes, or the cut that was asked for, which the server may notice at once."""
         rng = self.rng
         async with theirs:
@@ -546,21 +536,21 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def tls() -> tuple[ssl.SSLContext, ssl.SSLContext]:
+def tls():
     client = ssl.create_default_context()
     client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
     return make_certificate().context, client
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch, tls: Any, tmp_path: Path) -> Iterator[Callable[[int], World]]:
+def world(monkeypatch, tls, tmp_path):
     """Make the world of a seed: its schedule, too, comes from there."""
     if loading.load() is None:
         pytest.fail("the kernels cannot be loaded here")
     monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
     worlds = []
 
-    def make(seed: int) -> World:
+    def make(seed):
         directory = tmp_path / str(seed)
         directory.mkdir()
         world = World(seed, directory, tls)
@@ -577,9 +567,7 @@ def world(monkeypatch: pytest.MonkeyPatch, tls: Any, tmp_path: Path) -> Iterator
 
 
 @pytest.mark.timeout(3600)
-def test_every_replica_gets_every_group_once_in_order_and_whole(
-    world: Callable[[int], World], stream_seeds: Callable[[int], Iterator[int]]
-) -> None:
+def test_every_replica_gets_every_group_once_in_order_and_whole(world, stream_seeds):
     for seed in stream_seeds(SAMPLE):
         one = world(seed)
         trio.run(one.run, clock=one.clock)
@@ -588,13 +576,8 @@ def test_every_replica_gets_every_group_once_in_order_and_whole(
 @pytest.mark.parametrize("transport", ["socket", "tls"])
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
 def test_a_replica_that_is_cut_at_any_byte_goes_on_with_the_group_it_lacks(
-    world: Callable[[int], World],
-    stream_seeds: Callable[[int], Iterator[int]],
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-    profile: str,
-    transport: str,
-) -> None:
+    world, stream_seeds, monkeypatch, request, profile, transport
+):
     """Every byte with --stream-seeds, a few without."""
     monkeypatch.setattr(sys.modules[__name__], "SIZES", (0, 30, 300))
     cuts = 40 if request.config.getoption("--stream-seeds") is None else 10**6
@@ -602,7 +585,7 @@ def test_a_replica_that_is_cut_at_any_byte_goes_on_with_the_group_it_lacks(
         one = world(seed)
         add = one.add_replica
 
-        def add_like_this(one: World = one, add: Callable[[], None] = add) -> None:
+        def add_like_this(one=one, add=add):
             add()
             one.replicas[-1].profile, one.replicas[-1].transport = profile, transport
 

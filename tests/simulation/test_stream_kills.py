@@ -17,11 +17,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from pyarrow import parquet
 
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.gtid import Gtid
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import XID_EVENT, make_event, new_group
+from tests.machinery.stores import new_store
 from tests.slow_workers import SLOW_WORKER
 from tests.spark_server import ENDS_WITHIN_SECONDS, SLOW_STARTS_MAX
 
@@ -45,26 +43,25 @@ writer.start().awaitTermination()
 class Log:
     """A log that grows."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory):
         directory.mkdir()
         options = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=32 << 10, redo_bytes=1 << 20)
-        self._store = BinlogStore(RealDisk(directory), options)
+        self._store = new_store(directory, options)
         self._rng = random.Random(1)
         self._seq_no = 0
 
-    def grow(self, groups: int) -> None:
+    def grow(self, groups):
         for _ in range(groups):
             self._seq_no += 1
-            gtid = Gtid(domain_id=self._seq_no % 3, server_id=1, seq_no=self._seq_no)
             sizes = [self._rng.choice([10, 300, 20_000]) for _ in range(self._rng.randrange(1, 6))]
             body = [make_event(23, 1, bytes(size)) for size in sizes]
-            self._store.write_direct(gtid, make_gtid_event(gtid), [*body, make_event(16, 1, bytes(8))])
+            self._store.write_direct(*new_group(self._seq_no, *body, XID_EVENT, domain_id=self._seq_no % 3))
 
-    def close(self) -> None:
+    def close(self):
         self._store.close()
 
 
-def start(tmp_path: Path, mode: str) -> subprocess.Popen[str]:
+def start(tmp_path, mode):
     """A driver that has begun; one for which Spark does not wait until its Python has done so is started anew."""
     command = [sys.executable, "-c", DRIVER, *(str(tmp_path / name) for name in ("log", "out", "checkpoint")), mode]
     if is_refused(tmp_path):
@@ -83,20 +80,20 @@ def start(tmp_path: Path, mode: str) -> subprocess.Popen[str]:
     raise AssertionError(f"{SLOW_STARTS_MAX} drivers did not start in time")
 
 
-def finish(tmp_path: Path) -> None:
+def finish(tmp_path):
     """Read all that is left."""
     while start(tmp_path, "rest").wait(ENDS_WITHIN_SECONDS) != 0:
         if not is_refused(tmp_path):
             expect_slow_start(tmp_path)
 
 
-def is_refused(tmp_path: Path) -> bool:
+def is_refused(tmp_path):
     """Whether Spark does not take the checkpoint: a driver was killed while it wrote the first batch there."""
     errors = tmp_path / ERRORS
     return errors.exists() and REFUSED_CHECKPOINT in errors.read_text()
 
 
-def forget_checkpoint(tmp_path: Path) -> None:
+def forget_checkpoint(tmp_path):
     """As Spark says what is to be done; nothing was written before."""
     checkpoint = tmp_path / "checkpoint"
     for batches in (checkpoint / "commits", tmp_path / "out" / "_spark_metadata"):
@@ -104,13 +101,13 @@ def forget_checkpoint(tmp_path: Path) -> None:
     shutil.rmtree(checkpoint)
 
 
-def expect_slow_start(tmp_path: Path) -> None:
+def expect_slow_start(tmp_path):
     """A driver has ended, and says why."""
     said = (tmp_path / ERRORS).read_text()
     assert SLOW_WORKER in said, said[-4000:]
 
 
-def workers_of(process: subprocess.Popen[str]) -> list[int]:
+def workers_of(process):
     """The Python processes in which the tasks of a driver run."""
     found = []
     for path in Path("/proc").iterdir():
@@ -126,7 +123,7 @@ def workers_of(process: subprocess.Popen[str]) -> list[int]:
     return found
 
 
-def wait_for_workers(process: subprocess.Popen[str]) -> list[int]:
+def wait_for_workers(process):
     """The workers of a driver, or none if it has ended, as it does where too many of them were killed."""
     deadline = time.monotonic() + WORKERS_S
     while process.poll() is None and time.monotonic() < deadline:
@@ -136,7 +133,7 @@ def wait_for_workers(process: subprocess.Popen[str]) -> list[int]:
     return []
 
 
-def kill_all(process: subprocess.Popen[str]) -> None:
+def kill_all(process):
     with contextlib.suppress(ProcessLookupError):  # it has ended by itself
         os.killpg(process.pid, signal.SIGKILL)
     for pid in workers_of(process):  # they are in groups of their own
@@ -146,10 +143,8 @@ def kill_all(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.timeout(3600)
-def test_every_row_arrives_once_whoever_is_killed(spark, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+def test_every_row_arrives_once_whoever_is_killed(spark, tmp_path, request):
+    rng = random.Random(random.randrange(2**32))
     log = Log(tmp_path / "log")
     log.grow(200)
     process = start(tmp_path, "on")

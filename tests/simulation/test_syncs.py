@@ -5,19 +5,16 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from ibbmaster.disk import local as disk_module
-from ibbmaster.disk.local import RealDisk
-from ibbmaster.gtid import Gtid
-from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.redo_log import DURABLE_END_NAME
 from ibbmaster.store.store_options import Durability, StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import make_event, new_group
+from tests.machinery.stores import new_store
 
 CLASSIC = Path(__file__).parents[2] / "fixtures/classic/11.8/domains"
 SIZES = (40, 3000, 20_000, 90_000)
@@ -52,30 +49,30 @@ class Trace:
     files: dict[str, Writes] = field(default_factory=dict)
     sync_count: int = 0
 
-    def begin_change(self, path: str) -> None:
+    def begin_change(self, path):
         self.of(path).under_way += 1
 
-    def end_change(self, path: str) -> None:
+    def end_change(self, path):
         writes = self.of(path)
         writes.under_way -= 1
         writes.pending += 1
 
-    def begin_sync(self, path: str) -> int:
+    def begin_sync(self, path):
         """What this sync will cover."""
         return self.of(path).pending
 
-    def end_sync(self, path: str, covered: int) -> None:
+    def end_sync(self, path, covered):
         self.of(path).pending -= covered
         self.sync_count += 1
 
-    def needs_size(self, path: str) -> bool:
+    def needs_size(self, path):
         """Whether the size of a file matters: whoever begins one, or a segment of the redo log, sees to it then."""
         return path in self.files and "ibbmaster-redo" not in path
 
-    def of(self, path: str) -> Writes:
+    def of(self, path):
         return self.files.setdefault(path, Writes())
 
-    def unsynced(self, prefix: str = "") -> list[str]:
+    def unsynced(self, prefix=""):
         """What a loss of power may take back now."""
         return [
             name
@@ -85,18 +82,17 @@ class Trace:
         ]
 
 
-def feed(directory: Path, durability: Durability, acknowledged: Callable[[int], object]) -> None:
+def feed(directory, durability, acknowledged):
     """Write groups of all sizes over several files, and say after each that it is safe."""
     options = StoreOptions(durability=durability, max_file_bytes=1 << 18, redo_bytes=1 << 20)
-    with BinlogStore(RealDisk(directory), options) as store:
+    with new_store(directory, options) as store:
         for number in range(1, GROUPS + 1):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
             body = make_event(160, 1, bytes([number]) * SIZES[number % len(SIZES)])
-            store.write_direct(gtid, make_gtid_event(gtid), [body])
+            store.write_direct(*new_group(number, body))
             acknowledged(number)
 
 
-def strace(directory: Path, *command: str) -> list[str]:
+def strace(directory, *command):
     """The lines of a traced run; skips where that is not possible."""
     program = shutil.which("strace")
     if program is None:
@@ -118,7 +114,7 @@ def strace(directory: Path, *command: str) -> list[str]:
     return output.read_text(errors="replace").splitlines()
 
 
-def replay(lines: list[str], directory: Path, said: Callable[[Trace, str], object]) -> Trace:
+def replay(lines, directory, said):
     """Go through the calls that touch a directory; `said` hears of what goes to standard output."""
     trace = Trace(str(directory.resolve()))
     running: dict[str, tuple[str, str, int]] = {}  # by thread
@@ -153,7 +149,7 @@ def replay(lines: list[str], directory: Path, said: Callable[[Trace, str], objec
     return trace
 
 
-def _path_of(call: str, rest: str) -> str:
+def _path_of(call, rest):
     found = [descriptor or name for descriptor, name in PATH.findall(rest)]
     if call == "rename":  # of a file, or of the directory that a backup was made in
         return found[0]
@@ -184,7 +180,7 @@ def test_a_real_process_acknowledges_what_it_has_written_or_synced(tmp_path, dur
         assert any(unsynced for unsynced, _, _ in acknowledged)  # else this would show nothing
 
 
-def _redo(trace: Trace) -> str:
+def _redo(trace):
     return next(path for path in trace.files if "ibbmaster-redo" in path)
 
 
@@ -206,8 +202,7 @@ def test_an_import_and_a_backup_are_on_the_disk_when_they_are_reported(tmp_path)
 @pytest.mark.parametrize("durability", [Durability.SYNC, Durability.WRITE], ids=lambda value: value.name)
 def test_the_real_disk_calls_what_it_promises(tmp_path, monkeypatch, durability):
     """As above, in this process, where nothing traces calls."""
-    trace = Trace(str(tmp_path.resolve()))
-    acknowledged = []
+    trace, acknowledged = Trace(str(tmp_path.resolve())), []
 
     def path_of(descriptor):
         return os.readlink(f"/proc/self/fd/{descriptor}")
@@ -242,11 +237,7 @@ def test_the_real_disk_calls_what_it_promises(tmp_path, monkeypatch, durability)
         changing(name)
     for name in ("fdatasync", "fsync"):
         syncing(name)
-    feed(
-        tmp_path,
-        durability,
-        lambda number: acknowledged.append((trace.unsynced("ibbmaster-redo"), trace.sync_count)),
-    )
+    feed(tmp_path, durability, lambda number: acknowledged.append((trace.unsynced("ibbmaster-redo"), trace.sync_count)))
 
     assert trace.unsynced() == []
     if durability is Durability.SYNC:
