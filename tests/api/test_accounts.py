@@ -1,7 +1,5 @@
 """Accounts out of a file, and what they may do."""
 
-from pathlib import Path
-
 import pytest
 
 import ibbmaster
@@ -10,7 +8,7 @@ from ibbmaster.api.serving import check_options
 from ibbmaster.dialogue.privileges import PRIVILEGES, READING
 
 
-def test_an_account_has_what_it_is_granted_and_others_come_from_a_file(tmp_path: Path) -> None:
+def test_an_account_has_what_it_is_granted_and_others_come_from_a_file(tmp_path):
     (tmp_path / "secret").write_text("deep\n")
     (tmp_path / "accounts").write_text(
         "[monitor]\npassword = 'x y'\ngrant = BINLOG MONITOR\n"
@@ -38,24 +36,24 @@ BAD_ACCOUNTS = {
 
 
 @pytest.mark.parametrize(("content", "message"), BAD_ACCOUNTS.items())
-def test_an_account_that_cannot_be_made_is_named(tmp_path: Path, content: str, message: str) -> None:
+def test_an_account_that_cannot_be_made_is_named(tmp_path, content, message):
     (tmp_path / "accounts").write_text(content)
     with pytest.raises(ibbmaster.ConfigurationError, match=message):
         read_accounts(tmp_path / "accounts", requires_tls=False)
 
 
-def test_the_first_account_is_not_in_the_file_too(tmp_path: Path) -> None:
+def test_the_first_account_is_not_in_the_file_too(tmp_path):
     (tmp_path / "accounts").write_text("[repl]\npassword=x\n")
     with pytest.raises(ibbmaster.ConfigurationError, match="account 'repl' is the first account, too"):
         check_options(accounts=tmp_path / "accounts")
 
 
-def test_accounts_may_be_made_to_need_tls(tmp_path: Path) -> None:
+def test_accounts_may_be_made_to_need_tls(tmp_path):
     (tmp_path / "accounts").write_text("[a]\npassword=x\n")
     assert [account.requires_tls for account, _ in read_accounts(tmp_path / "accounts", requires_tls=True)] == [True]
 
 
-def test_a_secret_is_the_first_line_of_its_file(tmp_path: Path) -> None:
+def test_a_secret_is_the_first_line_of_its_file(tmp_path):
     (tmp_path / "secret").write_bytes(b"deep \r\nand more")
     assert first_line(tmp_path / "secret") == "deep "
     (tmp_path / "secret").write_bytes(b"\xff")
@@ -63,6 +61,6 @@ def test_a_secret_is_the_first_line_of_its_file(tmp_path: Path) -> None:
         first_line(tmp_path / "secret")
 
 
-def test_values_may_be_quoted_and_included_files_are_left_alone(tmp_path: Path) -> None:
+def test_values_may_be_quoted_and_included_files_are_left_alone(tmp_path):
     (tmp_path / "my.cnf").write_text("!include /etc/secret.cnf\n[a]\nuser = 'x y'\nskip-name-resolve\nother = \"z\" \n")
     assert read_sections(tmp_path / "my.cnf") == {"a": {"user": "x y", "skip-name-resolve": None, "other": "z"}}

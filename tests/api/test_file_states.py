@@ -5,17 +5,7 @@ import shutil
 from pathlib import Path
 
 import ibbmaster
-from ibbmaster.api.file_states import (
-    CLOSED,
-    CUT,
-    DAMAGED,
-    ENDED_BY_FLUSH,
-    IN_USE,
-    PACKED,
-    READY,
-    WITHOUT_END,
-    WRITTEN,
-)
+from ibbmaster.api.file_states import CLOSED, CUT, DAMAGED, ENDED_BY_FLUSH, IN_USE, PACKED, READY, WITHOUT_END, WRITTEN
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -28,8 +18,7 @@ def states(path):
 def test_files_of_pages_are_written_closed_flushed_and_ready(imported):
     assert states(FIXTURES / "ibb/xa-and-ddl") == [WRITTEN, READY]
     assert states(FIXTURES / "ibb-mariadb/two-restarts") == [ENDED_BY_FLUSH, WRITTEN, READY]
-    directory = imported("11.8/types-full-crc32")
-    found = states(directory)
+    found = states(imported("11.8/types-full-crc32"))
     assert found == [CLOSED] * (len(found) - 2) + [WRITTEN, READY]
 
 

@@ -96,8 +96,7 @@ def test_rows_come_by_the_names_of_their_columns():
     assert parents[0].kind == "insert"
     assert parents[0].before is None
     assert list(parents[0].after or ())[:2] == ["id", "name"]
-    kinds = {change.kind for change in parents}
-    assert kinds <= {"insert", "update", "delete"}
+    assert {change.kind for change in parents} <= {"insert", "update", "delete"}
     for change in parents:
         assert (change.before is None, change.after is None) == (change.kind == "insert", change.kind == "delete")
 
@@ -139,8 +138,7 @@ def test_columns_beside_one_that_cannot_be_read_are_given_as_arrow(half_readable
     if not has_kernels:
         monkeypatch.setattr("ibbmaster.arrow.reading.load_kernels", lambda options: None)
     with ibbmaster.open(half_readable) as log:
-        found = log.to_arrow(table="d.t", columns=["id", "n"])
-        assert found.to_pydict() == {"id": [1, 2], "n": [10, 20]}
+        assert log.to_arrow(table="d.t", columns=["id", "n"]).to_pydict() == {"id": [1, 2], "n": [10, 20]}
         with pytest.raises(EventError, match=r"column c of type VARCHAR"):
             log.to_arrow(table="d.t")
 

@@ -1,5 +1,6 @@
 """Reading by the front door: any directory, any position, and what is wrong with either."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -52,8 +53,7 @@ def test_both_kinds_of_files_have_the_same_groups():
 
 def position_after(groups):
     """Where a replica is that has these groups."""
-    state = ibbmaster.GtidState(group.gtid for group in groups)
-    return state.position()
+    return ibbmaster.GtidState(group.gtid for group in groups).position()
 
 
 def test_groups_after_a_position_are_those_a_replica_there_lacks(domains):
@@ -178,8 +178,7 @@ def test_a_sound_log_has_no_fault_and_all_of_it_was_read(path, jobs):
 
 def test_a_backup_has_the_same_groups(tmp_path):
     log = ibbmaster.open(IBB / "types")
-    report = log.back_up(tmp_path / "copy")
-    assert report.gtid_state == log.state
+    assert log.back_up(tmp_path / "copy").gtid_state == log.state
     assert gtids(ibbmaster.open(tmp_path / "copy")) == gtids(log)
     with pytest.raises(ibbmaster.StoreError, match="is not empty"):
         log.back_up(tmp_path / "copy")
@@ -218,19 +217,21 @@ LIGHT = """
 import json, sys
 import ibbmaster
 with ibbmaster.open(sys.argv[1]) as log:
-    rows = sum(len(list(group.rows())) for group in log.groups(until="0-1-50"))
+    rows = eval(sys.argv[2])
 print(json.dumps([rows, sorted({name.partition(".")[0] for name in sys.modules})]))
 """
+READINGS = {  # what is read, and what nobody needs for it
+    "sum(len(list(g.rows())) for g in log.groups(until='0-1-50'))": "trio numpy pyarrow pyspark cryptography pymysql",
+    "log.to_arrow(table='types.strings').num_rows": "pyspark py4j numba trio",  # of a small log
+}
 
 
-@pytest.mark.parametrize("path", [IBB / "types"], ids=str)
-def test_reading_needs_nothing_but_the_package(path):
-    import json
-
-    done = subprocess.run([sys.executable, "-c", LIGHT, path], capture_output=True, text=True, check=True)
-    rows, modules = json.loads(done.stdout)
+@pytest.mark.parametrize(("reading", "others"), READINGS.items(), ids=["groups", "a table as Arrow"])
+def test_reading_needs_nothing_but_the_package_and_arrow_neither_spark_nor_a_compiler(reading, others):
+    command = [sys.executable, "-c", LIGHT, IBB / "types", reading]
+    rows, modules = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert rows > 0
-    assert not {"trio", "numpy", "pyarrow", "pyspark", "cryptography", "pymysql"} & set(modules)
+    assert not {*others.split()} & set(modules)
 
 
 # Arrow ---------------------------------------------------------------------------------------
@@ -320,23 +321,6 @@ def test_groups_that_a_killed_writer_left_in_its_redo_log_are_read_and_not_left_
         log.to_arrow(table="shop.parent")
     ibbmaster.open(tmp_path, writable=True).close()
     assert log.to_arrow(table="shop.parent").num_rows == 7
-
-
-ARROW = """
-import json, sys
-import ibbmaster
-count = ibbmaster.open(sys.argv[1]).to_arrow(table="types.strings").num_rows
-print(json.dumps([count, sorted({name.partition(".")[0] for name in sys.modules})]))
-"""
-
-
-def test_arrow_needs_neither_spark_nor_a_compiler_for_a_small_log():
-    import json
-
-    done = subprocess.run([sys.executable, "-c", ARROW, IBB / "types"], capture_output=True, text=True, check=True)
-    count, modules = json.loads(done.stdout)
-    assert count > 0
-    assert not {"pyspark", "py4j", "numba", "trio"} & set(modules)
 
 
 @pytest.mark.parametrize("path", [IBB / "domains", CLASSIC / "domains"], ids=["ibb files", "traditional files"])

@@ -25,8 +25,7 @@ def test_a_plan_of_a_group_leads_to_that_group(log):
     for group in log.groups():
         plan = log.stored.plan_of_group(group.start)
         assert plan.position <= group.start
-        reader = log.engine.groups(plan)
-        starts = []
+        reader, starts = log.engine.groups(plan), []
         while not starts or starts[-1] < group.start:
             starts.append(reader.next_group().start)
         assert starts[-1] == group.start

@@ -98,8 +98,7 @@ def test_a_primary_that_is_stopped_lets_its_port_and_thread_go_and_may_be_stoppe
         primary = ibbmaster.serve(log, tls="off")
         waiting = stream(primary, blocking=True)
         log.append("0-1-1", INSERT)
-        events = iter(waiting)
-        assert isinstance(next(events), MariadbGtidEvent)
+        assert isinstance(next(iter(waiting)), MariadbGtidEvent)
         primary.stop()
         primary.stop()
         assert serving_threads() == before

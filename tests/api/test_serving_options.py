@@ -17,7 +17,7 @@ LISTENING = {"host", "port"}  # --listen says both
 ACCOUNT = {"user", "password"}  # these flags are those of all commands that log in
 
 
-def help_of_serve() -> str:
+def help_of_serve():
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
         main(["serve", "--help"])
@@ -27,8 +27,7 @@ def help_of_serve() -> str:
 def test_each_option_has_a_flag_or_is_said_by_listen_and_the_account():
     shown = help_of_serve()
 
-    without = {name for name, *_ in serving_options() if not re.search(rf"{flag_of(name)}\s", shown)}
-    assert without == LISTENING
+    assert {name for name, *_ in serving_options() if not re.search(rf"{flag_of(name)}\s", shown)} == LISTENING
     assert {name for name, option, _, _ in serving_options() if not option.help} == LISTENING | ACCOUNT
 
 

@@ -33,7 +33,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("text", "is_it"), TEXTS.items())
-def test_a_text_that_changes_rows_is_part_of_a_transaction(text: str, is_it: bool) -> None:
+def test_a_text_that_changes_rows_is_part_of_a_transaction(text, is_it):
     assert is_of_transaction(text) == is_it
 
 
@@ -47,12 +47,12 @@ ENDS = {
 
 
 @pytest.mark.parametrize(("parts", "flags"), ENDS.values(), ids=ENDS)
-def test_the_end_of_a_group_says_what_flags_it_has(parts: list[str | bytes], flags: GtidFlag) -> None:
+def test_the_end_of_a_group_says_what_flags_it_has(parts, flags):
     gtid_event, _ = group_of(GTID, parts, ORIGIN)
     assert decode_gtid_event(gtid_event) == GtidEvent(gtid=GTID, flags=flags, padding=6)
 
 
-def test_the_flags_of_a_gtid_event_that_is_given_stay() -> None:
+def test_the_flags_of_a_gtid_event_that_is_given_stay():
     given = encode_gtid_event(GtidEvent(gtid=GTID, flags=GtidFlag.GROUP_COMMIT, commit_id=5), timestamp=3)
     assert group_of(GTID, [given, XID], ORIGIN) == (given, [XID])
     other = Gtid(domain_id=1, server_id=2, seq_no=3)
@@ -61,7 +61,7 @@ def test_the_flags_of_a_gtid_event_that_is_given_stay() -> None:
     assert decode_gtid_event(renamed).gtid == other
 
 
-def test_a_statement_has_its_database_and_is_utf8() -> None:
+def test_a_statement_has_its_database_and_is_utf8():
     query = decode_query(group_of(GTID, ["CREATE TABLE `𝄞` (a INT)"], ORIGIN)[1][0])
     assert (query.database.decode(), query.text.decode()) == ("größe", "CREATE TABLE `𝄞` (a INT)")
     ((_, charsets),) = status_variables(query.status)
@@ -73,7 +73,7 @@ RENAMED = encode_gtid_event(GtidEvent(gtid=Gtid(domain_id=3, server_id=7, seq_no
 
 
 @pytest.mark.parametrize("parts", [[GIVEN, COMMIT, XID], [GIVEN, XID], (GIVEN, XID), [GIVEN]], ids=len)
-def test_whole_events_are_taken_as_any_other_parts(parts: list[str | bytes]) -> None:
+def test_whole_events_are_taken_as_any_other_parts(parts):
     assert whole_group(GTID, parts) == group_of(GTID, parts, ORIGIN)
 
 
@@ -92,7 +92,7 @@ OTHER_PARTS = {
 
 
 @pytest.mark.parametrize("parts", OTHER_PARTS.values(), ids=OTHER_PARTS)
-def test_parts_that_have_to_be_looked_at_are_not_taken_for_whole_events(parts: list[str | bytes]) -> None:
+def test_parts_that_have_to_be_looked_at_are_not_taken_for_whole_events(parts):
     assert whole_group(GTID, parts) is None
 
 
@@ -107,11 +107,11 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("parts", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_makes_no_group_is_refused(parts: list[str | bytes], message: str) -> None:
+def test_what_makes_no_group_is_refused(parts, message):
     with pytest.raises(EventError, match=message):
         group_of(GTID, parts, ORIGIN)
 
 
-def test_a_number_is_no_event() -> None:
+def test_a_number_is_no_event():
     with pytest.raises(TypeError):
         group_of(GTID, [10**9], ORIGIN)  # type: ignore[list-item]  # `bytes` would make so many zeros of it

@@ -1,6 +1,6 @@
 """Writing by the front door: SQL texts, events, groups in pieces; and what is refused."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -125,8 +125,7 @@ def test_a_group_may_be_logged_under_another_gtid(log):
 
 
 def test_events_without_a_gtid_event_get_the_flags_that_their_end_asks_for(log):
-    source = ibbmaster.open(IBB / "types")
-    ends = set()
+    source, ends = ibbmaster.open(IBB / "types"), set()
     for number, group in enumerate(source.groups(until="0-1-60"), start=1):
         log.append(f"0-1-{number}", [event.data for event in group.events()][1:])
         ends.add(flags(group) & GtidFlag.STANDALONE)
@@ -287,11 +286,8 @@ def test_many_threads_may_append(log):
         for number in range(1, 21):
             log.append(f"{domain}-1-{number}", INSERT)
 
-    threads = [threading.Thread(target=feed, args=(domain,)) for domain in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(feed, range(4)))
     assert str(log.position) == "0-1-20,1-1-20,2-1-20,3-1-20"
     assert len(list(log)) == 80
 

@@ -3,34 +3,9 @@
 import pytest
 
 from ibbmaster.codec.compressed_int import decode, encode
+from tests.machinery.tables import rows_of
 
-EXAMPLES = {
-    0: "00",
-    1: "08",
-    31: "f8",
-    32: "01 01",
-    255: "f9 07",
-    256: "01 08",
-    8191: "f9 ff",
-    8192: "02 00 01",
-    16384: "02 00 02",
-    16389: "2a 00 02",
-    65535: "fa ff 07",
-    2097151: "fa ff ff",
-    2097152: "03 00 00 01",
-    2**29 - 1: "fb ff ff ff",
-    2**29: "04 00 00 00 01",
-    2**32 - 1: "fc ff ff ff 07",
-    2**37 - 1: "fc ff ff ff ff",
-    2**37: "05 00 00 00 00 01",
-    2**45 - 1: "fd ff ff ff ff ff",
-    2**45: "06 00 00 00 00 00 01",
-    2**53 - 1: "fe ff ff ff ff ff ff",
-    2**53: "07 00 00 00 00 00 00 01 00",
-    2**63: "07 00 00 00 00 00 00 00 04",
-    2**64 - 2: "f7 ff ff ff ff ff ff ff 07",
-    2**64 - 1: "ff ff ff ff ff ff ff ff 07",
-}
+EXAMPLES = {int(value): encoded for value, encoded in rows_of(__file__, "compressed_ints")}
 
 
 @pytest.mark.parametrize(("value", "encoded"), EXAMPLES.items())

@@ -52,8 +52,7 @@ def test_the_order_of_domains_does_not_count():
 
 def test_what_one_has_alone_is_named_where_it_lies():
     first = [one("0-1-1"), one("0-1-2"), one("0-1-4"), one("7-1-1")]
-    second = [one("0-1-1"), one("0-1-3"), one("0-1-4"), one("0-1-5")]
-    found, differences = compared(first, second)
+    found, differences = compared(first, [one("0-1-1"), one("0-1-3"), one("0-1-4"), one("0-1-5")])
     assert sorted(differences) == [
         ("0-1-2", "only in first", None),
         ("0-1-3", "only in second", None),
@@ -76,8 +75,7 @@ def test_the_first_event_that_differs_is_named():
 
 
 def test_events_that_one_has_more_are_a_difference():
-    found = Comparison(iter([one("0-1-1", "a", "b")]), iter([one("0-1-1", "a")]))
-    (difference,) = found
+    (difference,) = Comparison(iter([one("0-1-1", "a", "b")]), iter([one("0-1-1", "a")]))
     assert (difference.kind, difference.event_no, difference.second) == ("events", 1, "")
     assert list(lines_of([difference], ("A", "B"), str))[-1] == "  B place of 1: no more events"
 

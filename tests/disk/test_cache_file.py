@@ -32,8 +32,7 @@ def test_what_is_no_plain_file_or_too_large_is_not_there(cache):
 
 
 def test_where_nothing_can_be_written_nothing_is(tmp_path):
-    cache = CacheFile(tmp_path / "missing" / "some.cache", size_max=100)
-    assert not cache.write(b"one")
+    assert not CacheFile(tmp_path / "missing" / "some.cache", size_max=100).write(b"one")
     (tmp_path / "taken").mkdir()
     taken = CacheFile(tmp_path / "taken", size_max=100)
     assert not taken.write(b"one")

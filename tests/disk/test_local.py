@@ -11,10 +11,9 @@ import pytest
 from ibbmaster.disk import local
 from ibbmaster.disk.local import RealDisk, made_at_once
 from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreError
-from ibbmaster.gtid import Gtid
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
 from tests.machinery.log_checker import check_log
 
 
@@ -140,8 +139,7 @@ def test_short_writes_and_reads_of_the_system_are_gone_on_with(disk, monkeypatch
 
 
 def test_a_store_on_a_system_that_writes_short_is_sound(tmp_path, monkeypatch):
-    pwrite = os.pwrite
-    count = 0
+    pwrite, count = os.pwrite, 0
 
     def short(descriptor, data, offset):
         nonlocal count
@@ -152,10 +150,8 @@ def test_a_store_on_a_system_that_writes_short_is_sound(tmp_path, monkeypatch):
     options = StoreOptions(max_file_bytes=1 << 17, state_interval_bytes=1 << 15, redo_bytes=1 << 18)
     with BinlogStore(RealDisk(tmp_path), options) as store:
         for seq_no in range(1, 60):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(9000))])
-    found = check_log({path.name: path.read_bytes() for path in tmp_path.glob("binlog-*")})
-    assert found.state == {(0, 1): 59}
+            store.write_direct(*new_group(seq_no, 9000))
+    assert check_log({path.name: path.read_bytes() for path in tmp_path.glob("binlog-*")}).state == {(0, 1): 59}
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,7 @@ def test_what_goes_wrong_is_one_line(object_store, monkeypatch):
     url = object_store.new_place()
     object_store.put(f"{url}/one", b"first")
     client = client_of(url)
-    found = client.head("one")
-    said = []
+    found, said = client.head("one"), []
     for fault in (401, 403, 400, "break"):
         object_store.fault = lambda request, fault=fault: fault
         with pytest.raises(StoreError) as caught:

@@ -13,11 +13,11 @@ from tests.machinery.disk import MemoryDisk
 FILES = {"a": bytes(range(256)) * 200, "b": b"b" * PAGE_SIZE}
 
 
-def content(disk) -> dict[str, bytes]:
+def content(disk):
     return {name: disk.read(name, 0, disk.size(name)) for name in sorted(disk.list())}
 
 
-def change_one(rng: random.Random, *disks) -> None:
+def change_one(rng, *disks):
     name, offset, size = rng.choice("abc"), rng.randrange(70_000), rng.randrange(40_000)
     data = rng.randbytes(size)
     step = rng.choice(["create", "write", "write", "allocate", "truncate", "unlink"])

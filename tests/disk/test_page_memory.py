@@ -8,8 +8,7 @@ from ibbmaster.disk.page_memory import is_free, page_map, page_memory
 
 @pytest.mark.parametrize("size", [1, 4096, 100_000, 4 << 20])
 def test_it_begins_with_a_page_of_memory(size):
-    memory = page_memory(size)
-    assert ctypes.addressof(ctypes.c_char.from_buffer(memory)) % mmap.PAGESIZE == 0
+    assert ctypes.addressof(ctypes.c_char.from_buffer(page_memory(size))) % mmap.PAGESIZE == 0
 
 
 def test_it_is_as_large_as_was_asked_zero_and_may_be_written():

@@ -13,10 +13,8 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.object_directory import ObjectDirectory, RangeCache
 from ibbmaster.disk.place import ObjectPath, is_object_place, local_place, open_disk, place
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.gtid import Gtid
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
+from tests.machinery.stores import new_store
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 PAGED = FIXTURES / "ibb" / "xa-and-ddl"
@@ -72,14 +70,7 @@ def test_an_object_has_what_a_file_has(object_store):
 
 @pytest.mark.parametrize("kernels", ["on", "off"])
 @pytest.mark.parametrize(
-    "command",
-    [
-        "cat {}",
-        "cat --format sql {}",
-        "verify --json {}",
-        "info --json {}",
-        "seek --json {} 0-1-20",
-    ],
+    "command", ["cat {}", "cat --format sql {}", "verify --json {}", "info --json {}", "seek --json {} 0-1-20"]
 )
 def test_a_command_gives_the_same_of_both(copied, run, command, kernels, monkeypatch):
     monkeypatch.setenv("IBBMASTER_KERNELS", kernels)
@@ -93,7 +84,7 @@ def test_a_command_gives_the_same_of_both(copied, run, command, kernels, monkeyp
         assert (other[0], *named) == (code, out, err) or _without_sizes(named[0]) == _without_sizes(out)
 
 
-def _without_sizes(text: str) -> dict[str, object]:
+def _without_sizes(text):
     """A report without what depends on where the files are."""
     return {name: value for name, value in json.loads(text).items() if name not in ("stored_bytes", "seconds")}
 
@@ -130,10 +121,9 @@ def test_a_log_in_a_store_can_be_taken_home(object_store, run, tmp_path):
 
 def test_a_start_by_gtid_fetches_few_ranges(object_store, memory_path, run):
     disk = RealDisk(memory_path)
-    store = BinlogStore(disk, StoreOptions(max_file_bytes=1 << 24, state_interval_bytes=1 << 19))
+    store = new_store(disk, max_file_bytes=1 << 24, state_interval_bytes=1 << 19)
     for seq_no in range(1, 500):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(30_000))])
+        store.write_direct(*new_group(seq_no, 30_000))
     store.close()
     for path in memory_path.glob("ibbmaster-*"):
         path.unlink()
@@ -148,14 +138,7 @@ def test_a_start_by_gtid_fetches_few_ranges(object_store, memory_path, run):
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "serve --own {}",
-        "flush {}",
-        "import {} --to {}",
-        "reset --yes {}",
-        "record h:1 --to {1}",
-        "recover {}",
-    ],
+    ["serve --own {}", "flush {}", "import {} --to {}", "reset --yes {}", "record h:1 --to {1}", "recover {}"],
 )
 def test_what_appends_is_refused(object_store, run, command):
     url = object_store.copy(PAGED)

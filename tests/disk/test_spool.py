@@ -135,10 +135,8 @@ def test_a_row_event_of_more_than_a_gigabyte_is_read_row_by_row():
 
 
 def test_compressed_rows_of_more_than_a_gigabyte_are_unpacked_on_the_disk_piece_by_piece():
-    table = written_table("shop.files", {"id": "int not null", "body": "longblob"}, table_id=7)
-    event = compressed_rows(table)
-    header = decode_rows_header(event)
-    spools = []
+    event = compressed_rows(written_table("shop.files", {"id": "int not null", "body": "longblob"}, table_id=7))
+    header, spools = decode_rows_header(event), []
     rows, start = rows_of(event, header, LargeRows(lambda: spools.append(ZeroSpool()) or spools[-1]))
     assert (len(spools), spools[0].longest, start) == (1, 1 << 20, 0)
     assert len(rows) > 1 << 30

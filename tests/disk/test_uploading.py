@@ -12,10 +12,8 @@ from ibbmaster.disk.local import RealDisk
 from ibbmaster.disk.place import place
 from ibbmaster.disk.uploading import CLAIM, made_place, upload
 from ibbmaster.errors import StoreError
-from ibbmaster.gtid import Gtid
-from ibbmaster.store.binlog_store import BinlogStore
-from ibbmaster.store.store_options import StoreOptions
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
+from tests.machinery.stores import new_store
 
 PAGED = Path(__file__).parents[2] / "fixtures" / "ibb" / "xa-and-ddl"
 
@@ -99,7 +97,7 @@ def test_a_large_file_goes_in_parts(object_store, made, monkeypatch):
 def test_what_fails_while_it_is_made_is_not_uploaded(object_store, tmp_path):
     url = object_store.new_place()
 
-    def fail() -> None:
+    def fail():
         with made_place(place(url)) as staging:
             (staging / "one").touch()
             raise ZeroDivisionError
@@ -117,10 +115,9 @@ def test_a_backup_in_a_store_is_the_log_without_what_is_to_come(object_store, ru
     source = tmp_path / "log"
     source.mkdir()
     with closing(RealDisk(source)) as disk:
-        store = BinlogStore(disk, StoreOptions(max_file_bytes=4 << 20, is_sparse=True))
+        store = new_store(disk, max_file_bytes=4 << 20, is_sparse=True)
         for seq_no in range(1, 201):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-            store.write_direct(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(3000))])
+            store.write_direct(*new_group(seq_no, 3000))
         if not is_killed:
             store.close()
     url = object_store.new_place()

@@ -13,7 +13,7 @@ from tests.machinery.disk import MemoryDisk
 class GatedDisk(MemoryDisk):
     """Its writes wait for a gate, and it notes what it was asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__({"a": b""})
         self.gate = threading.Event()
         self.calls: list[str] = []

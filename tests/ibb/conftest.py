@@ -5,17 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.machinery.disk import MemoryDisk
-
 PAGE = 16384
 
 
-def pattern(size: int, start: int) -> bytes:
+def pattern(size, start):
     """The filling of the examples: byte i is (7 i + start) mod 256."""
     return bytes((7 * i + start) % 256 for i in range(size))
 
 
-def sha256(disk: MemoryDisk, file_no: int) -> str:
+def sha256(disk, file_no):
     return hashlib.sha256(disk.files[f"binlog-{file_no:06d}.ibb"]).hexdigest()
 
 

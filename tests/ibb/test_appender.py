@@ -20,7 +20,7 @@ QUERY_EVENT = bytes.fromhex(
 class Log:
     """An appender and the files it fills, four pages each."""
 
-    def __init__(self, *, interval_pages: int, start_lsns: dict[int, int] | None = None) -> None:
+    def __init__(self, *, interval_pages, start_lsns=None):
         self.disk = MemoryDisk()
         self.open_since: int | None = None
         lsns = start_lsns or {file_no: 100000 * (file_no + 1) for file_no in range(10)}
@@ -33,18 +33,18 @@ class Log:
             state=GtidState(),
         )
 
-    def append(self, record_type: RecordType, data: bytes, gtid: str | None = None):
+    def append(self, record_type, data, gtid=None):
         ref, changes = self.appender.append(record_type, data, None if gtid is None else Gtid.parse(gtid))
         self.disk.place(changes, size_pages=4)
         return ref
 
-    def node(self, forest: OobForest, data: bytes):
+    def node(self, forest, data):
         ref, changes = self.appender.append(RecordType.OOB_DATA, encode_oob_node(forest.next_node()) + data)
         self.disk.place(changes, size_pages=4)
         forest.add(ref)
         return ref
 
-    def flush(self) -> None:
+    def flush(self):
         file_no = self.appender.file_no
         kept, changes = self.appender.flush()
         self.disk.place(changes, size_pages=4)
@@ -55,7 +55,7 @@ class Log:
         return self.appender.file_no, self.appender.page_no, self.appender.page_offset
 
 
-def chunks(disk: MemoryDisk, file_no: int):
+def chunks(disk, file_no):
     """(page, offset, type byte, size) of every chunk of a file."""
     content = memoryview(bytes(disk.files[f"binlog-{file_no:06d}.ibb"]))
     found = []

@@ -14,7 +14,7 @@ CASES = {  # name: (type, first, last, data, bytes)
 }
 
 
-def on_page(data: bytes, offset: int = 0) -> memoryview:
+def on_page(data, offset=0):
     page = bytearray(PAGE_SIZE)
     page[offset : offset + len(data)] = data
     return memoryview(bytes(page))
@@ -56,8 +56,7 @@ def test_a_page_ends_where_no_chunk_fits_behind_a_filler_and_at_what_was_never_w
 
 
 def test_a_chunk_may_fill_its_page_and_not_a_byte_more():
-    data = b"x" * CHUNK_DATA_MAX
-    page = on_page(encode_chunk(RecordType.COMMIT, data, is_first=True, is_last=True))
+    page = on_page(encode_chunk(RecordType.COMMIT, b"x" * CHUNK_DATA_MAX, is_first=True, is_last=True))
     assert found(page).end_offset == DATA_SIZE
 
     with pytest.raises(ChunkError, match="page 5 offset 1: 16377 data bytes leave the page, which has room for 16376"):

@@ -13,7 +13,7 @@ PAIRS = (Gtid(domain_id=0, server_id=1, seq_no=2), Gtid(domain_id=0, server_id=2
 ENCODED = bytes.fromhex("10 20 00 08 10 00 10 4106")
 
 
-def numbers(*values: int) -> bytes:
+def numbers(*values):
     return b"".join(map(compressed_int.encode, values))
 
 

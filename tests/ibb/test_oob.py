@@ -23,7 +23,7 @@ HEADERS = {  # node of the format's example with seven nodes: its header
 PLACES = [16389, 16401, 16415, 16431, 16445, 16459, 16475]
 
 
-def grown(node_count: int):
+def grown(node_count):
     """A forest with its nodes: (stream, place -> node)."""
     forest, nodes = OobForest(), {}
     for index in range(node_count):

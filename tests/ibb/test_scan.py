@@ -146,8 +146,7 @@ def kernels():
 
 @pytest.mark.parametrize("seed", range(16))
 def test_the_kernel_sees_the_chunks_of_random_pages_as_the_reference_does(kernels, seed):
-    rng = random.Random(seed)
-    reasons = set()
+    rng, reasons = random.Random(seed), set()
     for _ in range(30):
         nesting = Nesting()
         pages = b"".join(random_page(rng, nesting) for _ in range(rng.randint(1, 4)))
@@ -161,8 +160,7 @@ def test_the_kernel_sees_the_chunks_of_random_pages_as_the_reference_does(kernel
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_of_logs_with_damage_and_of_every_truncation(kernels, seed):
-    rng = random.Random(seed)
-    disk = SimulatedDisk()
+    rng, disk = random.Random(seed), SimulatedDisk()
     random_log(seed, disk, groups=40).close()
     for data in (bytes(data) for name, data in disk.files().items() if name.endswith(".ibb")):
         pages = data[PAGE_SIZE:]
@@ -182,8 +180,7 @@ def test_the_same_of_logs_with_damage_and_of_every_truncation(kernels, seed):
 
 
 def test_a_page_that_was_written_up_to_any_byte_is_seen_alike(kernels):
-    rng = random.Random(1)
-    whole = random_page(rng, Nesting())
+    whole = random_page(random.Random(1), Nesting())
     rows, _, _ = compare(kernels, whole, seed=1)
     cuts = {start + ahead for start, _, _ in rows for ahead in range(5)} | set(range(0, PAGE_SIZE, 97))
     for cut in sorted(cuts):

@@ -16,12 +16,11 @@ from ibbmaster.info.statistics import (
 from ibbmaster.position import LOG_START
 
 
-def take(statistics: LogStatistics, gtid: str, *, timestamp: int = 100, size: int = 10) -> None:
-    turn = -statistics.groups
-    statistics.take_group(GroupSum(size, turn, Gtid.parse(gtid), timestamp, LOG_START, 3, ()))
+def take(statistics, gtid, *, timestamp=100, size=10):
+    statistics.take_group(GroupSum(size, -statistics.groups, Gtid.parse(gtid), timestamp, LOG_START, 3, ()))
 
 
-def statistics_of(*gtids: str) -> LogStatistics:
+def statistics_of(*gtids):
     statistics = LogStatistics()
     for gtid in gtids:
         take(statistics, gtid)

@@ -28,16 +28,16 @@ LOGS = ("ibb/domains", "classic/10.11/domains", "classic/11.8/chained")
 class Clock:
     now = 5000.0
 
-    def __call__(self) -> float:
+    def __call__(self):
         return self.now
 
 
-def played(name: str, pace: float, clock: Clock, **options) -> PlayedLog:
+def played(name, pace, clock, **options):
     log = ibbmaster.open(FIXTURES / name)
     return PlayedLog(log.through(until=str(log.position)).engine, Pace(factor=pace), clock, **options)
 
 
-def times_of(name: str) -> list[tuple[int, object]]:
+def times_of(name):
     with ibbmaster.open(FIXTURES / name) as log:
         return [(group.timestamp, group.gtid) for group in log]
 
@@ -52,13 +52,12 @@ def test_a_recording_without_end_goes_as_far_as_it_is_read_and_a_round_more(monk
                 log.advance()
             assert log.count == size * max(1, round_no)
             groups = log.groups(log.start_of_file())
-            seen = [groups.next_group() for _ in range(size * round_no + 1)]
-            assert None not in seen
+            assert None not in [groups.next_group() for _ in range(size * round_no + 1)]
             groups.close()
         assert not log.is_over
 
 
-def read_all(groups) -> list[object]:
+def read_all(groups):
     found = []
     while (group := groups.next_group()) is not None:
         if group.gtid is not None:
@@ -212,7 +211,7 @@ def test_a_client_gets_each_group_in_its_time(pace, pytestconfig):
     assert came[-1][0] - begun <= wanted * 1.05 + LATE_S
 
 
-def arrivals(port: int) -> list[tuple[float, int]]:
+def arrivals(port):
     """When the head of each group came, and the time that it says."""
     connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", ssl_disabled=True)
     try:

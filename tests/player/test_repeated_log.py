@@ -24,12 +24,12 @@ LOGS = ("ibb/domains", "ibb/types", "ibb/xa-and-ddl", "classic/10.11/domains", "
 ROUNDS = 3
 
 
-def repeated(name: str, rounds: int | None = ROUNDS, **part) -> RepeatedLog:
+def repeated(name, rounds=ROUNDS, **part):
     log = ibbmaster.open(FIXTURES / name)
     return RepeatedLog(log.through(**{"until": str(log.position), **part}).engine, rounds)
 
 
-def groups_of(log: RepeatedLog, count: int = 1 << 30):
+def groups_of(log, count=1 << 30):
     with closing(log.groups(log.start_of_file())) as groups:
         while count and (group := groups.next_group()) is not None:
             if group.gtid is not None:

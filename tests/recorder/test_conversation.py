@@ -164,8 +164,7 @@ def test_nothing_of_a_login_is_kept_but_the_name():
     list(heard.from_client(framed([b"another secret"], 3)))
     assert parts == [Named(user="repl")]
     assert list(heard.from_primary(framed([encode_ok(Ok())], 4))) == [Admitted()]
-    changed = b"\x11repl\0secret"
-    assert list(heard.from_client(framed([changed]))) == []
+    assert list(heard.from_client(framed([b"\x11repl\0secret"]))) == []
     assert list(heard.from_client(framed([b"secret"], 2))) == []
     assert list(heard.from_primary(framed([encode_err(ERR)], 3))) == [Admitted(err=ERR)]
 

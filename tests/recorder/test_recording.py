@@ -31,6 +31,7 @@ from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.scenario import read_scenario
 from ibbmaster.wire.command import BinlogDump
 from tests.machinery.events import make_event
+from tests.machinery.tables import rows_of
 from tests.recorded import recording
 from tests.tap import STARTED_AT, Tapped, listen_in
 
@@ -73,7 +74,7 @@ def heard(port, **how):
         return Tapped(data=told, end="refused", seconds=0)
 
 
-def play(directory: Path, hear, *, at_once=True, **options):
+def play(directory, hear, *, at_once=True, **options):
     """What a consumer gets from a replay."""
     scenario = read_scenario(directory / "scenario.toml")
     with (scenario.at_once() if at_once else scenario).serving(**options) as primary:
@@ -83,32 +84,7 @@ def play(directory: Path, hear, *, at_once=True, **options):
         return found, primary.faults
 
 
-FAULTS = {
-    "between GTID and rows, by FIN": ("cut after gtid; gtid=0-3-4; by=end",),
-    "between row events": ("cut after table map; gtid=0-3-5",),
-    "inside of an event": ("cut inside rows at byte 20; gtid=0-3-5; by=end",),
-    "inside of the head of an event": ("cut inside gtid at byte 7; gtid=0-3-5",),
-    "inside of the header of a packet": ("cut inside packet 9 at byte 2",),
-    "in the opening": ("cut after opening format description",),
-    "behind a group": ("cut after commit; gtid=0-3-6",),
-    "twice at the same place": ("cut after gtid; gtid=0-3-4; times=2",),
-    "in two ways at the same place": (
-        "cut after gtid; gtid=0-3-4; connection=1",
-        "error after gtid; gtid=0-3-4; connection=2; code=1158",
-    ),
-    "the last packet of a dump": ("eof after commit; gtid=0-3-4",),
-    "an error in the stream": ("error after table map; gtid=0-3-5; code=1236; text=could not read",),
-    "an error before the stream": ("error before dump; code=1236; state=HY000; text=purged",),
-    "before the dump": ("cut before dump",),
-    "at the greeting": ("error before handshake; code=1040; state=08004; text=Too many connections",),
-    "instead of the greeting": ("cut before handshake",),
-    "behind the greeting": ("cut after greeting",),
-    "at the login": ("error before login; code=1045; state=28000; text=Access denied; connection=2",),
-    "instead of the OK": ("cut before login; connection=2",),
-    "an error to a statement": ("error before statement; sql=mariadb_slave_capability; code=1193; text=Unknown",),
-    "instead of an answer": ("cut before statement; sql=slave_connect_state",),
-    "behind an answer": ("cut after statement; sql=slave_connect_state; by=end",),
-}
+FAULTS = {where: faults for where, *faults in rows_of(__file__, "faults")}
 
 
 @pytest.mark.parametrize("faults", FAULTS.values(), ids=FAULTS)
@@ -200,6 +176,13 @@ def test_an_event_in_pieces_is_logged_whole(memory_path, monkeypatch):
             assert found == expected
 
 
+def begun_dump(recording, state):
+    """A dump that has sent what describes the format."""
+    dump = RecordedDump(recording, BinlogDump(position=4, flags=0, server_id=9, file_name=""), state)
+    dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
+    return dump
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_came_wrong_the_log_has_each_group_once_as_it_came_right(tmp_path, seed):
     """Servers that share a domain, events in pieces, wrong bytes anywhere, and a consumer that then comes again."""
@@ -217,9 +200,8 @@ def test_whatever_came_wrong_the_log_has_each_group_once_as_it_came_right(tmp_pa
     recording = Recording(tmp_path / "r", "nowhere")
     begun, wrong_ones = 0, 0
     while begun < len(groups):
-        dump = RecordedDump(recording, BinlogDump(position=4, flags=0, server_id=9, file_name=""), groups[begun][1])
+        dump = begun_dump(recording, groups[begun][1])
         wrong = begun + rng.randrange(8)
-        dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
         for number, (_, _, events) in enumerate(groups[begun:], start=begun):
             spoilt = rng.randrange(1, len(events)) if number == wrong else -1
             for place, event in enumerate(events):
@@ -241,8 +223,7 @@ def test_whatever_came_wrong_the_log_has_each_group_once_as_it_came_right(tmp_pa
 def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_where_its_consumer_goes_on(tmp_path):
     rng = random.Random(1)
     recording = Recording(tmp_path / "r", "nowhere")
-    dump = RecordedDump(recording, BinlogDump(position=4, flags=0, server_id=9, file_name=""), GtidState())
-    dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
+    dump = begun_dump(recording, GtidState())
     came = []
     for seq_no in (1, 2, 3):
         gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
@@ -260,10 +241,7 @@ def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_where_its_consume
 
 def test_a_log_begins_where_the_first_dump_did_though_another_began_before_its_first_group(tmp_path):
     rng, recording = random.Random(1), Recording(tmp_path / "r", "nowhere")
-    command = BinlogDump(position=4, flags=0, server_id=9, file_name="")
-    dumps = [RecordedDump(recording, command, GtidState.parse(start)) for start in ("0-1-5", "0-1-2")]
-    for dump in dumps:
-        dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
+    dumps = [begun_dump(recording, GtidState.parse(start)) for start in ("0-1-5", "0-1-2")]
     gtid = Gtid.parse("0-1-6")
     head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
     for event in (head, make_event(160, 3, bytes(100)), make_event(16, 3, bytes(8))):
@@ -277,8 +255,7 @@ def test_a_log_begins_where_the_first_dump_did_though_another_began_before_its_f
 
 def test_a_group_that_is_left_out_holds_no_room_in_the_log(tmp_path):
     rng, recording = random.Random(1), Recording(tmp_path / "r", "nowhere")
-    dump = RecordedDump(recording, BinlogDump(position=4, flags=0, server_id=9, file_name=""), GtidState())
-    dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
+    dump = begun_dump(recording, GtidState())
     head = encode_gtid_event(GtidEvent(gtid=Gtid.parse("0-1-1"), flags=GtidFlag.TRANSACTIONAL))
     events = [head, *[make_event(160, 3, bytes(1900))] * 400, make_event(16, 3, bytes(8))]
     for number, event in enumerate(events):
@@ -600,8 +577,7 @@ def test_many_live_groups_come_together(tmp_path, monkeypatch):
     monkeypatch.setattr(made, "now", lambda: next(moments) / 100)
     with ibbmaster.create(tmp_path / "source") as source:
         for number in range(1, 200):
-            gtid = Gtid.parse(f"0-1-{number}")
-            source.append(gtid, "INSERT INTO t VALUES (1)")
+            source.append(Gtid.parse(f"0-1-{number}"), "INSERT INTO t VALUES (1)")
         for group in source.groups():
             copy = made.open_group(group.gtid, GtidState())
             for event in list(group.events())[1:]:

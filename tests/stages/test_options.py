@@ -64,7 +64,7 @@ def test_a_pattern_about_no_table_is_refused_with_the_tables_there_are(capsys):
     assert said.err.startswith("ibbmaster: no table of this log matches x.*: it has ")
 
 
-def test_a_day_that_reads_as_a_gtid_is_named() -> None:
+def test_a_day_that_reads_as_a_gtid_is_named():
     with ibbmaster.open(TYPES) as log, pytest.raises(ConfigurationError) as refused:
         log.through(until="2030-01-01")
     assert str(refused.value).endswith("to name a day, write --until '2030-01-01 00:00'")
@@ -97,7 +97,7 @@ def test_of_an_end_that_is_not_in_the_log_it_is_said_where_the_part_ends(two_ser
 
 
 @pytest.mark.parametrize("given", [{}, {"after": "0-1-5"}])
-def test_only_of_no_table_is_an_error_of_who_reads_the_whole_log(fixtures, tmp_path, given) -> None:
+def test_only_of_no_table_is_an_error_of_who_reads_the_whole_log(fixtures, tmp_path, given):
     with ibbmaster.open(fixtures / "ibb/xa-and-ddl") as log:
         if given:  # a part may have nothing of it
             assert log.through(only="shopp.*", **given).to_arrow().num_rows == 0
