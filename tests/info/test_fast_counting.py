@@ -51,7 +51,6 @@ def test_both_count_the_same_in_small_batches(monkeypatch, name):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_of_a_file_without_checksums_both_count_the_same_or_refuse_it(monkeypatch, tmp_path, seed):
-    print(f"seed {seed}")
     chance = random.Random(seed)
     shutil.copytree(FIXTURES / "classic/11.8/types-minimal-none", tmp_path / "log")
     path = tmp_path / "log/binlog.000001"

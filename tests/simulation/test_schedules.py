@@ -84,5 +84,4 @@ def test_a_seed_brings_the_same_schedule_back(monkeypatch):
         return trace.hexdigest()
 
     seed = random.randrange(2**32)
-    print(f"seed {seed}")
     assert trace_of(seed) == trace_of(seed)

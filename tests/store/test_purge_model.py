@@ -369,9 +369,7 @@ def file_name(number):
 
 @pytest.mark.parametrize("number", range(LIVES))
 def test_a_purge_takes_what_was_asked_for_and_nobody_needs_and_the_rest_is_read_to_the_last_byte(number):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    life = Life(random.Random(seed))
+    life = Life(random.Random(random.randrange(2**32)))
     for _ in range(STEPS):
         life.step()
     life.end()

@@ -183,7 +183,6 @@ class Feeder:
 @pytest.mark.parametrize("spill_bytes", [0, 3000, 1 << 20])
 def test_what_was_written_is_read_over_pages_files_and_reopening(tmp_path, pages, interval_pages, spill_bytes):
     seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
     feeder = Feeder(seed)
     options = {
         "max_file_bytes": pages * PAGE_SIZE,
@@ -204,7 +203,6 @@ def test_what_was_written_is_read_over_pages_files_and_reopening(tmp_path, pages
 def test_a_reopened_writer_goes_on_where_the_log_ends(tmp_path):
     """Closing and opening after each group gives the same files as writing in one go."""
     seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
     options = {"max_file_bytes": 5 * PAGE_SIZE, "state_interval_bytes": 2 * PAGE_SIZE}
     for name, is_reopened in (("one", False), ("many", True)):
         directory = tmp_path / name
@@ -369,7 +367,6 @@ def test_the_state_on_disk_counts_more_than_the_one_given(tmp_path):
 @pytest.mark.parametrize("pair_count", [900, 3000, 20_000])
 def test_a_state_too_large_for_the_file_size_gets_larger_files(tmp_path, pair_count):
     seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
     before = GtidState(gtid(2**62, domain_id=2**31 + index) for index in range(pair_count))
     feeder = Feeder(seed)
     options = {"max_file_bytes": FILE_BYTES_MIN, "state_interval_bytes": PAGE_SIZE}
