@@ -129,8 +129,8 @@ def options_for(engine, rng):
 
 
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_captures_of_which_something_is_left_out(dump_of, path):
-    rng = random.Random(random.randrange(2**32))
+def test_captures_of_which_something_is_left_out(dump_of, path, pytestconfig):
+    rng = random.Random(f"{pytestconfig.getoption('--seed')} {path.name}")
     engine = engine_of(path)
     for _ in range(4):
         given = options_for(engine, rng)
