@@ -69,10 +69,11 @@ class GroupBoundary:
             return event_type not in _PART_TYPES
         if event_type in (EventType.XID, EventType.XA_PREPARE):
             return True
-        return event_type == EventType.QUERY and _is_ending_query(event)
+        return event_type == EventType.QUERY and is_ending_query(event)
 
 
-def _is_ending_query(event: Buffer) -> bool:
+def is_ending_query(event: Buffer) -> bool:
+    """Whether a QUERY event is the COMMIT or ROLLBACK that a group ends with."""
     if not EVENT_HEADER_SIZE + QUERY_FIXED_SIZE < len(event) <= _ENDING_QUERY_SIZE_MAX:
         return False
     body = memoryview(event)[EVENT_HEADER_SIZE:]

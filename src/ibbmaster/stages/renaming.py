@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError, StageError
-from ibbmaster.event.group import EventGroup
+from ibbmaster.event.group import EventGroup, is_ending_query
 from ibbmaster.event.header import EVENT_HEADER_SIZE, EventHeader, HeaderFields, encode_event
 from ibbmaster.event.query import Query, decode_query, encode_query, status_variables
 from ibbmaster.event.statement.load_data import decode_load_data, encode_load_data
@@ -77,6 +77,8 @@ class NameChange(GroupTransform):
         )
 
     def _query(self, header: EventHeader, event: bytes) -> bytes:
+        if is_ending_query(event):
+            return event  # whatever database its session was in, it names nothing
         query = decode_query(event)
         changed = self._changed(query, decode_statement(event))
         return event if changed == query else encode_query(changed, **_head(header))

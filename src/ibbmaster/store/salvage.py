@@ -302,7 +302,7 @@ class _Salvage:
         file_no = parse_file_name(loss.file_name or "")
         if views.end is None or file_no is None:
             return True  # a redo log alone is full of holes
-        return (file_no, loss.last_page * PAGE_SIZE) < views.end
+        return (file_no, (loss.last_page + 1) * PAGE_SIZE) <= views.end  # a page in which it ends has more behind it
 
     # Prepared transactions ------------------------------------------------------------------
 
