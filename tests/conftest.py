@@ -367,11 +367,11 @@ def grow(tmp_path) -> Callable[[int], Path]:
 
 
 @pytest.fixture
-def imported(tmp_path) -> Callable[[str], Path]:
+def imported(memory_path) -> Callable[[str], Path]:
     """A capture as `.ibb` files so small that groups reach over pages, states and files: a hundred at most."""
 
     def make(capture: str) -> Path:
-        directory = tmp_path / capture.replace("/", "-")
+        directory = memory_path / capture.replace("/", "-")
         directory.mkdir()
         with closing(RealDisk(directory)) as disk:
             sizes = (4 << 20, 256 << 10) if "/big" in capture else (256 << 10, 16 << 10)

@@ -74,9 +74,9 @@ def content_of(ours: OurTables, table: TableVersion) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
-def test_tables_have_the_rows_that_the_server_had_or_are_refused(capture: Capture, tmp_path: Path) -> None:
-    capture.unpack(tmp_path)
-    ours = OurTables(ibbmaster.open(tmp_path).engine)
+def test_tables_have_the_rows_that_the_server_had_or_are_refused(capture: Capture, memory_path: Path) -> None:
+    capture.unpack(memory_path)
+    ours = OurTables(ibbmaster.open(memory_path).engine)
     snapshot = ours.snapshot()
     for name, facts in capture.facts["tables"].items():
         table = ours.table(name, snapshot)

@@ -184,10 +184,10 @@ def write_file(path, file, groups):
 
 
 @pytest.mark.parametrize("with_checksums", [True, False])
-def test_groups_and_events_of_any_size(tmp_path, new_classic_file, with_checksums):
+def test_groups_and_events_of_any_size(memory_path, new_classic_file, with_checksums):
     """Pieces of large events end at packets, and the checksum of one may be cut by that."""
     rng = random.Random(3)
-    path = tmp_path / "binlog.000001"
+    path = memory_path / "binlog.000001"
     large = [0xFFFFFF - 20 + step for step in range(-5, 3)] + [600_000, 2 * 0xFFFFFF - 24]
     for size in large:
         query = bytes(13) + b"\0" + rng.choice([b"COMMIT", b"ROLLBACK", b"COMMITS", b"commit"])
@@ -207,12 +207,12 @@ def test_groups_and_events_of_any_size(tmp_path, new_classic_file, with_checksum
 
 
 @pytest.mark.parametrize("name", ["11.8/ddl-trx-xa", "10.11/ddl-trx-xa-none-compressed"])
-def test_a_damaged_file_gives_what_the_careful_path_gives_before_it_stops(tmp_path, name):
+def test_a_damaged_file_gives_what_the_careful_path_gives_before_it_stops(memory_path, name):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     rng = random.Random(seed)
     whole = (CLASSIC / name / "binlog.000001").read_bytes()
-    path = tmp_path / "binlog.000001"
+    path = memory_path / "binlog.000001"
     for index in range(150):
         data = bytearray(whole[: rng.randrange(400, len(whole))] if index % 3 == 0 else whole)
         if index % 3:

@@ -58,7 +58,7 @@ def visits(monkeypatch):
 
 @pytest.fixture
 def directory(tmp_path):
-    with BinlogWriter(RealDisk(tmp_path)) as writer:
+    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=1 << 18) as writer:
         for seq_no in range(1, 21):
             gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
             writer.write_group(gtid, make_gtid_event(gtid), [make_event(160, 1, bytes(1000))])

@@ -759,12 +759,12 @@ async def test_a_replica_that_does_not_read_delays_nobody(serving, connect, grow
 
 
 @pytest.mark.parametrize("kernels", ["on", "off"])
-async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_group(tmp_path, connect, kernels):
+async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_group(memory_path, connect, kernels):
     """Measured on a server of its own: what thirty replicas in the middle of a large group add to ten others.
 
     What all share, 64 MiB at most whatever their number, is kept for the first ten already.
     """
-    log = Growing(tmp_path / "log")
+    log = Growing(memory_path / "log")
     events = (encode_event(event_type=EventType.ANNOTATE_ROWS, body=bytes(1 << 20), server_id=1) for _ in range(64))
     log.commit_group(events)
     options = ["--listen", "127.0.0.1:0", "--json", "--password", "replpw", "--tls", "off", "-v"]
