@@ -286,8 +286,7 @@ def test_random_versions_are_read_alike(log, kernels, monkeypatch) -> None:
                 rng.shuffle(known)
     newest = log.versions[-1]
     assert isinstance(newest, TableVersion)
-    shape = version_shape("db.t", newest)
-    for one in (shape, as_written(log.versions)):
+    for one in (version_shape("db.t", newest), as_written(log.versions)):
         columns = [*(column.name for column in one.columns), "_absent"]
         assert len(read(log, kernels, one, columns=columns)) == total
     assert len(read(log, kernels)) == total

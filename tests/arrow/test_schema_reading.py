@@ -104,8 +104,7 @@ def test_rows_that_the_statements_contradict_name_gtid_table_and_remedy(tmp_path
 
 
 def test_a_table_of_nothing_known_is_read_by_position_and_refused_by_name(tmp_path) -> None:
-    path = write_log(tmp_path, CREATE, "ALTER TABLE t FROBNICATE", OLD)
-    with ibbmaster.open(path) as log:
+    with ibbmaster.open(write_log(tmp_path, CREATE, "ALTER TABLE t FROBNICATE", OLD)) as log:
         assert [change.after for group in log for _, change in group.rows()] == [{"@1": 1, "@2": b"x"}]
         with pytest.raises(
             ConfigurationError, match=r"db\.t: its columns are not known since GTID 0-1-2: .*FROBNICATE"
@@ -139,7 +138,4 @@ def test_where_create_table_is_gone_and_rows_do_not_tell_a_column_that_they_do_n
     with ibbmaster.open(path) as log:
         table = log.to_arrow(table="d.t", columns=["id", "z", "_absent"])
 
-    assert table.to_pylist() == [
-        {"id": 1, "z": None, "_absent": ["z"]},
-        {"id": 2, "z": 20, "_absent": []},
-    ]
+    assert table.to_pylist() == [{"id": 1, "z": None, "_absent": ["z"]}, {"id": 2, "z": 20, "_absent": []}]

@@ -47,11 +47,8 @@ def test_a_part_under_another_name_and_version(run, tmp_path):
     assert report["gtid_position"] == "1-1-1,2-2-8"
     facts = json.loads(run("info", tmp_path / "out", "--json")[1])
     assert (facts["checksums"], facts["position"]) == ("none", "1-1-1,2-2-8")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "mysql-bin.000001",
-        "mysql-bin.index",
-        "mysql-bin.state",
-    ]
+    expected = ["mysql-bin.000001", "mysql-bin.index", "mysql-bin.state"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == expected
 
 
 def test_a_part_of_files_of_the_same_kind(run, tmp_path):

@@ -58,10 +58,9 @@ def test_another_thread_than_the_first_may_run_a_command():
 
 @pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupt_while_kernels_are_compiled_ends_both_processes(tmp_path):
-    environment = {**os.environ, "IBBMASTER_KERNEL_CACHE": str(tmp_path)}
     process = subprocess.Popen(
         [sys.executable, "-m", "ibbmaster", "warm-up"],
-        env=environment,
+        env={**os.environ, "IBBMASTER_KERNEL_CACHE": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -3,7 +3,7 @@
 import sys
 import tomllib
 import types
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,6 @@ from ibbmaster.scorecard.adapter import Adapter
 from ibbmaster.scorecard.cards import Card
 from ibbmaster.scorecard.grade import Grade
 from ibbmaster.scorecard.results import Cell, Confirmation, Results, parse_results, read_results
-
-Run = Callable[..., tuple[int, str, str]]
 
 MANIFEST = """
 title = "{name}"
@@ -57,7 +55,7 @@ def grades(results: Results) -> dict[tuple[str, str], Grade | None]:
     return {(cell.consumer, cell.scenario): cell.grade for cell in results.cells}
 
 
-def test_a_real_consumer_is_run_and_shown_in_a_line(run: Run, tmp_path: Path) -> None:
+def test_a_real_consumer_is_run_and_shown_in_a_line(run, tmp_path) -> None:
     path = tmp_path / "results.json"
     code, out, err = run("scorecard", "python-mysql-replication", "--scenario", "cut-after-gtid", "--json", path)
     assert (code, err) == (0, "")
@@ -71,7 +69,7 @@ def test_a_real_consumer_is_run_and_shown_in_a_line(run: Run, tmp_path: Path) ->
     assert run("scorecard", "--from", path, "--json", "-") == (0, path.read_text(), "")
 
 
-def test_consumers_and_scenarios_are_listed(run: Run, adapters: Path) -> None:
+def test_consumers_and_scenarios_are_listed(run, adapters) -> None:
     code, out, _ = run("scorecard", "--list", "--adapters", adapters)
     lines = out.splitlines()
     assert code == 0
@@ -81,15 +79,13 @@ def test_consumers_and_scenarios_are_listed(run: Run, adapters: Path) -> None:
     assert any(line.startswith("  cut-after-gtid  ") for line in lines)
 
 
-def test_a_scenario_is_shown_as_a_file(run: Run) -> None:
+def test_a_scenario_is_shown_as_a_file(run) -> None:
     code, out, _ = run("scorecard", "--show", "cut-after-gtid")
     assert code == 0
     assert tomllib.loads(out)["fault"] == [{"action": "cut", "place": "after gtid", "gtid": "0-3-102"}]
 
 
-def test_what_can_be_built_is_run_and_the_rest_is_named(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]]
-) -> None:
+def test_what_can_be_built_is_run_and_the_rest_is_named(run, adapters, matrix) -> None:
     chosen = ("--scenario", "xa", "--scenario", "savepoints", "--family", "order")
     code, out, _ = run("scorecard", "good", "bad", "--adapters", adapters, *chosen)
     assert code == 0
@@ -100,9 +96,7 @@ def test_what_can_be_built_is_run_and_the_rest_is_named(
     assert out.splitlines()[0] == "good: 1.0, it says"
 
 
-def test_what_is_run_anew_takes_the_place_of_older_cells(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path
-) -> None:
+def test_what_is_run_anew_takes_the_place_of_older_cells(run, adapters, matrix, tmp_path) -> None:
     path = tmp_path / "all.json"
     first = ("scorecard", "good", "--adapters", adapters, "--json", path)
     run(*first, "--scenario", "cut-after-gtid", "--scenario", "xa")
@@ -117,9 +111,7 @@ def test_what_is_run_anew_takes_the_place_of_older_cells(
     assert not list(tmp_path.glob(".all.json*"))
 
 
-def test_a_run_that_is_broken_off_keeps_what_it_has(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path
-) -> None:
+def test_a_run_that_is_broken_off_keeps_what_it_has(run, adapters, matrix, tmp_path) -> None:
     path = tmp_path / "all.json"
     chosen = ("--scenario", "plain-11.8", "--scenario", "plain-12.3", "--scenario", "xa")
     code, out, err = run("scorecard", "good", "--adapters", adapters, "--json", path, *chosen)
@@ -128,9 +120,7 @@ def test_a_run_that_is_broken_off_keeps_what_it_has(
     assert "plain-11.8" in out
 
 
-def test_long_runs_are_saved_on_the_way(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_runs_are_saved_on_the_way(run, adapters, matrix, tmp_path, monkeypatch) -> None:
     saved: list[int] = []
     monkeypatch.setattr(command, "SAVE_S", -1.0)
     monkeypatch.setattr(command, "_save", lambda args, results: saved.append(len(results.cells)))
@@ -138,9 +128,7 @@ def test_long_runs_are_saved_on_the_way(
     assert saved == [1, 2, 2]
 
 
-def test_pages_tables_pictures_and_texts_come_from_their_modules(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_tables_pictures_and_texts_come_from_their_modules(run, adapters, matrix, tmp_path, monkeypatch) -> None:
     def of(name: str, **functions: object) -> None:
         monkeypatch.setitem(sys.modules, f"ibbmaster.scorecard.{name}", types.SimpleNamespace(**functions))
 
@@ -154,9 +142,7 @@ def test_pages_tables_pictures_and_texts_come_from_their_modules(
     assert [path.read_text() for path in files] == ["page of 1", "table", "picture of 1"]
 
 
-def test_silent_losses_are_confirmed_where_that_is_wanted(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silent_losses_are_confirmed_where_that_is_wanted(run, adapters, matrix, monkeypatch) -> None:
     asked: list[tuple[str, str]] = []
     answers = [(Confirmation(server="11.8.6-MariaDB", grade=Grade.EXACT, summary="so"), ""), (None, "no server")]
 
@@ -177,9 +163,7 @@ def test_silent_losses_are_confirmed_where_that_is_wanted(
     assert cells["xa"].confirmed is None
 
 
-def test_silent_losses_of_older_results_are_confirmed_and_nothing_is_run(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_silent_losses_of_older_results_are_confirmed_and_nothing_is_run(run, adapters, matrix, tmp_path, monkeypatch):
     found = Confirmation(server="11.8.6-MariaDB", grade=Grade.LOSES_SILENTLY, summary="so")
     fake = types.SimpleNamespace(confirm=lambda adapter, card: (found, ""))
     monkeypatch.setitem(sys.modules, "ibbmaster.scorecard.confirming", fake)
@@ -191,16 +175,14 @@ def test_silent_losses_of_older_results_are_confirmed_and_nothing_is_run(
     assert [cell.confirmed for cell in parse_results(out).cells] == [found]
 
 
-def test_consumers_can_be_built_without_being_run(run: Run, adapters: Path, matrix: list[tuple[str, str]]) -> None:
+def test_consumers_can_be_built_without_being_run(run, adapters, matrix) -> None:
     code, out, _ = run("scorecard", "good", "bad", "--adapters", adapters, "--build")
     assert (code, matrix) == (0, [])
     assert "good: ready\n" in out
     assert "bad: unavailable (" in out
 
 
-def test_brief_results_have_no_more_than_a_table_shows(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path
-) -> None:
+def test_brief_results_have_no_more_than_a_table_shows(run, adapters, matrix, tmp_path) -> None:
     file = tmp_path / "brief.json"
     options = ("scorecard", "good", "--adapters", adapters, "--scenario", "xa", "--brief")
     _, out, _ = run(*options, "--json", "-")
@@ -214,9 +196,7 @@ def test_brief_results_have_no_more_than_a_table_shows(
 
 
 @pytest.mark.parametrize("option", ["--json", "--html", "--markdown", "--picture"])
-def test_a_full_disk_is_said_and_a_device_stays_one(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path, option: str
-) -> None:
+def test_a_full_disk_is_said_and_a_device_stays_one(run, adapters, matrix, tmp_path, option) -> None:
     full = tmp_path / "full"
     full.symlink_to("/dev/full")
     answer = run("scorecard", "good", "--adapters", adapters, "--scenario", "xa", option, full)
@@ -241,16 +221,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("arguments", "problem"), WRONG.items(), ids=map(" ".join, WRONG))
-def test_what_means_nothing_is_one_line(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]], arguments: tuple[str, ...], problem: str
-) -> None:
+def test_what_means_nothing_is_one_line(run, adapters, matrix, arguments, problem) -> None:
     assert run("scorecard", "--adapters", adapters, *arguments) == (2, "", f"ibbmaster: {problem}\n")
     assert matrix == []
 
 
-def test_a_report_of_a_consumer_that_is_not_there_is_an_error(
-    run: Run, adapters: Path, matrix: list[tuple[str, str]], tmp_path: Path
-) -> None:
+def test_a_report_of_a_consumer_that_is_not_there_is_an_error(run, adapters, matrix, tmp_path) -> None:
     path = tmp_path / "all.json"
     run("scorecard", "good", "--adapters", adapters, "--scenario", "xa", "--json", path)
     code, _, err = run("scorecard", "--from", path, "--report", "other")

@@ -73,11 +73,7 @@ def with_checksum_size(event: bytes) -> bytes:
 
 def test_an_engine_primary_opens_with_this_format_description() -> None:
     event = artificial.opening_format_description(
-        "12.3.2-MariaDB-log",
-        server_id=1,
-        type_count=172,
-        algorithm=ChecksumAlgorithm.NONE,
-        flags=EventFlag.ARTIFICIAL,
+        "12.3.2-MariaDB-log", server_id=1, type_count=172, algorithm=ChecksumAlgorithm.NONE, flags=EventFlag.ARTIFICIAL
     )
     assert event == FORMAT_DESCRIPTION
     assert zlib.crc32(event[:-4]).to_bytes(4, "little") == event[-4:]

@@ -3,7 +3,7 @@
 import random
 import tracemalloc
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,6 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.header import HEADER
 from ibbmaster.event.types import EventType
 
-Converse = Callable[..., Any]
 PACKET_MAX = 0xFFFFFF
 PIECE = bytes(range(256)) * 64  # 16 KiB
 
@@ -38,7 +37,7 @@ def cut_anywhere(rng: random.Random, data: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_stream_is_the_same_however_a_group_is_cut(seed: int, make: SimpleNamespace, converse: Converse) -> None:
+def test_the_stream_is_the_same_however_a_group_is_cut(seed, make, converse) -> None:
     rng = random.Random(seed)
     for profile in ("engine", "classic-10.11", "classic-11.8"):
         for changes in (
@@ -57,7 +56,7 @@ def test_the_stream_is_the_same_however_a_group_is_cut(seed: int, make: SimpleNa
             assert len(streams) == 1, f"seed {seed}"
 
 
-def test_a_stream_cut_into_single_bytes_is_the_same(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_stream_cut_into_single_bytes_is_the_same(make, converse) -> None:
     body = b"".join(make.event(EventType.WRITE_ROWS_V1, bytes(size)) for size in (0, 1, 100, 70_000))
     for profile in ("engine", "classic-11.8"):
         whole, cut = (converse(make.request(""), profile=profile) for _ in range(2))
@@ -67,9 +66,7 @@ def test_a_stream_cut_into_single_bytes_is_the_same(make: SimpleNamespace, conve
 
 
 @pytest.mark.parametrize("changes", [{}, {"has_semi_sync": True}, {"wants_annotate_rows": False}])
-def test_the_serving_path_and_the_careful_one_give_equal_bytes(
-    make: SimpleNamespace, converse: Converse, changes: dict[str, bool]
-) -> None:
+def test_the_serving_path_and_the_careful_one_give_equal_bytes(make, converse, changes) -> None:
     fast, careful = (converse(make.request("", **changes)) for _ in range(2))
     careful.session._needs_no_care = False
     careful.session._rewriter.only_selects = False
@@ -81,7 +78,7 @@ def test_the_serving_path_and_the_careful_one_give_equal_bytes(
     assert fast.stream == careful.stream
 
 
-def test_many_small_events_are_joined_to_blocks(make: SimpleNamespace, converse: Converse) -> None:
+def test_many_small_events_are_joined_to_blocks(make, converse) -> None:
     body = make.event(EventType.WRITE_ROWS_V1, bytes(81)) * 5000
     dump = converse(make.request(""))
     dump.send()
@@ -161,9 +158,7 @@ SIZES = (16_777_213, 16_777_214, 16_777_215, 16_777_216, 2 * PACKET_MAX - 1, 2 *
     ids=["engine", "semi-sync", "classic"],
 )
 @pytest.mark.usefixtures("alone")
-def test_an_event_of_16_mb_and_more_is_split_and_never_held(
-    make: SimpleNamespace, converse: Converse, size: int, profile: str, changes: dict[str, bool], extra: int
-) -> None:
+def test_an_event_of_16_mb_and_more_is_split_and_never_held(make, converse, size, profile, changes, extra) -> None:
     dump = converse(make.request("", **changes), profile=profile)
     dump.send()
     opening = len(dump.payloads())
@@ -192,13 +187,13 @@ def test_an_event_of_16_mb_and_more_is_split_and_never_held(
         assert receiver.payloads[1][1] == crc
 
 
-def test_an_event_of_16777214_bytes_is_followed_by_an_empty_packet(make: SimpleNamespace, converse: Converse) -> None:
+def test_an_event_of_16777214_bytes_is_followed_by_an_empty_packet(make, converse) -> None:
     dump = converse(make.request(""))
     dump.send(make.group("0-1-1", pieces=large_event(16_777_214)))
     assert bytes(dump.stream[-4:]) == bytes.fromhex("00 00 00 04")
 
 
-def test_the_checksum_of_a_large_event_covers_its_new_header(make: SimpleNamespace, converse: Converse) -> None:
+def test_the_checksum_of_a_large_event_covers_its_new_header(make, converse) -> None:
     dump = converse(make.request(""), profile="classic-10.11")
     dump.send(make.group("0-1-1", pieces=large_event(17_000_000)))
     payload = dump.payloads()[-1]
@@ -207,7 +202,7 @@ def test_the_checksum_of_a_large_event_covers_its_new_header(make: SimpleNamespa
 
 
 @pytest.mark.usefixtures("alone")
-def test_a_huge_group_of_small_events_is_never_held(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_huge_group_of_small_events_is_never_held(make, converse) -> None:
     event = make.event(EventType.WRITE_ROWS_V1, bytes(981))
     block = event * 16
     for profile in ("engine", "classic-11.8"):
@@ -228,13 +223,13 @@ def test_a_huge_group_of_small_events_is_never_held(make: SimpleNamespace, conve
         assert receiver.sequence - receiver.first_sequence == 8001
 
 
-def test_events_are_divided_where_their_sizes_say(make: SimpleNamespace) -> None:
+def test_events_are_divided_where_their_sizes_say(make) -> None:
     events = [make.event(EventType.QUERY, bytes(size)) for size in (0, 5, 100)]
     assert divide_events(b"".join(events)) == events
     assert divide_events(b"") == []
 
 
-def test_bytes_that_end_inside_an_event_are_refused(make: SimpleNamespace) -> None:
+def test_bytes_that_end_inside_an_event_are_refused(make) -> None:
     data = make.event(EventType.QUERY, bytes(5)) + make.event(EventType.XID, bytes(8))
     whole = {0, 24, len(data)}
     for end in range(len(data) + 1):
@@ -246,7 +241,7 @@ def test_bytes_that_end_inside_an_event_are_refused(make: SimpleNamespace) -> No
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_a_flipped_bit_never_gives_more_than_a_dump_error(seed: int, make: SimpleNamespace, converse: Converse) -> None:
+def test_a_flipped_bit_never_gives_more_than_a_dump_error(seed, make, converse) -> None:
     rng = random.Random(seed)
     body = bytearray(b"".join(random_events(rng, make)[-4:]))
     for _ in range(40):

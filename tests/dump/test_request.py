@@ -1,5 +1,7 @@
+import json
 import random
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,8 @@ from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest, UserValue, dump_request
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.wire.command import BinlogDump, decode_command
+
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 ENGINE, CLASSIC = PROFILES["engine"], PROFILES["classic-11.8"]
 REPLICA = BinlogDump(position=4, flags=0, server_id=2, file_name="")
@@ -32,9 +36,7 @@ NO_POSITION = "GTID starting position is required on master with --binlog-storag
 
 
 @pytest.mark.parametrize(("capability", "code"), [(None, 1236), (0, 1236), (4, 1236), (5, 4246), (6, 4246)])
-def test_a_dump_without_a_gtid_position_is_refused_with_a_code_the_client_knows(
-    capability: int | None, code: int
-) -> None:
+def test_a_dump_without_a_gtid_position_is_refused_with_a_code_the_client_knows(capability, code) -> None:
     variables: dict[str, UserValue] = {} if capability is None else {"mariadb_slave_capability": capability}
     assert code_of(**variables) == (code, NO_POSITION)
 
@@ -48,9 +50,7 @@ def test_a_dump_without_a_gtid_position_is_refused_with_a_code_the_client_knows(
         ({"mariadb_slave_capability": 4, "master_heartbeat_period": 10**9}, 1236),
     ],
 )
-def test_a_replica_that_has_forgotten_its_position_may_connect_again(
-    variables: dict[str, UserValue], code: int
-) -> None:
+def test_a_replica_that_has_forgotten_its_position_may_connect_again(variables, code) -> None:
     with pytest.raises(DumpError) as caught:
         dump_request(REPLICA, variables, ENGINE, is_registered=True)
     assert caught.value.code == code
@@ -100,41 +100,20 @@ def test_a_replica_waits_at_the_end_and_may_ask_for_annotations() -> None:
 
 
 @pytest.mark.parametrize(("flags", "server_id"), [(1, 2), (0, 0), (1, 0), (0xFFFF, 3)])
-def test_a_client_that_does_not_block_or_has_no_server_id_does_not_wait(flags: int, server_id: int) -> None:
+def test_a_client_that_does_not_block_or_has_no_server_id_does_not_wait(flags, server_id) -> None:
     command = BinlogDump(position=4, flags=flags, server_id=server_id, file_name="")
     assert not dump_request(command, {"slave_connect_state": ""}, ENGINE).waits_at_end
 
 
 # as MariaDB 10.11.19 and 11.8.6 answered them
-@pytest.mark.parametrize(
-    "text",
-    [
-        "0-1",
-        "x",
-        "0-1-2,",
-        ",",
-        ",0-1-2",
-        "0-1-2,,1-1-1",
-        " 0-1-2 , 3-1-1 ",
-        " ",
-        "4294967296-1-1",
-        "0-4294967296-1",
-        "0-1-18446744073709551616",
-        "0-1-2-3",
-        "0--1-2",
-        "0-1-2\n",
-        "0-1-2\0",
-        "٠-1-2",
-        "0-1-2;",
-    ],
-)
-def test_a_list_that_cannot_be_read_is_error_1941(text: str) -> None:
+@pytest.mark.parametrize("text", DATA["unreadable"])
+def test_a_list_that_cannot_be_read_is_error_1941(text) -> None:
     assert code_of(slave_connect_state=text) == (1941, "Could not parse GTID list")
     assert code_of(slave_connect_state="0-1-5", slave_until_gtid=text) == (1941, "Could not parse GTID list")
 
 
 @pytest.mark.parametrize("text", ["0-1-2,3-1-1", " 0-1-2, 3-1-1", b"0-1-2,3-1-1", "00-01-002,3-1-1"])
-def test_blanks_before_a_number_are_passed_over(text: UserValue) -> None:
+def test_blanks_before_a_number_are_passed_over(text) -> None:
     assert request_with(slave_connect_state=text).position == GtidPosition.parse("0-1-2,3-1-1")
 
 
@@ -171,7 +150,7 @@ def test_an_until_may_be_empty() -> None:
         (Decimal("Infinity"), 4294967.0),
     ],
 )
-def test_the_heartbeat_period_is_in_nanoseconds_and_within_limits(value: UserValue, seconds: float) -> None:
+def test_the_heartbeat_period_is_in_nanoseconds_and_within_limits(value, seconds) -> None:
     assert request_with(master_heartbeat_period=value).heartbeat_period_s == seconds
 
 
@@ -179,7 +158,7 @@ def test_the_heartbeat_period_is_in_nanoseconds_and_within_limits(value: UserVal
     ("value", "capability"),
     [(4, 4), (5, 5), ("4", 4), (b" 4x", 4), ("4.9", 4), (3.9, 3), (Decimal("3.5"), 4), (None, 0), ("", 0), (-7, 0)],
 )
-def test_a_number_is_read_as_mariadb_reads_it(value: UserValue, capability: int) -> None:
+def test_a_number_is_read_as_mariadb_reads_it(value, capability) -> None:
     assert request_with(mariadb_slave_capability=value).capability == capability
 
 
@@ -196,7 +175,7 @@ def test_what_was_never_set_has_its_default() -> None:
         ("rpl_semi_sync_slave", "has_semi_sync"),
     ],
 )
-def test_a_switch_is_on_if_its_number_is_not_zero(name: str, field: str) -> None:
+def test_a_switch_is_on_if_its_number_is_not_zero(name, field) -> None:
     for value in (1, "1", 2.0, -1, True, b"7"):
         assert getattr(request_with(**{name: value}), field) is True
     for value in (0, "0", None, "on", 0.4, False):
@@ -214,7 +193,7 @@ def test_skip_replication_comes_from_the_system_variable() -> None:
     ("value", "at_crc32", "at_none"),
     [("CRC32", True, True), ("crc32", True, True), ("NONE", False, False), ("what", True, False), (None, True, False)],
 )
-def test_the_first_rotate_has_a_checksum_as_the_client_said(value: UserValue, at_crc32: bool, at_none: bool) -> None:
+def test_the_first_rotate_has_a_checksum_as_the_client_said(value, at_crc32, at_none) -> None:
     variables = {"slave_connect_state": "", "master_binlog_checksum": value}
     for profile, expected in ((CLASSIC, at_crc32), (ENGINE, at_none)):
         request = dump_request(REPLICA, variables, profile)
@@ -237,15 +216,7 @@ def test_a_very_long_position_is_read() -> None:
     assert code_of(slave_connect_state="0-1-1," * 100_000)[0] == 1941
 
 
-NAMES = (
-    "slave_connect_state",
-    "slave_until_gtid",
-    "master_heartbeat_period",
-    "master_binlog_checksum",
-    "mariadb_slave_capability",
-    "slave_gtid_strict_mode",
-    "rpl_semi_sync_slave",
-)
+NAMES = DATA["names"]
 ALPHABET = "0123456789-, .xe+\0\n٣é\U0001f600'"
 
 
@@ -266,7 +237,7 @@ def random_value(rng: random.Random) -> UserValue:
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_hostile_values_give_a_request_or_a_dump_error(seed: int) -> None:
+def test_hostile_values_give_a_request_or_a_dump_error(seed) -> None:
     rng = random.Random(seed)
     for _ in range(30):
         variables = {name: random_value(rng) for name in NAMES if rng.random() < 0.8}

@@ -1,5 +1,6 @@
 """What becomes of single events: left out, replaced, stamped; and streams that must equal captured files."""
 
+import json
 import lzma
 import zlib
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import decode_format_description
 from ibbmaster.event.header import decode_event_header, has_valid_checksum
 from ibbmaster.event.types import EventFlag, EventType
+
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 Converse = Callable[..., Any]
 CAPTURES = Path(__file__).parents[2] / "fixtures" / "classic"
@@ -41,24 +44,10 @@ def kinds(events: list[bytes]) -> list[str]:
 # --- ANNOTATE_ROWS, marked events, old replicas
 
 
-@pytest.mark.parametrize(
-    ("capability", "wanted", "expected"),
-    [
-        (5, True, "ANNOTATE_ROWS"),
-        (5, False, None),
-        (4, True, "ANNOTATE_ROWS"),
-        (4, False, None),
-        (3, False, None),
-        (2, False, None),
-        (2, True, "ANNOTATE_ROWS"),
-        (1, False, "ANNOTATE_ROWS"),
-        (0, False, "QUERY"),
-        (0, True, "ANNOTATE_ROWS"),
-    ],
-)
+@pytest.mark.parametrize(("capability", "wanted", "expected"), DATA["annotations"])
 @pytest.mark.parametrize("size", [30, 1000, 100_000])
 def test_annotations_go_to_those_who_asked_or_are_left_out_or_replaced(
-    make: SimpleNamespace, converse: Converse, capability: int, wanted: bool, expected: str | None, size: int
+    make, converse, capability, wanted, expected, size
 ) -> None:
     annotation = make.event(EventType.ANNOTATE_ROWS, b"x" * size)
     rest = [make.event(EventType.TABLE_MAP, bytes(21)), make.event(EventType.XID, bytes(8))]
@@ -77,9 +66,7 @@ def test_annotations_go_to_those_who_asked_or_are_left_out_or_replaced(
 
 
 @pytest.mark.parametrize("profile", ["classic-10.11", "classic-11.8"])
-def test_a_large_annotation_is_replaced_with_its_checksum_computed_anew(
-    make: SimpleNamespace, converse: Converse, profile: str
-) -> None:
+def test_a_large_annotation_is_replaced_with_its_checksum_computed_anew(make, converse, profile) -> None:
     annotation = make.event(EventType.ANNOTATE_ROWS, b"x" * 300_000)
     request = make.request("", capability=0, wants_annotate_rows=False)
     group = make.group("0-1-1", pieces=[*make.cut(annotation, 16_380), make.event(EventType.XID, bytes(8))])
@@ -88,7 +75,7 @@ def test_a_large_annotation_is_replaced_with_its_checksum_computed_anew(
     assert without_checksum(event)[33:].endswith(b"that slave cannot handle." + b" " * (300_000 - 14 - 64))
 
 
-def test_marked_events_are_left_out_after_skip_replication(make: SimpleNamespace, converse: Converse) -> None:
+def test_marked_events_are_left_out_after_skip_replication(make, converse) -> None:
     marked = make.event(EventType.WRITE_ROWS_V1, bytes(20), flags=EventFlag.SKIP_REPLICATION)
     large = make.event(EventType.WRITE_ROWS_V1, bytes(200_000), flags=EventFlag.SKIP_REPLICATION)
     rest = make.event(EventType.XID, bytes(8))
@@ -106,9 +93,7 @@ def test_marked_events_are_left_out_after_skip_replication(make: SimpleNamespace
 
 
 @pytest.mark.parametrize(("capability", "expected"), [(0, "QUERY"), (1, "QUERY"), (2, None), (3, None), (4, "GTID")])
-def test_the_gtid_of_a_stand_alone_group_for_old_replicas(
-    make: SimpleNamespace, converse: Converse, capability: int, expected: str | None
-) -> None:
+def test_the_gtid_of_a_stand_alone_group_for_old_replicas(make, converse, capability, expected) -> None:
     query = make.event(EventType.QUERY, QUERY_BODY + b"CREATE TABLE t (a INT)")
     group = make.group("0-1-1", query, group_flags=make.STANDALONE)
     events = sent(converse(make.request("", capability=capability)), group)
@@ -120,9 +105,7 @@ def test_the_gtid_of_a_stand_alone_group_for_old_replicas(
 
 
 @pytest.mark.parametrize("capability", [0, 1, 2, 3])
-def test_the_gtid_of_a_transaction_is_begin_for_old_replicas(
-    make: SimpleNamespace, converse: Converse, capability: int
-) -> None:
+def test_the_gtid_of_a_transaction_is_begin_for_old_replicas(make, converse, capability) -> None:
     group = make.group("0-1-1")
     event = sent(converse(make.request("", capability=capability)), group)[0]
     assert event[19:] == bytes(14) + b"BEGIN"
@@ -133,12 +116,10 @@ def test_the_gtid_of_a_transaction_is_begin_for_old_replicas(
 RECORDED_BEGIN = bytes.fromhex("42bc006b02010000002a0000009002000008000000000000000000000000000000424547494ee87c48e9")
 
 
-def test_begin_has_position_and_checksum_as_recorded(make: SimpleNamespace, converse: Converse) -> None:
+def test_begin_has_position_and_checksum_as_recorded(make, converse) -> None:
     dump = converse(make.request("", capability=0), profile="classic-11.8", file_name="binlog.000001")
     dump.session._rewriter.position = 656 - 42
-    dump.send(
-        make.group("0-1-3", make.event(EventType.XID, bytes(8)), file_name="binlog.000001"),
-    )
+    dump.send(make.group("0-1-3", make.event(EventType.XID, bytes(8)), file_name="binlog.000001"))
     event = next(event for event in dump.events() if b"BEGIN" in event)
     assert event[4:-4] == RECORDED_BEGIN[4:-4]
     recorded = RECORDED_BEGIN[:-4]
@@ -149,9 +130,7 @@ def test_begin_has_position_and_checksum_as_recorded(make: SimpleNamespace, conv
     ("capability", "expected"),
     [(0, ["USER_VAR", "QUERY"]), (1, ["USER_VAR", "QUERY"]), (2, []), (3, ["BINLOG_CHECKPOINT"])],
 )
-def test_the_head_of_a_traditional_file_for_old_replicas(
-    make: SimpleNamespace, converse: Converse, capability: int, expected: list[str]
-) -> None:
+def test_the_head_of_a_traditional_file_for_old_replicas(make, converse, capability, expected) -> None:
     dump = converse(make.request("", capability=capability), profile="classic-11.8", file_name="binlog.000001")
     dump.send()
     events = dump.events()
@@ -162,7 +141,7 @@ def test_the_head_of_a_traditional_file_for_old_replicas(
         assert query[9:17] + query[-7:-4] == bytes.fromhex("28000000 45010000 232044")
 
 
-def test_the_artificial_list_goes_to_old_replicas_too_as_recorded(make: SimpleNamespace, converse: Converse) -> None:
+def test_the_artificial_list_goes_to_old_replicas_too_as_recorded(make, converse) -> None:
     events = sent(converse(make.request("0-1-1", capability=1), current_state="0-1-1"), make.group("0-1-1"))
     assert kinds(events) == ["GTID_LIST"]
 
@@ -180,26 +159,7 @@ def events_of_file(path: Path) -> list[bytes]:
     return events
 
 
-SAME_HEAD = [  # files whose head is as long as ours, so that all positions must be equal too
-    "10.11/alter-two-phase/binlog.000001",
-    "10.11/ddl-trx-xa/binlog.000001",
-    "10.11/domains/binlog.000001",
-    "10.11/domains/binlog.000006",
-    "10.11/group-commit/binlog.000001",
-    "10.11/statement/binlog.000001",
-    "10.11/types-full-crc32/binlog.000001",
-    "10.11/types-noblob-compressed/binlog.000001",
-    "11.8/alter-two-phase/binlog.000001",
-    "11.8/ddl-trx-xa/binlog.000001",
-    "11.8/domains/binlog.000001",
-    "11.8/domains/binlog.000006",
-    "11.8/group-commit/binlog.000001",
-    "11.8/large-commit/binlog.000001",
-    "11.8/statement/binlog.000001",
-    "11.8/types-full-crc32/binlog.000001",
-    "11.8/types-noblob-compressed/binlog.000001",
-    "11.8/vectors/binlog.000001",
-]
+SAME_HEAD = DATA["same_head"]  # files whose head is as long as ours, so that all positions must be equal too
 HEAD_AND_TAIL = {
     EventType.FORMAT_DESCRIPTION,
     EventType.GTID_LIST,
@@ -210,9 +170,7 @@ HEAD_AND_TAIL = {
 
 
 @pytest.mark.parametrize("name", SAME_HEAD)
-def test_the_stream_of_a_captured_file_has_its_events_with_positions_and_checksums(
-    name: str, make: SimpleNamespace, converse: Converse
-) -> None:
+def test_the_stream_of_a_captured_file_has_its_events_with_positions_and_checksums(name, make, converse) -> None:
     path = CAPTURES / name
     reader = ClassicReader(find_series([path]))
     dump = converse(
@@ -228,7 +186,7 @@ def test_the_stream_of_a_captured_file_has_its_events_with_positions_and_checksu
 
 
 @pytest.mark.parametrize("release", ["10.11", "11.8"])
-def test_the_head_of_a_file_is_that_of_a_captured_one(release: str, make: SimpleNamespace, converse: Converse) -> None:
+def test_the_head_of_a_file_is_that_of_a_captured_one(release, make, converse) -> None:
     path = CAPTURES / release / "types-full-crc32" / "binlog.000001"
     theirs = events_of_file(path)[:3]
     started_at = decode_event_header(theirs[0]).timestamp
@@ -249,9 +207,7 @@ def test_the_head_of_a_file_is_that_of_a_captured_one(release: str, make: Simple
 
 
 @pytest.mark.parametrize("profile", ["classic-10.11", "classic-11.8"])
-def test_a_file_ends_with_its_rotate_and_the_next_begins_with_a_head(
-    make: SimpleNamespace, converse: Converse, profile: str
-) -> None:
+def test_a_file_ends_with_its_rotate_and_the_next_begins_with_a_head(make, converse, profile) -> None:
     dump = converse(make.request("0-1-1"), profile=profile, start_state="0-1-1", file_name="b.000001")
     events = sent(dump, make.group("0-1-2", file_name="b.000001"), make.group("0-1-3", file_name="b.000002"))
     change = events[5:10]
@@ -267,9 +223,7 @@ def test_a_file_ends_with_its_rotate_and_the_next_begins_with_a_head(
     assert kinds(events[10:11]) == ["GTID"]
 
 
-def test_a_client_that_never_set_the_checksum_variable_gets_the_rotate_and_an_error(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_a_client_that_never_set_the_checksum_variable_gets_the_rotate_and_an_error(make, converse) -> None:
     request = make.request(None, knows_checksums=False, file_name="binlog.000001")
     dump = converse(request, profile="classic-11.8", file_name="binlog.000001")
     dump.send(make.group("0-1-1"))
@@ -299,7 +253,7 @@ def groups_of_two_files(make: SimpleNamespace) -> list[Any]:
     ]
 
 
-def test_an_offset_begins_the_stream_at_any_event_of_the_file(make: SimpleNamespace, converse: Converse) -> None:
+def test_an_offset_begins_the_stream_at_any_event_of_the_file(make, converse) -> None:
     whole = file_dump(make, converse, 4)
     whole.send(*groups_of_two_files(make))
     events = whole.events()
@@ -320,7 +274,7 @@ def test_an_offset_begins_the_stream_at_any_event_of_the_file(make: SimpleNamesp
 
 
 @pytest.mark.parametrize("position", [5, 255, 300, 330, 368, 700, 100_000])
-def test_an_offset_inside_an_event_is_refused(make: SimpleNamespace, converse: Converse, position: int) -> None:
+def test_an_offset_inside_an_event_is_refused(make, converse, position) -> None:
     dump = file_dump(make, converse, position)
     dump.send(*groups_of_two_files(make))
     text = dump.payloads()[-1][9:].decode()
@@ -332,9 +286,7 @@ def test_an_offset_inside_an_event_is_refused(make: SimpleNamespace, converse: C
 
 
 @pytest.mark.parametrize("groups", [1, 2, 3])
-def test_an_offset_behind_the_end_of_the_file_is_refused(
-    make: SimpleNamespace, converse: Converse, groups: int
-) -> None:
+def test_an_offset_behind_the_end_of_the_file_is_refused(make, converse, groups) -> None:
     dump = file_dump(make, converse, 10_000_000)
     dump.send(*groups_of_two_files(make)[:groups])
     dump.reach_end()
@@ -345,9 +297,7 @@ def test_an_offset_behind_the_end_of_the_file_is_refused(
 
 
 @pytest.mark.parametrize("position", [300, 10_000_000])
-def test_who_asks_for_an_offset_as_show_gives_it_for_ibb_files_is_told_what_to_do(
-    make: SimpleNamespace, converse: Converse, position: int
-) -> None:
+def test_who_asks_for_an_offset_as_show_gives_it_for_ibb_files_is_told_what_to_do(make, converse, position) -> None:
     dump = file_dump(make, converse, position, "binlog-000000.ibb")
     dump.send(make.group("0-1-1", file_name="binlog-000000.ibb"))
     dump.reach_end()
@@ -357,7 +307,7 @@ def test_who_asks_for_an_offset_as_show_gives_it_for_ibb_files_is_told_what_to_d
     )
 
 
-def test_an_offset_at_the_very_end_waits_for_what_comes(make: SimpleNamespace, converse: Converse) -> None:
+def test_an_offset_at_the_very_end_waits_for_what_comes(make, converse) -> None:
     dump = file_dump(make, converse, 4)
     dump.send(*groups_of_two_files(make)[:2])
     end = dump.session._rewriter.position

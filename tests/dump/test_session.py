@@ -129,7 +129,7 @@ def lists(events: list[bytes], *, checksum: bool = False) -> list[tuple[str, boo
 # --- the conversation of the specification, byte by byte
 
 
-def test_the_recorded_dump_of_a_12_3_replica_byte_by_byte(make: SimpleNamespace, converse: Converse) -> None:
+def test_the_recorded_dump_of_a_12_3_replica_byte_by_byte(make, converse) -> None:
     packets = [bytes.fromhex(packet) for packet in TRANSACTION]
     request = make.request("0-1-5", capability=5, heartbeat_period_s=30.000001024)
     dump = converse(request, start_state="0-1-5", server_version="12.3.2-MariaDB-log")
@@ -144,7 +144,7 @@ def test_the_recorded_dump_of_a_12_3_replica_byte_by_byte(make: SimpleNamespace,
     assert dump.stream == OPENING + b"".join(packets) + HEARTBEAT
 
 
-def test_the_recorded_list_follows_the_groups_that_were_skipped(make: SimpleNamespace, converse: Converse) -> None:
+def test_the_recorded_list_follows_the_groups_that_were_skipped(make, converse) -> None:
     dump = converse(make.request("0-1-5"), start_state="0-1-2", current_state="0-1-6")
     dump.send(*(make.group(f"0-1-{number}") for number in (3, 4, 5)))
     assert dump.stream == OPENING + GTID_LIST
@@ -152,7 +152,7 @@ def test_the_recorded_list_follows_the_groups_that_were_skipped(make: SimpleName
     assert dump.stream[len(OPENING + GTID_LIST) :][:5] == bytes.fromhex("27 00 00 03 00")
 
 
-def test_the_recorded_rotate_of_a_traditional_primary(make: SimpleNamespace, converse: Converse) -> None:
+def test_the_recorded_rotate_of_a_traditional_primary(make, converse) -> None:
     request = make.request("0-1-5", wants_rotate_checksum=True)
     dump = converse(request, profile="classic-11.8", start_state="0-1-5", file_name="master-bin.000001")
     dump.send()
@@ -166,18 +166,14 @@ def test_the_recorded_rotate_of_a_traditional_primary(make: SimpleNamespace, con
 # --- the opening
 
 
-def test_the_first_event_of_an_engine_primary_is_a_format_description_alone(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_the_first_event_of_an_engine_primary_is_a_format_description_alone(make, converse) -> None:
     dump = converse(make.request("0-1-5"), start_state="0-1-5")
     dump.send()
     assert types(dump.events()) == ["FORMAT_DESCRIPTION"]
 
 
 @pytest.mark.parametrize("profile", ["compat", "classic-10.11", "classic-11.8"])
-def test_a_rotate_is_directly_followed_by_the_format_description(
-    make: SimpleNamespace, converse: Converse, profile: str
-) -> None:
+def test_a_rotate_is_directly_followed_by_the_format_description(make, converse, profile) -> None:
     dump = converse(make.request("0-1-5"), profile=profile, start_state="0-1-5")
     dump.send()
     events = dump.events()
@@ -188,9 +184,7 @@ def test_a_rotate_is_directly_followed_by_the_format_description(
 
 
 @pytest.mark.parametrize("profile", ["engine", "compat"])
-def test_the_format_description_of_an_engine_is_artificial_and_has_its_checksum_all_the_same(
-    make: SimpleNamespace, converse: Converse, profile: str
-) -> None:
+def test_the_format_description_of_an_engine_is_artificial_and_has_its_checksum_all_the_same(make, converse, profile):
     dump = converse(make.request("0-1-5"), profile=profile, start_state="0-1-5")
     dump.send()
     event = next(event for event in dump.events() if event[4] == EventType.FORMAT_DESCRIPTION)
@@ -201,9 +195,7 @@ def test_the_format_description_of_an_engine_is_artificial_and_has_its_checksum_
     assert has_valid_checksum(event)
 
 
-def test_no_other_event_of_an_engine_has_a_checksum_whatever_the_client_asked_for(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_no_other_event_of_an_engine_has_a_checksum_whatever_the_client_asked_for(make, converse) -> None:
     dump = converse(make.request("0-1-1", wants_rotate_checksum=True, heartbeat_period_s=1.0), current_state="0-1-2")
     dump.send(make.group("0-1-1"), make.group("0-1-2"))
     dump.reach_end(now=0.0)
@@ -219,22 +211,20 @@ ROW_CHANGE = ["ANNOTATE_ROWS", "TABLE_MAP", "WRITE_ROWS_V1", "XID"]
 @pytest.mark.parametrize("profile", ["compat", "classic-10.11"])
 @pytest.mark.parametrize("wants", [True, False])
 def test_the_rotate_before_the_format_description_has_a_checksum_exactly_if_the_client_wants_one(
-    make: SimpleNamespace, converse: Converse, profile: str, wants: bool
+    make, converse, profile, wants
 ) -> None:
     dump = converse(make.request("", wants_rotate_checksum=wants), profile=profile)
     dump.send()
     assert has_valid_checksum(dump.events()[0]) == wants
 
 
-def test_no_rotate_comes_later_on_an_engine(make: SimpleNamespace, converse: Converse) -> None:
+def test_no_rotate_comes_later_on_an_engine(make, converse) -> None:
     dump = converse(make.request(""), profile="compat")
     dump.send(make.group("0-1-1", file_name="binlog-000000.ibb"), make.group("0-1-2", file_name="binlog-000001.ibb"))
     assert types(dump.events()).count("ROTATE") == 1
 
 
-def test_compat_lists_the_state_at_the_start_and_again_when_skipping_ends(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_compat_lists_the_state_at_the_start_and_again_when_skipping_ends(make, converse) -> None:
     dump = converse(make.request("0-1-2"), profile="compat", start_state="0-1-1", current_state="0-1-3")
     dump.send(make.group("0-1-2"), make.group("0-1-3"))
     events = dump.events()
@@ -242,7 +232,7 @@ def test_compat_lists_the_state_at_the_start_and_again_when_skipping_ends(
     assert gtids(events) == [3]
 
 
-def test_a_server_start_in_the_log_is_left_out(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_server_start_in_the_log_is_left_out(make, converse) -> None:
     restart = dataclasses.replace(make.group("0-1-1", pieces=[]), gtid=None, gtid_event=OPENING[5:])
     for profile in PROFILES:
         dump = converse(make.request(""), profile=profile)
@@ -252,9 +242,7 @@ def test_a_server_start_in_the_log_is_left_out(make: SimpleNamespace, converse: 
         assert dump.payloads() == []
 
 
-def test_a_server_start_is_passed_on_if_the_profile_says_so_but_not_while_groups_are_skipped(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_a_server_start_is_passed_on_if_the_profile_says_so_but_not_while_groups_are_skipped(make, converse) -> None:
     def restart() -> object:
         return dataclasses.replace(make.group("0-1-1", pieces=[]), gtid=None, gtid_event=OPENING[5:])
 
@@ -268,9 +256,7 @@ def test_a_server_start_is_passed_on_if_the_profile_says_so_but_not_while_groups
 
 
 @pytest.mark.parametrize("name", ["", "../x", "binlog-000007.ibb"])
-def test_file_and_offset_of_the_command_mean_nothing_in_a_dump_by_gtid(
-    make: SimpleNamespace, converse: Converse, name: str
-) -> None:
+def test_file_and_offset_of_the_command_mean_nothing_in_a_dump_by_gtid(make, converse, name) -> None:
     plain, other = (
         converse(make.request("0-1-1", **changes), profile=profile, start_state="0-1-1", current_state="0-1-2")
         for profile in ("compat",)
@@ -281,9 +267,7 @@ def test_file_and_offset_of_the_command_mean_nothing_in_a_dump_by_gtid(
     assert plain.stream == other.stream
 
 
-def test_the_last_gtid_before_the_oldest_kept_group_is_a_start_without_skipping(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_the_last_gtid_before_the_oldest_kept_group_is_a_start_without_skipping(make, converse) -> None:
     dump = converse(make.request("0-1-5"), start_state="0-1-5", current_state="0-1-7")
     dump.send(make.group("0-1-6"), make.group("0-1-7"))
     events = dump.events()
@@ -291,7 +275,7 @@ def test_the_last_gtid_before_the_oldest_kept_group_is_a_start_without_skipping(
     assert lists(events) == []
 
 
-def test_a_domain_missing_from_the_request_starts_at_its_first_group(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_domain_missing_from_the_request_starts_at_its_first_group(make, converse) -> None:
     dump = converse(make.request("0-1-2"), current_state="0-1-3,7-1-102")
     dump.send(*(make.group(gtid) for gtid in ("7-1-101", "0-1-1", "0-1-2", "7-1-102", "0-1-3")))
     events = dump.events()
@@ -299,9 +283,7 @@ def test_a_domain_missing_from_the_request_starts_at_its_first_group(make: Simpl
     assert lists(events) == [("7-1-101,0-1-2", False)]
 
 
-def test_an_unknown_domain_that_turns_up_without_the_gtid_ends_the_dump(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_an_unknown_domain_that_turns_up_without_the_gtid_ends_the_dump(make, converse) -> None:
     dump = converse(make.request("0-1-1,9-9-9"), start_state="0-1-1")
     dump.send(make.group("0-1-2"))
     dump.current_state.log(make.group("9-1-1").gtid)
@@ -316,7 +298,7 @@ def test_an_unknown_domain_that_turns_up_without_the_gtid_ends_the_dump(
     assert "the log ends at 9-1-1" in dump.session.error.explanation
 
 
-def test_an_unknown_domain_that_turns_up_with_the_gtid_goes_on(make: SimpleNamespace, converse: Converse) -> None:
+def test_an_unknown_domain_that_turns_up_with_the_gtid_goes_on(make, converse) -> None:
     dump = converse(make.request("9-1-2"))
     for number in (1, 2, 3):
         dump.current_state.log(make.group(f"9-1-{number}").gtid)
@@ -325,7 +307,7 @@ def test_an_unknown_domain_that_turns_up_with_the_gtid_goes_on(make: SimpleNames
     assert not dump.session.is_finished
 
 
-def test_strict_mode_and_a_hole_end_the_dump_when_the_hole_is_met(make: SimpleNamespace, converse: Converse) -> None:
+def test_strict_mode_and_a_hole_end_the_dump_when_the_hole_is_met(make, converse) -> None:
     text = (
         "The binlog on the master is missing the GTID 0-1-150 requested by the slave (even though both a prior and a "
         "subsequent sequence number does exist), and GTID strict mode is enabled"
@@ -338,9 +320,7 @@ def test_strict_mode_and_a_hole_end_the_dump_when_the_hole_is_met(make: SimpleNa
         assert error_of(last) == (1236, text)  # as 10.11.19 and 11.8.6 sent it, which add no place here
 
 
-def test_without_strict_mode_the_group_behind_a_hole_is_sent_and_then_the_state(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_without_strict_mode_the_group_behind_a_hole_is_sent_and_then_the_state(make, converse) -> None:
     dump = converse(make.request("0-1-150"), current_state="0-1-200")
     dump.send(make.group("0-1-100"), make.group("0-1-200"))
     events = dump.events()
@@ -348,7 +328,7 @@ def test_without_strict_mode_the_group_behind_a_hole_is_sent_and_then_the_state(
     assert lists(events) == [("0-1-200", False)]
 
 
-def test_strict_mode_without_a_hole_goes_on(make: SimpleNamespace, converse: Converse) -> None:
+def test_strict_mode_without_a_hole_goes_on(make, converse) -> None:
     dump = converse(make.request("0-1-100", is_strict=True), current_state="0-1-200")
     dump.send(make.group("0-1-100"), make.group("0-1-200"))
     assert gtids(dump.events()) == [200]
@@ -357,9 +337,7 @@ def test_strict_mode_without_a_hole_goes_on(make: SimpleNamespace, converse: Con
 # --- skipping and UNTIL
 
 
-def test_skipped_groups_are_dropped_whole_and_unread_and_sending_begins_at_a_gtid_event(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_skipped_groups_are_dropped_whole_and_unread_and_sending_begins_at_a_gtid_event(make, converse) -> None:
     def unread() -> Iterator[bytes]:
         raise AssertionError("a skipped group was read")
         yield b""
@@ -369,15 +347,13 @@ def test_skipped_groups_are_dropped_whole_and_unread_and_sending_begins_at_a_gti
     assert types(dump.events()) == ["FORMAT_DESCRIPTION", "GTID_LIST", "GTID", *ROW_CHANGE]
 
 
-def test_the_list_holds_every_pair_of_the_state_the_latest_of_a_domain_last(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_the_list_holds_every_pair_of_the_state_the_latest_of_a_domain_last(make, converse) -> None:
     dump = converse(make.request("0-1-3"), start_state="0-1-1,0-2-2,5-1-1", current_state="5-1-1,0-2-2,0-1-3")
     dump.send(make.group("0-1-3"))
     assert lists(dump.events()) == [("0-2-2,0-1-3,5-1-1", False)]
 
 
-def test_each_domain_that_stops_skipping_gets_its_list(make: SimpleNamespace, converse: Converse) -> None:
+def test_each_domain_that_stops_skipping_gets_its_list(make, converse) -> None:
     dump = converse(make.request("0-1-1,1-1-1"), current_state="0-1-2,1-1-2")
     dump.send(*(make.group(gtid) for gtid in ("0-1-1", "0-1-2", "1-1-1", "1-1-2")))
     events = dump.events()
@@ -385,7 +361,7 @@ def test_each_domain_that_stops_skipping_gets_its_list(make: SimpleNamespace, co
     assert gtids(events) == [2, 2]
 
 
-def test_until_sends_its_group_then_the_list_with_its_bit_then_eof(make: SimpleNamespace, converse: Converse) -> None:
+def test_until_sends_its_group_then_the_list_with_its_bit_then_eof(make, converse) -> None:
     dump = converse(make.request("0-1-8", until="0-1-9"), start_state="0-1-8", current_state="0-1-10")
     dump.send(make.group("0-1-9"), make.group("0-1-10"))
     events = dump.events()
@@ -395,7 +371,7 @@ def test_until_sends_its_group_then_the_list_with_its_bit_then_eof(make: SimpleN
     assert dump.session.error is None
 
 
-def test_until_before_does_not_send_its_group(make: SimpleNamespace, converse: Converse) -> None:
+def test_until_before_does_not_send_its_group(make, converse) -> None:
     request = make.request("0-1-8", until="0-1-10", until_is_before=True)
     dump = converse(request, start_state="0-1-8", current_state="0-1-10")
     dump.send(make.group("0-1-9"), make.group("0-1-10"))
@@ -405,9 +381,7 @@ def test_until_before_does_not_send_its_group(make: SimpleNamespace, converse: C
     assert types(events)[-1] == "EOF"
 
 
-def test_an_until_that_lies_in_a_hole_ends_before_the_group_behind_it(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_an_until_that_lies_in_a_hole_ends_before_the_group_behind_it(make, converse) -> None:
     dump = converse(make.request("", until="0-1-5"), current_state="0-1-9")
     dump.send(make.group("0-1-1"), make.group("0-1-9"))
     events = dump.events()
@@ -417,9 +391,7 @@ def test_an_until_that_lies_in_a_hole_ends_before_the_group_behind_it(
 
 @pytest.mark.parametrize("until", ["0-1-5", "0-1-1", ""])
 @pytest.mark.parametrize("profile", list(PROFILES))
-def test_an_until_that_is_met_already_is_answered_without_waiting(
-    make: SimpleNamespace, converse: Converse, profile: str, until: str
-) -> None:
+def test_an_until_that_is_met_already_is_answered_without_waiting(make, converse, profile, until) -> None:
     dump = converse(make.request("0-1-5", until=until), profile=profile, start_state="0-1-5", current_state="0-1-9")
     dump.take_queued()
     events = dump.events()
@@ -428,7 +400,7 @@ def test_an_until_that_is_met_already_is_answered_without_waiting(
     assert dump.session.is_finished
 
 
-def test_an_until_in_the_groups_to_be_skipped_ends_the_dump_there(make: SimpleNamespace, converse: Converse) -> None:
+def test_an_until_in_the_groups_to_be_skipped_ends_the_dump_there(make, converse) -> None:
     dump = converse(make.request("0-1-2", until="0-1-1"), current_state="0-1-9")  # as recorded: only the list, and EOF
     dump.send(make.group("0-1-1"), make.group("0-1-2"))
     events = dump.events()
@@ -436,7 +408,7 @@ def test_an_until_in_the_groups_to_be_skipped_ends_the_dump_there(make: SimpleNa
     assert types(events) == ["FORMAT_DESCRIPTION", "GTID_LIST", "EOF"]
 
 
-def test_skipping_and_until_that_end_together_are_both_told(make: SimpleNamespace, converse: Converse) -> None:
+def test_skipping_and_until_that_end_together_are_both_told(make, converse) -> None:
     dump = converse(make.request("0-1-2", until="0-1-2"), current_state="0-1-9")
     dump.send(make.group("0-1-1"), make.group("0-1-2"))
     events = dump.events()
@@ -444,7 +416,7 @@ def test_skipping_and_until_that_end_together_are_both_told(make: SimpleNamespac
     assert types(events)[-1] == "EOF"
 
 
-def test_domains_that_until_does_not_name_get_nothing(make: SimpleNamespace, converse: Converse) -> None:
+def test_domains_that_until_does_not_name_get_nothing(make, converse) -> None:
     dump = converse(make.request("0-1-1,3-1-1", until="3-1-3"), start_state="0-1-1,3-1-1", current_state="0-1-9,3-1-9")
     dump.send(*(make.group(gtid) for gtid in ("0-1-20", "3-1-2", "0-1-30", "3-1-3", "3-1-4")))
     events = dump.events()
@@ -452,7 +424,7 @@ def test_domains_that_until_does_not_name_get_nothing(make: SimpleNamespace, con
     assert lists(events) == [("0-1-30,3-1-3", True)]
 
 
-def test_an_until_that_is_not_logged_yet_waits_at_the_end(make: SimpleNamespace, converse: Converse) -> None:
+def test_an_until_that_is_not_logged_yet_waits_at_the_end(make, converse) -> None:
     dump = converse(make.request("0-1-1", until="0-1-3", heartbeat_period_s=1.0), start_state="0-1-1")
     dump.send(make.group("0-1-2"))
     dump.reach_end()
@@ -464,7 +436,7 @@ def test_an_until_that_is_not_logged_yet_waits_at_the_end(make: SimpleNamespace,
 # --- the end of the log, heartbeats
 
 
-def test_a_client_that_does_not_wait_gets_eof_at_the_end(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_client_that_does_not_wait_gets_eof_at_the_end(make, converse) -> None:
     dump = converse(make.request("", waits_at_end=False))
     dump.send(make.group("0-1-1"))
     dump.reach_end()
@@ -476,7 +448,7 @@ def test_a_client_that_does_not_wait_gets_eof_at_the_end(make: SimpleNamespace, 
     assert dump.payloads() == []
 
 
-def test_there_are_no_heartbeats_without_a_period(make: SimpleNamespace, converse: Converse) -> None:
+def test_there_are_no_heartbeats_without_a_period(make, converse) -> None:
     dump = converse(make.request(""))
     dump.reach_end(now=5.0)
     assert dump.session.heartbeat_due == math.inf
@@ -484,9 +456,7 @@ def test_there_are_no_heartbeats_without_a_period(make: SimpleNamespace, convers
     assert types(dump.events()) == ["FORMAT_DESCRIPTION"]
 
 
-def test_one_heartbeat_a_period_of_silence_and_none_while_events_flow(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_one_heartbeat_a_period_of_silence_and_none_while_events_flow(make, converse) -> None:
     dump = converse(make.request("", heartbeat_period_s=1.0))
     beats: list[float] = []
     dump.take_queued()
@@ -518,7 +488,7 @@ def test_one_heartbeat_a_period_of_silence_and_none_while_events_flow(
 
 
 # As mysql-test/suite/binlog_in_engine/binlog_file_pos.test
-def test_a_heartbeat_names_file_and_offset_behind_the_last_group(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_heartbeat_names_file_and_offset_behind_the_last_group(make, converse) -> None:
     dump = converse(make.request("", heartbeat_period_s=1.0))
     dump.send(make.group("0-1-1", file_name="binlog-000003.ibb", end_offset=98765))
     dump.reach_end(now=0.0)
@@ -529,16 +499,14 @@ def test_a_heartbeat_names_file_and_offset_behind_the_last_group(make: SimpleNam
     assert decode_heartbeat(event).file_name == "binlog-000003.ibb"
 
 
-def test_a_heartbeat_before_the_first_group_has_the_smallest_valid_position(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_a_heartbeat_before_the_first_group_has_the_smallest_valid_position(make, converse) -> None:
     dump = converse(make.request("", heartbeat_period_s=1.0))
     dump.reach_end(now=0.0)
     dump.advance_clock(now=1.0)
     assert decode_heartbeat(dump.events()[-1]).position == 4
 
 
-def test_a_skipped_group_moves_the_place_a_heartbeat_names(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_skipped_group_moves_the_place_a_heartbeat_names(make, converse) -> None:
     dump = converse(make.request("0-1-9", heartbeat_period_s=1.0), current_state="0-1-9")
     dump.send(make.group("0-1-1", end_offset=77777))
     dump.reach_end(now=0.0)
@@ -547,9 +515,7 @@ def test_a_skipped_group_moves_the_place_a_heartbeat_names(make: SimpleNamespace
 
 
 @pytest.mark.parametrize("profile", ["compat", "classic-10.11", "classic-11.8"])
-def test_with_an_opening_rotate_the_position_is_never_below_the_replicas_count(
-    make: SimpleNamespace, converse: Converse, profile: str
-) -> None:
+def test_with_an_opening_rotate_the_position_is_never_below_the_replicas_count(make, converse, profile) -> None:
     dump = converse(make.request("", heartbeat_period_s=1.0), profile=profile)
     count, name, now = 0, "", 0.0
     for number in range(1, 60):
@@ -571,7 +537,7 @@ def test_with_an_opening_rotate_the_position_is_never_below_the_replicas_count(
                 count = max(count + header.size, header.log_pos)
 
 
-def test_a_long_stretch_of_skipped_groups_is_no_silence(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_long_stretch_of_skipped_groups_is_no_silence(make, converse) -> None:
     dump = converse(make.request("0-1-99", heartbeat_period_s=2.0, waits_at_end=False), current_state="0-1-99")
     for second in range(7):
         dump.send(make.group(f"0-1-{second + 1}"))
@@ -580,7 +546,7 @@ def test_a_long_stretch_of_skipped_groups_is_no_silence(make: SimpleNamespace, c
     assert types(dump.events()) == ["FORMAT_DESCRIPTION", *["HEARTBEAT"] * 3]
 
 
-def test_heartbeats_take_part_in_the_numbering(make: SimpleNamespace, converse: Converse) -> None:
+def test_heartbeats_take_part_in_the_numbering(make, converse) -> None:
     dump = converse(make.request("", heartbeat_period_s=1.0))
     dump.send()
     for second in range(300):
@@ -596,9 +562,7 @@ def test_heartbeats_take_part_in_the_numbering(make: SimpleNamespace, converse: 
 
 # As mysql-test/suite/binlog_in_engine/rpl_semi_sync.test
 @pytest.mark.parametrize("profile", list(PROFILES))
-def test_with_semi_sync_every_event_packet_has_its_header(
-    make: SimpleNamespace, converse: Converse, profile: str
-) -> None:
+def test_with_semi_sync_every_event_packet_has_its_header(make, converse, profile) -> None:
     dump = converse(make.request("0-1-1", has_semi_sync=True, heartbeat_period_s=1.0), profile=profile)
     plain = converse(make.request("0-1-1", heartbeat_period_s=1.0), profile=profile)
     for conversation in (dump, plain):
@@ -615,7 +579,7 @@ def test_with_semi_sync_every_event_packet_has_its_header(
     assert [payload[3:] for payload in payloads] == expected
 
 
-def test_the_last_packet_is_no_event_and_has_no_semi_sync_header(make: SimpleNamespace, converse: Converse) -> None:
+def test_the_last_packet_is_no_event_and_has_no_semi_sync_header(make, converse) -> None:
     dump = converse(make.request("", has_semi_sync=True, waits_at_end=False))
     dump.reach_end()
     assert dump.payloads()[-1] == EOF
@@ -624,7 +588,7 @@ def test_the_last_packet_is_no_event_and_has_no_semi_sync_header(make: SimpleNam
 # --- how a dump ends
 
 
-def test_a_newer_dump_of_the_same_id_ends_this_one(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_newer_dump_of_the_same_id_ends_this_one(make, converse) -> None:
     dump = converse(make.request(""))
     dump.send(make.group("0-1-1"))
     dump.session.terminated_by_newer()
@@ -633,9 +597,7 @@ def test_a_newer_dump_of_the_same_id_ends_this_one(make: SimpleNamespace, conver
     assert dump.session.is_finished
 
 
-def test_a_traditional_primary_says_where_it_was_when_it_ended_a_dump(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_a_traditional_primary_says_where_it_was_when_it_ended_a_dump(make, converse) -> None:
     dump = converse(make.request(""), profile="classic-10.11", file_name="binlog.000001")
     # the sizes of the recorded group, so that the places of the recorded error follow
     group = make.group(
@@ -652,7 +614,7 @@ def test_a_traditional_primary_says_where_it_was_when_it_ended_a_dump(
     )
 
 
-def test_a_shutdown_ends_a_dump_with_eof_once(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_shutdown_ends_a_dump_with_eof_once(make, converse) -> None:
     dump = converse(make.request(""))
     dump.session.end_of_service()
     dump.session.end_of_service()
@@ -662,9 +624,7 @@ def test_a_shutdown_ends_a_dump_with_eof_once(make: SimpleNamespace, converse: C
     assert types(dump.events()) == ["FORMAT_DESCRIPTION", "EOF"]
 
 
-def test_what_cannot_be_read_ends_the_dump_with_error_1236_in_its_place(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_what_cannot_be_read_ends_the_dump_with_error_1236_in_its_place(make, converse) -> None:
     def damaged(error: Exception) -> Iterator[bytes]:
         yield make.event(EventType.TABLE_MAP, bytes(21))
         raise error
@@ -694,9 +654,7 @@ def test_what_cannot_be_read_ends_the_dump_with_error_1236_in_its_place(
         [b"\1" * 9 + (20).to_bytes(4, "little") + bytes(7), b"x"],
     ],
 )
-def test_bytes_that_do_not_divide_into_events_end_the_dump(
-    make: SimpleNamespace, converse: Converse, pieces: list[bytes]
-) -> None:
+def test_bytes_that_do_not_divide_into_events_end_the_dump(make, converse, pieces) -> None:
     for filler in ([], [make.event(EventType.ANNOTATE_ROWS, bytes(100_000))]):
         dump = converse(make.request(""))
         dump.send(make.group("0-1-1", pieces=[*filler, *pieces]))
@@ -704,7 +662,7 @@ def test_bytes_that_do_not_divide_into_events_end_the_dump(
         assert error_of(dump.events()[-1]) == (1236, text)
 
 
-def test_an_event_beyond_one_gib_ends_the_dump(make: SimpleNamespace, converse: Converse) -> None:
+def test_an_event_beyond_one_gib_ends_the_dump(make, converse) -> None:
     header = make.event(EventType.WRITE_ROWS_V1)
     for filler in ([], [make.event(EventType.ANNOTATE_ROWS, bytes(100_000))]):
         dump = converse(make.request(""))
@@ -716,7 +674,7 @@ def test_an_event_beyond_one_gib_ends_the_dump(make: SimpleNamespace, converse: 
         )
 
 
-def test_inside_an_event_nothing_can_be_said(make: SimpleNamespace, converse: Converse) -> None:
+def test_inside_an_event_nothing_can_be_said(make, converse) -> None:
     def damaged() -> Iterator[bytes]:
         yield make.event(EventType.WRITE_ROWS_V1, bytes(200_000))[:100_000]
         raise StoreError("disk")
@@ -732,7 +690,7 @@ def test_inside_an_event_nothing_can_be_said(make: SimpleNamespace, converse: Co
     assert sum(map(len, pieces)) == 4 + 1 + 38 + 4 + 1 + 100_000
 
 
-def test_a_last_word_waits_for_the_event_under_way(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_last_word_waits_for_the_event_under_way(make, converse) -> None:
     large = make.event(EventType.WRITE_ROWS_V1, bytes(200_000))
     dump = converse(make.request(""))
     dump.send()
@@ -752,9 +710,7 @@ def test_a_last_word_waits_for_the_event_under_way(make: SimpleNamespace, conver
     assert dump.session.is_finished
 
 
-def test_a_failure_inside_an_event_ends_a_dump_that_had_a_last_word_to_say(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_a_failure_inside_an_event_ends_a_dump_that_had_a_last_word_to_say(make, converse) -> None:
     def damaged() -> Iterator[bytes]:
         yield from make.cut(make.event(EventType.WRITE_ROWS_V1, bytes(200_000))[:150_000], 10_000)
         raise StoreError("disk")
@@ -773,7 +729,7 @@ def test_a_failure_inside_an_event_ends_a_dump_that_had_a_last_word_to_say(
         assert dump.session.data_to_send() == b""
 
 
-def test_a_last_word_between_events_stops_the_group_at_once(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_last_word_between_events_stops_the_group_at_once(make, converse) -> None:
     events = b"".join(make.event(EventType.WRITE_ROWS_V1, bytes(981)) for _ in range(500))
     dump = converse(make.request(""))
     dump.send()
@@ -785,7 +741,7 @@ def test_a_last_word_between_events_stops_the_group_at_once(make: SimpleNamespac
     assert dump.events()[-1] == EOF
 
 
-def test_packet_numbers_run_over_everything(make: SimpleNamespace, converse: Converse) -> None:
+def test_packet_numbers_run_over_everything(make, converse) -> None:
     dump = converse(make.request("0-1-1"), current_state="0-1-400")
     dump.send(*(make.group(f"0-1-{number}") for number in range(1, 401)))
     dump.session.end_of_service()
@@ -793,7 +749,7 @@ def test_packet_numbers_run_over_everything(make: SimpleNamespace, converse: Con
     assert len(dump.payloads()) == 1 + 1 + 399 * 5 + 1  # the client checks the numbers
 
 
-def test_a_group_is_delivered_with_the_same_events_after_a_reconnect(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_group_is_delivered_with_the_same_events_after_a_reconnect(make, converse) -> None:
     for changes in ({}, {"wants_annotate_rows": False}, {"capability": 0}, {"leaves_out_marked": True}):
         first = converse(make.request("0-1-1", **changes), start_state="0-1-1")
         again = converse(make.request("0-1-1", **changes), current_state="0-1-3")
@@ -804,7 +760,7 @@ def test_a_group_is_delivered_with_the_same_events_after_a_reconnect(make: Simpl
         assert first.events()[1:] == events[2:]
 
 
-def test_memory_does_not_grow_with_a_group_or_an_event(make: SimpleNamespace, converse: Converse) -> None:
+def test_memory_does_not_grow_with_a_group_or_an_event(make, converse) -> None:
     piece = bytes(64 << 10)
 
     def pieces(count: int) -> Iterator[bytes]:
@@ -986,18 +942,14 @@ class Walk:
         assert heartbeats == self.heartbeats
 
 
-def test_whatever_happens_between_two_calls_groups_come_whole_and_heartbeats_between_them(
-    make: SimpleNamespace, converse: Converse, stream_seeds: Callable[[int], Iterator[int]]
-) -> None:
+def test_whatever_happens_between_two_calls_groups_come_whole_and_heartbeats_between_them(make, converse, stream_seeds):
     for seed in stream_seeds(400):
         walk = Walk(seed, make, converse)
         walk.run()
         walk.check()
 
 
-def test_nothing_of_a_group_follows_a_last_word_said_before_its_first_event(
-    make: SimpleNamespace, converse: Converse
-) -> None:
+def test_nothing_of_a_group_follows_a_last_word_said_before_its_first_event(make, converse) -> None:
     dump = converse(make.request(""), profile="classic-11.8", file_name="binlog-000000.ibb")
     dump.send()
     pieces = dump.session.receive_group(make.group("0-1-1", file_name="binlog-000001.ibb"))
@@ -1008,7 +960,7 @@ def test_nothing_of_a_group_follows_a_last_word_said_before_its_first_event(
     assert dump.payloads()[-1] == EOF
 
 
-def test_a_group_that_begins_inside_another_one_is_a_mistake(make: SimpleNamespace, converse: Converse) -> None:
+def test_a_group_that_begins_inside_another_one_is_a_mistake(make, converse) -> None:
     dump = converse(make.request(""))
     pieces = dump.session.receive_group(make.group("0-1-1"))
     next(pieces)
@@ -1017,7 +969,7 @@ def test_a_group_that_begins_inside_another_one_is_a_mistake(make: SimpleNamespa
             begin()
 
 
-def test_what_does_not_begin_where_the_last_ended_is_refused(make: SimpleNamespace, converse: Converse) -> None:
+def test_what_does_not_begin_where_the_last_ended_is_refused(make, converse) -> None:
     dump = converse(make.request(""), offset=16384)
     dump.session.check_position(LogPosition(0, 16384))
     dump.send(make.group("0-1-1", end_offset=17000))
@@ -1054,9 +1006,7 @@ def test_the_table_of_calls_in_the_docstring_is_that_of_the_code() -> None:
 
 
 @pytest.mark.parametrize("state", SessionState, ids=lambda state: state.value)
-def test_a_call_that_the_table_does_not_have_is_a_mistake(
-    make: SimpleNamespace, converse: Converse, state: SessionState
-) -> None:
+def test_a_call_that_the_table_does_not_have_is_a_mistake(make, converse, state) -> None:
     session = converse(make.request("")).session
     match state:
         case SessionState.NEW:

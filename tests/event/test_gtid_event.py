@@ -22,10 +22,7 @@ XID = GtidXid(format_id=1, gtrid=b"ab", bqual=b"c")
 CASES = {  # by protocol/event/gtid.md: fields, and the body
     "no optional field": (GtidEvent(gtid=GTID, flags=GtidFlag(0x0D), padding=6), "0D" + "00" * 6),
     "a commit id": (GtidEvent(gtid=GTID, flags=GtidFlag(0x0E), commit_id=5), "0E 0500000000000000"),
-    "an XID": (
-        GtidEvent(gtid=GTID, flags=GtidFlag.PREPARED_XA, xid=XID),
-        "40 01000000 02 01 616263",
-    ),
+    "an XID": (GtidEvent(gtid=GTID, flags=GtidFlag.PREPARED_XA, xid=XID), "40 01000000 02 01 616263"),
     "the number of engines": (
         GtidEvent(gtid=GTID, flags=GtidFlag(0), extra_flags=GtidExtraFlag.MULTI_ENGINE, engine_count=255, padding=4),
         "00 01 FF 00000000",

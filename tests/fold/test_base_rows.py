@@ -55,8 +55,6 @@ def test_many_rows_come_some_at_a_time() -> None:
         (("what",), ("1",), "column what, which the table does not have"),
     ],
 )
-def test_a_row_that_is_none_of_its_table_is_an_error_with_its_place(
-    columns: tuple[str, ...], row: tuple[str, ...], problem: str
-) -> None:
+def test_a_row_that_is_none_of_its_table_is_an_error_with_its_place(columns, row, problem) -> None:
     with pytest.raises(ConfigurationError, match=rf"^the dump's rows of d.t: {problem}$"):
         values_in(Inserted(columns, iter([row])))

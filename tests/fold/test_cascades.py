@@ -3,8 +3,6 @@
 tests/interop/test_refusals.py has the same beside real servers.
 """
 
-from pathlib import Path
-
 import pytest
 from lanes.answers import OurTables
 from lanes.described import groups_of
@@ -27,7 +25,7 @@ def count(ours: OurTables, name: str, place=None) -> int:
     return len(ours.answer(f"SELECT * FROM d.{name}", snapshot=ours.snapshot(place)).rows)
 
 
-def test_a_chain_of_thousands_of_rows_in_one_table_is_followed_to_its_end(tmp_path: Path) -> None:
+def test_a_chain_of_thousands_of_rows_in_one_table_is_followed_to_its_end(tmp_path) -> None:
     table = table_of("t", 1)
     rows = [[number, number - 1 or None] for number in range(1, 3001)]
     log = write_log(
@@ -41,9 +39,7 @@ def test_a_chain_of_thousands_of_rows_in_one_table_is_followed_to_its_end(tmp_pa
 
 
 @pytest.mark.parametrize("key", [True, False])
-def test_each_position_has_the_children_of_then_also_where_rows_come_and_go_in_between(
-    tmp_path: Path, key: bool
-) -> None:
+def test_each_position_has_the_children_of_then_also_where_rows_come_and_go_in_between(tmp_path, key) -> None:
     parent, child = table_of("p", 0), table_of("c", 1, key=key)
     end = ", PRIMARY KEY (id)" if key else ""
     steps = []
@@ -67,7 +63,7 @@ def test_each_position_has_the_children_of_then_also_where_rows_come_and_go_in_b
     assert found == [0, 3, 2, 3, 1, 0] * 3
 
 
-def test_a_child_is_refused_whose_rows_nothing_can_tell(tmp_path: Path) -> None:
+def test_a_child_is_refused_whose_rows_nothing_can_tell(tmp_path) -> None:
     parent, child = table_of("p", 0), table_of("c", 1)
     rule = "FOREIGN KEY (p) REFERENCES p (id) ON DELETE SET DEFAULT"
     log = write_log(
@@ -95,9 +91,7 @@ def test_a_child_is_refused_whose_rows_nothing_can_tell(tmp_path: Path) -> None:
     ids=["no key", "another key", "a part of the key", "the whole key", "to NULL"],
 )
 @pytest.mark.parametrize("has_all", [True, False], ids=["whole images", "minimal ones"])
-def test_an_update_of_a_parent_reaches_its_children_only_where_their_key_changes(
-    tmp_path: Path, rule: str, after: list[object], moves: bool, has_all: bool
-) -> None:
+def test_an_update_of_a_parent_reaches_its_children_only_where_their_key_changes(tmp_path, rule, after, moves, has_all):
     before = [1, 10, 20, "x"]
     parent = written_table(
         "d.p", {"id": "int", "u": "int", "v": "int", "told": "varchar(9)"}, table_id=1, primary_key=["id"]
@@ -121,7 +115,7 @@ def test_an_update_of_a_parent_reaches_its_children_only_where_their_key_changes
     assert [bytes(row) for row in rows] == [text_row(1, *new), text_row(2, 10, 30), text_row(3, 10, None)]
 
 
-def test_a_parent_with_a_null_in_its_key_has_no_children_not_even_those_with_an_empty_text(tmp_path: Path) -> None:
+def test_a_parent_with_a_null_in_its_key_has_no_children_not_even_those_with_an_empty_text(tmp_path) -> None:
     columns = {"id": "int", "a": "varbinary(9)", "b": "varbinary(9)"}
     parent, child = (written_table(f"d.{name}", columns, table_id=1, primary_key=["id"]) for name in "pc")
     told = "(id INT PRIMARY KEY, a VARBINARY(9), b VARBINARY(9)"

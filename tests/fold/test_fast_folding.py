@@ -1,7 +1,6 @@
 """Rows folded by kernels: the same as those that the reference folds."""
 
 import random
-from pathlib import Path
 
 import pytest
 from lanes.answers import OurTables
@@ -40,7 +39,7 @@ def both(ours: OurTables, monkeypatch: pytest.MonkeyPatch, places) -> tuple[list
     return found[0], found[1]
 
 
-def test_tables_of_captures_have_the_same_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_captures_have_the_same_rows(tmp_path, monkeypatch) -> None:
     for number, capture in enumerate(random.sample([one for one in CAPTURES if not one.marks], 7)):
         folder = tmp_path / str(number)
         capture.values[0].unpack(folder)
@@ -132,9 +131,7 @@ class RandomRows:
 
 
 @pytest.mark.parametrize("is_right", [True, False])
-def test_random_changes_of_rows_have_the_same_effect(
-    is_right: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_random_changes_of_rows_have_the_same_effect(is_right, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(fast_folding, "CHANGES_MAX", 8)  # so that much is kept in many steps
     monkeypatch.setattr(fast_folding, "IMAGES_BYTES", 300)
     monkeypatch.setattr(fast_kept_rows, "WAITING_MAX", 20)
@@ -154,13 +151,13 @@ def test_random_changes_of_rows_have_the_same_effect(
         assert not is_right or all(isinstance(rows, list) for rows in plain[-1].values())
 
 
-def test_rows_with_many_keys_go_to_a_file_and_stay_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_with_many_keys_go_to_a_file_and_stay_the_same(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(fast_kept_rows, "SORTED_BYTES_MAX", 1000)
     monkeypatch.setattr(fast_kept_rows, "WAITING_MAX", 20)
     test_random_changes_of_rows_have_the_same_effect(True, tmp_path, monkeypatch)
 
 
-def test_a_long_log_of_plain_changes_is_read_by_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_log_of_plain_changes_is_read_by_kernels(tmp_path, monkeypatch) -> None:
     table = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
     rows = [[number, number] for number in range(500)]
     groups = [[inserted(table, *rows[start : start + 7])] for start in range(0, 500, 7)]

@@ -32,15 +32,13 @@ def kept() -> FastKeptRows:
 
 
 @pytest.mark.parametrize("bytes_max", [fast_kept_rows.SORTED_BYTES_MAX, 100])
-def test_whatever_happens_to_rows_every_question_has_the_answer_of_a_model(
-    kept: FastKeptRows, bytes_max: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_happens_to_rows_every_question_has_the_answer_of_a_model(kept, bytes_max, monkeypatch) -> None:
     monkeypatch.setattr(fast_kept_rows, "SORTED_BYTES_MAX", bytes_max)
     monkeypatch.setattr(fast_kept_rows, "WAITING_MAX", 10)
     compare_with_a_model(kept, undoes=False)
 
 
-def test_what_contradicts_the_rows_is_told_at_last_and_nothing_is_undone(kept: FastKeptRows) -> None:
+def test_what_contradicts_the_rows_is_told_at_last_and_nothing_is_undone(kept) -> None:
     kept.insert(1, [b"a"], [1])
     kept.insert(1, [b"a"], [2])
 

@@ -214,10 +214,7 @@ CHANGED_TYPES = {  # ALTER TABLE of a table with rows 1 and 11, then the values 
     "zeros before a number": (["MODIFY a INT(3) UNSIGNED ZEROFILL", "MODIFY a CHAR(3)"], ("001", "011")),
     "text and a number again": (["MODIFY a VARCHAR(5)", "MODIFY a SMALLINT"], OLD_ROWS),
     "room for each value": (["MODIFY a TINYINT UNSIGNED NOT NULL"], OLD_ROWS),
-    "room for some values": (
-        ["MODIFY a BIT(1)"],
-        "column a may change its values: 11 is none of 0",
-    ),
+    "room for some values": (["MODIFY a BIT(1)"], "column a may change its values: 11 is none of 0"),
     "what depends on a moment": (["MODIFY a TIME"], "MODIFY or CHANGE of column a may change its values"),
     "a key of another type": (["MODIFY id VARCHAR(9)", "MODIFY a DOUBLE"], OLD_ROWS),
     "another key": (["MODIFY a CHAR(2), DROP PRIMARY KEY, ADD PRIMARY KEY (a)"], OLD_ROWS),

@@ -21,10 +21,9 @@ def names_of_the_document() -> set[str]:
 
 
 def names_of_the_typed_file() -> set[str]:
-    tree = ast.parse((ROOT / "tests" / "typing" / "api.py").read_text())
     return {
         node.attr
-        for node in ast.walk(tree)
+        for node in ast.walk(ast.parse((ROOT / "tests" / "typing" / "api.py").read_text()))
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "ibbmaster"
     }
 

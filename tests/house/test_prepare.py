@@ -9,30 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PREPARE = (ROOT / ".ci" / "prepare").read_text()
 
-DEB822 = """\
-# made by somebody
-Types: deb deb-src
-URIs: http://mirror.example/debian http://other.example/debian
-Suites: bookworm
- bookworm-updates
-Components: main
-  contrib
-Signed-By:
- -----BEGIN PGP PUBLIC KEY BLOCK-----
- .
- mQINBFit
- -----END PGP PUBLIC KEY BLOCK-----
-
-# another one
-
-Types: deb
-URIs: https://mirror.example/debian-security
-suites: bookworm-security
-Components: main
-Trusted: yes
-Signed-By: /usr/share/keyrings/own.gpg
-Enabled: yes
-"""
+DEB822 = Path(__file__).with_name("apt.sources").read_text()
 ONE_LINE = """\
 # deb http://nowhere.example/debian bookworm main
 deb http://mirror.example/debian bookworm main contrib # ours
@@ -92,9 +69,7 @@ def run(program: str, *arguments: str, path: str = "/usr/bin:/bin") -> list[str]
 
 
 @pytest.mark.parametrize(("file", "number", "lines"), ENTRIES.values(), ids=ENTRIES)
-def test_an_entry_of_apt_stays_as_it_is_but_for_its_suite(
-    file: tuple[str, str], number: int, lines: list[str], tmp_path: Path
-) -> None:
+def test_an_entry_of_apt_stays_as_it_is_but_for_its_suite(file, number, lines, tmp_path) -> None:
     path = tmp_path / file[0]
     path.write_text(file[1])
     program = function("entry_for_suite") + 'entry_for_suite "$@"\n'
@@ -114,7 +89,7 @@ Packages|main||bookworm||/etc/apt/sources.list.d/never read.list:7
 """
 
 
-def test_the_mirrors_are_those_that_apt_has_this_release_from(tmp_path: Path) -> None:
+def test_the_mirrors_are_those_that_apt_has_this_release_from(tmp_path) -> None:
     (tmp_path / "os-release").write_text("ID=debian\nVERSION_CODENAME=bookworm\n")
     (tmp_path / "apt-get").write_text(f"#!/bin/sh\ncat <<'EOF'\n{TARGETS}EOF\n")
     (tmp_path / "apt-get").chmod(0o755)

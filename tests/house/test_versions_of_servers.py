@@ -11,9 +11,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "ibbmaster"
 TABLE = PACKAGE / "versions.py"
 PROGRAMS = PACKAGE / "scorecard" / "adapters"  # no modules of ours
 #: Comparisons with a number that a statement has written, which no table could know.
-OF_STATEMENTS = {
-    "sqltext/token.py": {"number > (version or Difference.REVERSED_COMMENTS.since)", "number <= version"},
-}
+OF_STATEMENTS = {"sqltext/token.py": {"number > (version or Difference.REVERSED_COMMENTS.since)", "number <= version"}}
 ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 BEGINS_VERSION = re.compile(r"(?:5|1[0-3])\.(?:\d.*)?")
 

@@ -50,9 +50,7 @@ class Careful:
         reader = StoredFileReader(file) if profile.startswith("classic") else ClassicFileReader(file)
         self.checksum_bytes = reader.window.checksum_size
         request = DumpRequest(
-            replica_server_id=9,
-            position=GtidPosition(),
-            **{"capability": 4, "wants_annotate_rows": True, **options},
+            replica_server_id=9, position=GtidPosition(), **{"capability": 4, "wants_annotate_rows": True, **options}
         )
         rewriter = Rewriter(request, shape_of(profile, self.checksum_bytes))
         framer = EventFramer(rewriter, has_semi_sync=request.has_semi_sync)
@@ -188,8 +186,7 @@ def test_groups_and_events_of_any_size(memory_path, new_classic_file, with_check
     """Pieces of large events end at packets, and the checksum of one may be cut by that."""
     rng = random.Random(3)
     path = memory_path / "binlog.000001"
-    large = [0xFFFFFF - 20 + step for step in range(-5, 3)] + [600_000, 2 * 0xFFFFFF - 24]
-    for size in large:
+    for size in [0xFFFFFF - 20 + step for step in range(-5, 3)] + [600_000, 2 * 0xFFFFFF - 24]:
         query = bytes(13) + b"\0" + rng.choice([b"COMMIT", b"ROLLBACK", b"COMMITS", b"commit"])
         groups = [
             (0, [(ANNOTATE, bytes(700_000)), (ROWS, rng.randbytes(size)), (ROWS, b"1", 0x8000), (XID, bytes(8))]),

@@ -129,6 +129,5 @@ def test_code_without_a_kernel_is_refused(filled):
 
 @pytest.mark.parametrize("log", ["ibb/domains", "classic/10.11/domains/binlog.000001"])
 def test_who_verifies_with_kernels_loads_no_numpy_and_nothing_that_reads_redo_logs(fixtures, filled, said_by, log):
-    program = VERIFY.format(log=str(fixtures / log))
-    said = said_by(program, **{ENVIRONMENT: str(filled.path.parent)})
+    said = said_by(VERIFY.format(log=str(fixtures / log)), **{ENVIRONMENT: str(filled.path.parent)})
     assert said.splitlines()[-1] == "ibbmaster.kernel.entries"

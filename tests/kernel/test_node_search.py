@@ -139,8 +139,7 @@ def test_a_header_that_says_something_else_is_judged_by_the_reference(kernels, l
 def all_nodes(disk, group, kernels):
     """As a dump asks for them."""
     large = LargeGroup(disk, group, kernels)
-    count = sum(stream.node_count for stream in group.streams)
-    for number in range(1, count + 2):
+    for number in range(1, sum(stream.node_count for stream in group.streams) + 2):
         large.nodes_from(number)
     return large.nodes_from(1)
 

@@ -44,8 +44,7 @@ def numbers():
 
 def test_every_day_of_the_calendar_and_no_other(numbers):
     epoch = datetime.date(1970, 1, 1).toordinal()
-    years = [*range(1, 30), *range(1790, 1790 + CYCLE_YEARS), 9999]
-    for year in years:
+    for year in [*range(1, 30), *range(1790, 1790 + CYCLE_YEARS), 9999]:
         for month in range(16):
             last = calendar.monthrange(year, month)[1] if 1 <= month <= 12 else 0
             for day in range(32):

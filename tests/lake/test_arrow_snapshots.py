@@ -84,12 +84,8 @@ def test_a_history_has_each_version_of_each_row_with_what_began_and_ended_it(sma
 
 def test_a_difference_has_a_change_of_each_row_that_is_another_one(small_log):
     found = small_log.difference("d.t", "0-1-2", "0-1-3")
-    assert [tuple(row.values()) for row in found.to_pylist()] == [
-        ("update_preimage", 1, 10),
-        ("update_postimage", 1, 11),
-        ("delete", 2, 20),
-        ("insert", 7, 20),
-    ]
+    expected = [("update_preimage", 1, 10), ("update_postimage", 1, 11), ("delete", 2, 20), ("insert", 7, 20)]
+    assert [tuple(row.values()) for row in found.to_pylist()] == expected
     again = small_log.difference("d.t", "0-1-2")  # row 1 has come back as it was
     assert rows_of(again) == [("delete", 2, 20), ("insert", 3, 30)]
     assert len(small_log.difference("d.t", "0-1-6", "0-1-6")) == 0
@@ -163,8 +159,7 @@ def tables_of(log):
     """The tables with a primary key that a log knows at its end, with the names of its columns."""
     from ibbmaster.arrow.plan import history_of
 
-    history = history_of(log.read_options(), log.engine)
-    for table in history.at().tables.values():
+    for table in history_of(log.read_options(), log.engine).at().tables.values():
         if isinstance(table, TableVersion) and table.kind.name == "BASE":
             index = row_key(table)
             if index is not None and index.kind.name == "PRIMARY":
@@ -217,7 +212,7 @@ def test_differences_lead_from_one_snapshot_to_another(tmp_path):
 
 
 REFUSED = {  # tables whose rows the log does not tell, and why
-    "shop.parts": "DROP PARTITION changes or removes rows",
+    "shop.parts": "DROP PARTITION changes or removes rows"
 }
 UNTOLD = "11.8/types-minimal-none"  # no annotations tell a REPLACE from an INSERT … ON DUPLICATE KEY UPDATE
 HIDDEN = ("row_start", "row_end")  # of a table with system versioning, which SELECT * leaves out

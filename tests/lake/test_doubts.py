@@ -243,11 +243,8 @@ def test_the_command_refuses_a_snapshot_that_is_not_sure_or_lists_why(log, tmp_p
     assert run(*command) == (2, "", f"ibbmaster: {reason}; --accept-inexact takes it as it is, and lists them\n")
     assert not (tmp_path / "to").exists()
     code, out, err = run(*command, "--accept-inexact", "--json")
-    assert (code, json.loads(out), err) == (
-        0,
-        {"table": "d.t", "rows": 1, "inexact": [reason]},
-        f"ibbmaster: {reason}\n",
-    )
+    expected = (0, {"table": "d.t", "rows": 1, "inexact": [reason]}, f"ibbmaster: {reason}\n")
+    assert (code, json.loads(out), err) == expected
 
 
 def test_a_table_that_was_altered_is_told_by_its_versions(log):

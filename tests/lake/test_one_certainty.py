@@ -41,10 +41,9 @@ GTIDS = 3  # positions of a log at which its tables are looked at
 def told_by_select(path: Path, at: str | None) -> dict[str, tuple[TableVersion, OurTables]]:
     """The tables that SELECT knows at a position."""
     ours = OurTables(open_log(parse_options({"path": str(path)})))
-    catalog = ours.history.at(SchemaPlace(_end(path, at), 0))
     return {
         table.full_name: (table, ours)
-        for table in catalog.tables.values()
+        for table in ours.history.at(SchemaPlace(_end(path, at), 0)).tables.values()
         if isinstance(table, TableVersion) and table.kind is TableKind.BASE
     }
 

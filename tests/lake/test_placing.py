@@ -25,7 +25,7 @@ with only_writer(Path(sys.argv[1])):
 """
 
 
-def test_a_second_job_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
+def test_a_second_job_is_refused_until_the_first_has_ended(tmp_path) -> None:
     place = tmp_path / "tables"
     place.mkdir()
 
@@ -42,7 +42,7 @@ def test_a_second_job_is_refused_until_the_first_has_ended(tmp_path: Path) -> No
         pass
 
 
-def test_what_a_killed_job_had_is_free(tmp_path: Path) -> None:
+def test_what_a_killed_job_had_is_free(tmp_path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
@@ -57,17 +57,17 @@ def test_what_a_killed_job_had_is_free(tmp_path: Path) -> None:
         pass
 
 
-def test_jobs_in_different_places_do_not_meet(tmp_path: Path) -> None:
+def test_jobs_in_different_places_do_not_meet(tmp_path) -> None:
     with only_writer(tmp_path / "one"), only_writer(tmp_path / "two"), only_writer(tmp_path):
         pass
 
 
-def test_no_file_shows_the_lock(tmp_path: Path) -> None:
+def test_no_file_shows_the_lock(tmp_path) -> None:
     with only_writer(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_that_was_made_and_stayed_empty_goes_again(tmp_path: Path) -> None:
+def test_a_directory_that_was_made_and_stayed_empty_goes_again(tmp_path) -> None:
     with only_writer(tmp_path / "a/b/empty"):
         assert (tmp_path / "a/b/empty").is_dir()
     assert list(tmp_path.iterdir()) == []
@@ -83,9 +83,7 @@ def test_a_directory_that_was_made_and_stayed_empty_goes_again(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("is_late", [False, True], ids=["before", "after"])
-def test_a_directory_that_goes_while_it_is_locked_is_made_and_locked_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_late: bool
-) -> None:
+def test_a_directory_that_goes_while_it_is_locked_is_made_and_locked_anew(tmp_path, monkeypatch, is_late) -> None:
     place, lock, calls = tmp_path / "tables", RealDisk.lock, []
 
     def lock_while_another_job_ends(disk: RealDisk) -> None:
@@ -105,13 +103,13 @@ def test_a_directory_that_goes_while_it_is_locked_is_made_and_locked_anew(
     assert not place.exists()
 
 
-def test_seeing_whether_a_place_is_free_makes_nothing(tmp_path: Path) -> None:
+def test_seeing_whether_a_place_is_free_makes_nothing(tmp_path) -> None:
     check_free(tmp_path / "tables")
 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_made_is_named_with_the_reason(tmp_path: Path) -> None:
+def test_what_cannot_be_made_is_named_with_the_reason(tmp_path) -> None:
     (tmp_path / "file").touch()
     for name, problem in {
         "file": "this is not a directory",
@@ -126,7 +124,7 @@ def test_what_cannot_be_made_is_named_with_the_reason(tmp_path: Path) -> None:
         make_directory(Path("/proc/none"))
 
 
-def test_errors_of_files_name_the_place(tmp_path: Path) -> None:
+def test_errors_of_files_name_the_place(tmp_path) -> None:
     with pytest.raises(DiskFullError) as full, only_writer(tmp_path), open("/dev/full", "w") as file:
         file.write("x")
     assert str(full.value) == f"{tmp_path}: No space left on device"
@@ -139,7 +137,7 @@ def numbers(count: int) -> pa.Table:
     return pa.table({"id": range(count)})
 
 
-def test_a_table_is_written_by_one_job(tmp_path: Path) -> None:
+def test_a_table_is_written_by_one_job(tmp_path) -> None:
     place = tmp_path / "numbers"
     with only_writer(place), pytest.raises(BusyError, match="numbers: another job writes here"):
         write_whole(numbers(1), place)
@@ -153,7 +151,7 @@ def test_a_table_is_written_by_one_job(tmp_path: Path) -> None:
         assert parquet.read_table(place).num_rows == count
 
 
-def test_a_table_that_cannot_be_written_leaves_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypatch) -> None:
     place = tmp_path / "numbers"
     write_whole(numbers(3), place)
 

@@ -49,8 +49,7 @@ def test_a_moment_that_stays_is_said_lest_the_server_renews_it(printed, tmp_path
 
 def test_without_a_key_they_are_found_by_all_their_values(printed, tmp_path):
     table = written_table("d.t", {"a": "int", "b": "int"}, table_id=1)
-    log = write_log(tmp_path / "log", [deleted(table, [1, None])])
-    assert statements(printed(log, SqlScript())) == [
+    assert statements(printed(write_log(tmp_path / "log", [deleted(table, [1, None])]), SqlScript())) == [
         "DELETE FROM `d`.`t` WHERE `a` <=> 1 AND `b` <=> NULL LIMIT 1 /* no primary key is known */;"
     ]
 

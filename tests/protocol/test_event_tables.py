@@ -45,11 +45,7 @@ def test_the_common_header_has_the_fields_of_the_table():
 
 @pytest.mark.parametrize(
     ("document", "heading", "flags"),
-    [
-        ("header.md", "Flags", EventFlag),
-        ("gtid.md", "Flags", GtidFlag),
-        ("gtid.md", "Extra flags", GtidExtraFlag),
-    ],
+    [("header.md", "Flags", EventFlag), ("gtid.md", "Flags", GtidFlag), ("gtid.md", "Extra flags", GtidExtraFlag)],
 )
 def test_flags_are_those_of_the_table(document, heading, flags):
     assert {row["Name"]: int(row["Flag"], 16) for row in table(document, heading)} == {

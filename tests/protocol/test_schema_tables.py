@@ -29,8 +29,7 @@ def table(heading, *, index=0):
 
 
 def test_statements_have_the_status_variables_of_the_table():
-    codes = [int(row["Code"]) for row in table("What is read")]
-    assert codes == [
+    assert [int(row["Code"]) for row in table("What is read")] == [
         *(STATUS_FLAGS, STATUS_SQL_MODE, STATUS_CHARSET, STATUS_TIME_ZONE, STATUS_INVOKER),
         *(STATUS_ALTER_FLAGS, STATUS_COLLATIONS),
     ]

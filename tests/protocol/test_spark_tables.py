@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import json
 import re
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from ibbmaster.spark import options as read_options
 from ibbmaster.spark import write_options
 from ibbmaster.spark.options import parse_options
 from ibbmaster.spark.write_options import parse_write_options
+
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "spark.md"
 OLD = "types.old_temporal"  # nothing but a declaration tells the digits of its columns
@@ -53,60 +56,8 @@ def test_the_columns_of_every_change_are_those_of_the_table():
 
 READ = {quoted(row["Option"])[0]: row["Values, default"] for row in table("Options of a reader")}
 WRITE = {quoted(row["Option"])[0]: row["Values, default"] for row in table("Writing")}
-READ_SAMPLES = {  # a value that is not what holds without the option
-    "path": "/y",
-    "granularity": "groups",
-    "table": "a.b",
-    "tables": "a.*",
-    "columns": "_gtid",
-    "domains": "1,2",
-    "startingGtid": "0-1-1",
-    "endingGtid": "0-1-1",
-    "startingTimestamp": "1",
-    "endingTimestamp": "2026-01-31T12:00:00Z",
-    "schema": "CREATE TABLE a.b (c int)",
-    "schemaMode": "asWritten",
-    "zeroDates": "text",
-    "completeKeys": "true",
-    "onUndecodable": "binary",
-    "lowerCaseTableNames": "1",
-    "maxRowEventBytes": "64m",
-    "failOnDataLoss": "false",
-    "partitionBytes": "1m",
-    "startingOffsets": "latest",
-    "maxGroupsPerTrigger": "1",
-    "maxBytesPerTrigger": "1",
-    "maxFilesPerTrigger": "1",
-    "host": "other",
-    "port": "1",
-    "user": "me",
-    "password": "secret",
-    "tls": "true",
-    "serverId": "1",
-    "after": "0-1-1",
-    "until": "0-1-1",
-    "only": "a.*",
-    "except": "a.*",
-    "domain": "1",
-    "server": "1",
-    "kinds": "rows",
-    "dropEmpty": "true",
-    "rename": "a=b",
-    "mapServerId": "1=2",
-    "mapDomain": "1=2",
-}
-WRITE_SAMPLES = {
-    "path": "/y",
-    "table": "a.c",
-    "schema": "CREATE TABLE a.b (id bigint)",
-    "primaryKey": "id",
-    "domain": "1",
-    "serverId": "2",
-    "groupRows": "1",
-    "createTables": "false",
-    "maxFileBytes": "1m",
-    "stateIntervalBytes": "1m",
-}
+READ_SAMPLES = DATA["read_samples"]  # a value that is not what holds without the option
+WRITE_SAMPLES = DATA["write_samples"]
 OF_PRIMARIES = {"host", "port", "user", "password", "tls", "serverId"}
 
 
@@ -361,18 +312,7 @@ def packed(column, text):
     }[column.type]
 
 
-@pytest.mark.parametrize(
-    ("declared", "value"),
-    [
-        ("DATE", "0000-00-00"),
-        ("DATE", "2010-00-00"),
-        ("DATE", "2023-02-31"),
-        ("DATE", "0000-01-01"),
-        ("DATETIME(6)", "0000-00-00 00:00:00.000000"),
-        ("DATETIME(6)", "2024-02-29 24:00:00.000000"),
-        ("TIMESTAMP(6) NULL DEFAULT NULL", "0000-00-00 00:00:00.000000"),
-    ],
-)
+@pytest.mark.parametrize(("declared", "value"), DATA["null_there"])
 def test_what_a_column_of_its_own_type_cannot_hold_is_null_there(declared, value):
     column = next(column for text, _, column in columns_of("11.8/types-full-crc32") if text == declared)
     data = packed(column, value)

@@ -285,8 +285,7 @@ def test_a_registration_has_its_fields_where_the_table_says() -> None:
         "rank": b"\x07\x00\x00\x00",
         "primary id": b"\x08\x00\x00\x00",
     }
-    payload = fields_in_order("commands.md", "COM_REGISTER_SLAVE", values)
-    assert decode_command(payload) == RegisterReplica(
+    assert decode_command(fields_in_order("commands.md", "COM_REGISTER_SLAVE", values)) == RegisterReplica(
         server_id=2, host="h", user="us", password="p", port=3306, rank=7, primary_id=8
     )
 

@@ -1,5 +1,8 @@
 """What statements leave in doubt of the tables that there are, at the place where they stand."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.rows.certainty import Altered, Doubted, Fresh, Gone, Outcome, RowsGone, StatementFold, tables_reached
@@ -8,6 +11,8 @@ from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sqltext.table_name import TableName
 from tests.schema.conftest import Folded, logged, place
+
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def came(*statements: str, sql_mode: int = 0, case: NameCase | None = None) -> list[list[str]]:
@@ -37,24 +42,7 @@ def in_short(outcome: Outcome) -> str:
     return f"{outcome.table.name}{' leaves' * outcome.leaves}{' open' * outcome.is_open}: {reason}"
 
 
-@pytest.mark.parametrize(
-    ("statement", "outcomes"),
-    [
-        ("TRUNCATE t", ["gone 1", "fresh t 3"]),
-        ("CREATE OR REPLACE TABLE t (b INT)", ["gone 1", "fresh t 3"]),
-        ("CREATE TABLE IF NOT EXISTS t (b INT)", []),
-        ("DROP TABLE t, u, x", ["gone 1", "gone 2"]),
-        ("DROP DATABASE d", ["gone 1", "gone 2"]),
-        ("RENAME TABLE t TO x, u TO t, x TO u", ["altered t", "altered u"]),
-        ("ALTER TABLE t ADD b INT, RENAME x", ["altered x"]),
-        ("UPDATE t SET a=1", ["t open: UPDATE"]),
-        ("INSERT INTO t VALUES (1)", ["t leaves open: INSERT"]),
-        ("DELETE FROM t", ["cleared t"]),
-        ("CALL p()", ["t: CALL p()", "u: CALL p()"]),
-        ("INSERT INTO none_such VALUES (1)", []),
-        ("ALTER TABLE t DROP PARTITION p", ["altered t", "t: DROP PARTITION changes or removes rows"]),
-    ],
-)
+@pytest.mark.parametrize(("statement", "outcomes"), DATA["effects"])
 def test_an_effect_is_one_on_the_tables_that_there_are(statement: str, outcomes: list[str]) -> None:
     assert came("CREATE TABLE t (a INT)", "CREATE TABLE u (a INT)", statement)[-1] == outcomes
 
@@ -72,29 +60,7 @@ def test_a_table_of_a_session_leaves_the_one_of_its_name_what_it_is() -> None:
     ]
 
 
-REACHING = {
-    "a trigger changes another table": (
-        ["CREATE TRIGGER r AFTER INSERT ON t FOR EACH ROW INSERT INTO u VALUES (1)", "INSERT INTO t VALUES (1)"],
-        ["t leaves open: INSERT", "u open: INSERT"],
-    ),
-    "a table with a trigger is emptied": (
-        ["CREATE TRIGGER r AFTER DELETE ON t FOR EACH ROW DELETE FROM u", "DELETE FROM t"],
-        ["cleared t", "u open: DELETE"],
-    ),
-    "a view shows a table": (["CREATE VIEW v AS SELECT * FROM t", "UPDATE v SET a=1"], ["t open: UPDATE"]),
-    "a view is emptied": (["CREATE VIEW v AS SELECT * FROM t WHERE a", "DELETE FROM v"], ["t open: DELETE"]),
-    "a view is another one now": (
-        [
-            *("CREATE VIEW v AS SELECT * FROM t", "UPDATE v SET a=1"),
-            *("CREATE OR REPLACE VIEW v AS SELECT * FROM u", "UPDATE v SET a=1"),
-        ],
-        ["u open: UPDATE"],
-    ),
-    "a function may run": (
-        ["CREATE FUNCTION f() RETURNS INT RETURN 1", "INSERT INTO t VALUES (f())"],
-        ["t: INSERT", "u: INSERT"],
-    ),
-}
+REACHING = DATA["reaching"]
 
 
 @pytest.mark.parametrize(("statements", "outcomes"), REACHING.values(), ids=REACHING)

@@ -6,14 +6,7 @@ import pytest
 
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.rows.keeps import has_every_value, keeps_values
-from ibbmaster.rows.shape import (
-    SchemaMode,
-    TableShape,
-    changed_columns,
-    united,
-    version_shape,
-    widening,
-)
+from ibbmaster.rows.shape import SchemaMode, TableShape, changed_columns, united, version_shape, widening
 from ibbmaster.schema.model import SqlType
 from ibbmaster.schema.names import column_of
 from tests.table_versions import BIGINT, INT, TEXT, column, named_by_event, place, version

@@ -1,10 +1,15 @@
 """Rows about tables; the expected ones are those of MariaDB 11.8, but for what only a server knows."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.dialogue.session_schema import GTID_SLAVE_POS
 from ibbmaster.schema import describing
 from ibbmaster.schema.indexing import row_key
+
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 VERSION = 110806
 
@@ -23,16 +28,7 @@ def table(folded):
 
 
 #: Definitions of a table, and the columns of what tells its rows apart.
-KEYS = {
-    "a int primary key, b int not null unique)": "a",
-    "a int, b int not null unique, c int not null unique)": "b",
-    "a int unique, b text not null, unique (b), c int not null, unique (c))": "c",  # of b there is only a hash
-    "a varchar(20) not null, unique (a(5)))": None,
-    "a int unique)": None,
-    "a int, s date, e date, period for p (s, e), primary key (a, p without overlaps))": "a e s",
-    "a int not null, s date, e date, period for p (s, e), unique (a, p without overlaps))": "a e s",
-    "a int not null, b int not null, unique (a) using hash) engine=memory": "a",
-}
+KEYS = DATA["keys"]  # of a unique text there is only a hash
 
 
 @pytest.mark.parametrize(("made", "names"), KEYS.items(), ids=list(KEYS))
@@ -47,33 +43,13 @@ def test_columns_that_tell_rows_apart_are_those_of_the_key(table, made, names):
 
 
 #: DATA_TYPE up to COLLATION_NAME.
-SIZES = {
-    "int unsigned": ("int", None, None, 10, 0, None, None, None),
-    "bigint unsigned": ("bigint", None, None, 20, 0, None, None, None),
-    "mediumint": ("mediumint", None, None, 7, 0, None, None, None),
-    "mediumint zerofill": ("mediumint", None, None, 8, 0, None, None, None),
-    "tinyint(1)": ("tinyint", None, None, 3, 0, None, None, None),
-    "decimal(5,2)": ("decimal", None, None, 5, 2, None, None, None),
-    "double": ("double", None, None, 22, None, None, None, None),
-    "float(7,3)": ("float", None, None, 7, 3, None, None, None),
-    "bit(10)": ("bit", None, None, 10, None, None, None, None),
-    "datetime(3)": ("datetime", None, None, None, None, 3, None, None),
-    "date": ("date", None, None, None, None, None, None, None),
-    "varchar(10) character set latin1": ("varchar", 10, 10, None, None, None, "latin1", "latin1_swedish_ci"),
-    "varchar(10)": ("varchar", 10, 40, None, None, None, "utf8mb4", "utf8mb4_general_ci"),
-    "enum('a','b''c')": ("enum", 3, 12, None, None, None, "utf8mb4", "utf8mb4_general_ci"),
-    "set('x','y')": ("set", 3, 12, None, None, None, "utf8mb4", "utf8mb4_general_ci"),
-    "text": ("text", 65535, 65535, None, None, None, "utf8mb4", "utf8mb4_general_ci"),
-    "longblob": ("longblob", 4294967295, 4294967295, None, None, None, None, None),
-    "varbinary(5)": ("varbinary", 5, 5, None, None, None, None, None),
-    "uuid": ("uuid", None, None, None, None, None, None, None),
-}
+SIZES = DATA["sizes"]
 
 
 @pytest.mark.parametrize(("made", "sizes"), SIZES.items(), ids=list(SIZES))
 def test_a_column_has_the_sizes_of_its_type(table, made, sizes):
     (row,) = describing.column_rows(table(f"c {made})"), VERSION)
-    assert row[7:15] == sizes
+    assert row[7:15] == tuple(sizes)
 
 
 def test_a_column_says_its_default_key_and_whatever_else_it_is(table):
@@ -165,9 +141,5 @@ def test_a_table_without_partitions_has_one_row_of_them(table):
 
 
 def test_the_table_of_every_server_is_described_as_others_are():
-    assert [row[0] for row in describing.shown_column_rows(GTID_SLAVE_POS, VERSION, is_full=False)] == [
-        "domain_id",
-        "sub_id",
-        "server_id",
-        "seq_no",
-    ]
+    expected = ["domain_id", "sub_id", "server_id", "seq_no"]
+    assert [row[0] for row in describing.shown_column_rows(GTID_SLAVE_POS, VERSION, is_full=False)] == expected

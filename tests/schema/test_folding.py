@@ -1,8 +1,10 @@
 """What DDL comes to for a table: columns, indexes and constraints as a real server has them."""
 
+import json
 import random
 import re
 import time
+from pathlib import Path
 
 import pytest
 
@@ -10,73 +12,18 @@ from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.model import TableKind, UnknownTable
 from tests.interop.lanes.hard_ddl import hard_statements
 
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+
 CREATE = "CREATE TABLE t (a INT, b VARCHAR(10), c INT NOT NULL)"
 A, B, C = "a int(11) default NULL", "b varchar(10) utf8mb4_general_ci default NULL", "c int(11) not null"
 
 
-@pytest.mark.parametrize(
-    ("written", "column"),
-    [
-        ("SERIAL", "bigint(20) unsigned not null auto"),
-        ("INT UNSIGNED", "int(10) unsigned default NULL"),
-        ("INT(5) ZEROFILL", "int(5) unsigned zerofill default NULL"),
-        ("MIDDLEINT NOT NULL", "mediumint(9) not null"),
-        ("INT8 DEFAULT -1", "bigint(20) default -1"),
-        ("BOOL DEFAULT TRUE", "tinyint(1) default TRUE"),
-        ("FIXED(5)", "decimal(5,0) default NULL"),
-        ("NUMERIC DEFAULT 1.5", "decimal(10,0) default 1.5"),
-        ("FLOAT(30)", "double default NULL"),
-        ("DOUBLE PRECISION DEFAULT 1e-5", "double default 1e-5"),
-        ("REAL(7,3)", "double(7,3) default NULL"),
-        ("CHAR BYTE", "binary(1) default NULL"),
-        ("NATIONAL CHARACTER VARYING(5)", "varchar(5) utf8mb3_general_ci default NULL"),
-        ("NCHAR VARCHAR(5)", "varchar(5) utf8mb3_general_ci default NULL"),
-        ("LONG VARBINARY", "mediumblob default NULL"),
-        ("LONG", "mediumtext utf8mb4_general_ci default NULL"),
-        ("TEXT(60)", "tinytext utf8mb4_general_ci default NULL"),
-        ("TEXT(70000) CHARACTER SET latin1", "mediumtext latin1_swedish_ci default NULL"),
-        ("BLOB(70000)", "mediumblob default NULL"),
-        ("VARCHAR(10) COMPRESSED", "varchar(10) utf8mb4_general_ci default NULL compressed"),
-        ("VARCHAR(10) BINARY", "varchar(10) utf8mb4_bin default NULL"),
-        ("VARCHAR(10) CHARSET binary", "varbinary(10) default NULL"),
-        ("CHAR(3) ASCII COLLATE latin1_bin", "char(3) latin1_bin default NULL"),
-        ("JSON", "longtext utf8mb4_bin default NULL check (json_valid(`x`))"),
-        ("DATETIME(6) DEFAULT NOW(6) ON UPDATE LOCALTIMESTAMP(6)",
-         "datetime(6) default current_timestamp(6) on update current_timestamp(6)"),
-        ("ENUM('b''c','d\\'e','f,g','h)i','j\\\\k')",
-         "enum('b'c','d'e','f,g','h)i','j\\k') utf8mb4_general_ci default NULL"),
-        ("INT AS (`a` + 1) PERSISTENT", "int(11) as (`a` + 1) stored"),
-        ("INT GENERATED ALWAYS AS (f(',', \"(\")) VIRTUAL INVISIBLE", "int(11) as (f(',', '(')) invisible"),
-        ("VARCHAR(3) DEFAULT (CONCAT('(', `a`)) COMMENT 'it''s'",
-         "varchar(3) utf8mb4_general_ci default (CONCAT('(', `a`)) comment it's"),
-        ("INT /*! NOT NULL */ /*M!100201 DEFAULT */ 5 -- end\n # more", "int(11) not null default 5"),
-        ("INT CHECK (x > 0 AND x <> ',') WITHOUT SYSTEM VERSIONING",
-         "int(11) default NULL check (x > 0 AND x <> ',')"),
-        ("POINT REF_SYSTEM_ID=4326 NOT NULL", "point not null"),
-        ("BIT", "bit(1) default NULL"),
-        ("YEAR", "year(4) default NULL"),
-        ("VARCHAR(20) DEFAULT _utf8mb3'a' 'b'", "varchar(20) utf8mb4_general_ci default _utf8mb3'a' 'b'"),
-        ("VARBINARY(4) DEFAULT x'4142'", "varbinary(4) default x'4142'"),
-        ("UUID DEFAULT uuid()", "uuid default uuid()"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("written", "column"), DATA["columns"])
 def test_columns_are_what_a_server_makes_of_them(folded, written, column):
     assert folded.run(f"CREATE TABLE t (x {written})").columns() == [f"x {column}"]
 
 
-@pytest.mark.parametrize(
-    ("alter", "columns"),
-    [
-        ("ADD d INT FIRST, ADD COLUMN (e INT, f INT)", ["d", "a", "b", "c", "e", "f"]),
-        ("ADD d INT AFTER a, ADD e INT AFTER d", ["a", "d", "e", "b", "c"]),
-        ("DROP a, ADD a INT", ["b", "c", "a"]),
-        ("CHANGE a `x y` INT, MODIFY b INT AFTER `x y`, MODIFY c INT FIRST", ["c", "x y", "b"]),
-        ("RENAME COLUMN a TO b, RENAME COLUMN b TO a", ["b", "a", "c"]),
-        ("DROP COLUMN IF EXISTS z, DROP IF EXISTS a, ADD IF NOT EXISTS b INT, MODIFY IF EXISTS z INT", ["b", "c"]),
-        ("ADD COLUMN d INT DEFAULT (1 + 2), ORDER BY a, b, ALGORITHM=COPY, FORCE", ["a", "b", "c", "d"]),
-        ("ENGINE=MyISAM, COMMENT='x, y', ORDER BY a, b, FORCE", ["a", "b", "c"]),
-    ],
-)
+@pytest.mark.parametrize(("alter", "columns"), DATA["moves"])
 def test_alter_table_moves_columns(folded, alter, columns):
     folded.run(CREATE, f"ALTER TABLE t {alter}")
     assert [column.name for column in folded.known().columns] == columns
@@ -105,19 +52,7 @@ def test_old_rows_hold_what_an_added_column_had_as_its_default(folded):
     assert table.column("D").default == "6"
 
 
-@pytest.mark.parametrize(
-    ("definitions", "indexes"),
-    [
-        ("KEY (a), KEY (a, b), KEY (b), PRIMARY KEY (c)",
-         ["PRIMARY PRIMARY (c)", "KEY a (a)", "KEY a_2 (a, b)", "KEY b (b)"]),
-        ("FULLTEXT (b), UNIQUE (a), UNIQUE u (c), INDEX i USING HASH (a DESC)",
-         ["UNIQUE u (c)", "UNIQUE a (a)", "KEY i (a)", "FULLTEXT b (b)"]),
-        ("KEY k (b(3)), KEY l (b(10))", ["KEY k (b(3))", "KEY l (b)"]),
-        ("CONSTRAINT f FOREIGN KEY (a) REFERENCES p (x)", ["KEY f (a)"]),
-        ("FOREIGN KEY (a) REFERENCES p (x), KEY (a, b)", ["KEY a (a, b)"]),
-        ("KEY k (a), FOREIGN KEY g (a) REFERENCES p (x)", ["KEY k (a)"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("definitions", "indexes"), DATA["indexes"])
 def test_indexes_have_the_names_and_the_order_that_a_server_gives_them(folded, definitions, indexes):
     assert folded.run(f"{CREATE[:-1]}, {definitions})").indexes() == indexes
 
@@ -224,8 +159,7 @@ def test_programs_views_and_sequences_are_known_by_name(folded):
         "CREATE SEQUENCE s START WITH 5",
         "CREATE USER u IDENTIFIED BY 'x'",
     )
-    catalog = folded.at()
-    assert {key: one.table for key, one in catalog.programs.items()} == {
+    assert {key: one.table for key, one in folded.at().programs.items()} == {
         ("d", "TRIGGER", "g"): "t",
         ("d", "FUNCTION", "f"): "",
     }
@@ -239,19 +173,7 @@ def test_what_is_in_a_database_goes_with_it(folded):
     assert list(folded.at().tables) == [("e", "t")]
 
 
-@pytest.mark.parametrize(
-    ("statement", "reason"),
-    [
-        ("ALTER TABLE t ADD x NOTATYPE", "an ALTER TABLE that is not understood: 'NOTATYPE' where a type was expected"),
-        ("ALTER TABLE t FROBNICATE", "an ALTER TABLE that is not understood: 'FROBNICATE' where an option"),
-        ("ALTER TABLE t DROP z", "an ALTER TABLE that does not fit it: column 'z', which there is not"),
-        ("CREATE OR REPLACE TABLE t (a INT SHINY)", "'SHINY' where an attribute of column a was expected"),
-        ("CREATE OR REPLACE TABLE t SELECT 1 AS a", "its columns are those of a query in CREATE TABLE … SELECT"),
-        ("CREATE OR REPLACE TABLE t (a CHAR(1) CHARSET klingon)", "character set 'klingon' is not known"),
-        ("CREATE OR REPLACE TABLE t LIKE u", "it was created LIKE d.u, whose columns are not known"),
-        ("MERGE TABLES", "DDL that is not understood: 'MERGE TABLES' where a statement was expected"),
-    ],
-)
+@pytest.mark.parametrize(("statement", "reason"), DATA["unknown"])
 def test_what_cannot_be_known_is_unknown_with_its_reason(folded, statement, reason):
     table = folded.run(CREATE, statement).table_at("d", "t")
     assert isinstance(table, UnknownTable)
@@ -333,21 +255,7 @@ def test_sql_mode_says_what_quotes_mean(folded):
     assert folded.columns() == ["a b int(11) default 5", "c varchar(9) utf8mb4_general_ci default '\\\\'"]
 
 
-@pytest.mark.parametrize(
-    ("alter", "partitions"),
-    [
-        ("ADD PARTITION (PARTITION p2 VALUES LESS THAN MAXVALUE)",
-         "RANGE (a) (PARTITION p0 VALUES LESS THAN (5), PARTITION p1 VALUES LESS THAN (9), "
-         "PARTITION p2 VALUES LESS THAN MAXVALUE)"),
-        ("DROP PARTITION p0", "RANGE (a) (PARTITION p1 VALUES LESS THAN (9))"),
-        ("REORGANIZE PARTITION p0, p1 INTO (PARTITION q VALUES LESS THAN (9))",
-         "RANGE (a) (PARTITION q VALUES LESS THAN (9))"),
-        ("REMOVE PARTITIONING", None),
-        ("TRUNCATE PARTITION p0, p1",
-         "RANGE (a) (PARTITION p0 VALUES LESS THAN (5), PARTITION p1 VALUES LESS THAN (9))"),
-        ("PARTITION BY HASH (a) PARTITIONS 4", "HASH (a) PARTITIONS 4"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("alter", "partitions"), DATA["partitions"])
 def test_partitions_follow_their_clauses(folded, alter, partitions):
     folded.run(
         "CREATE TABLE t (a INT) PARTITION BY RANGE (a) "
@@ -406,20 +314,7 @@ def test_what_may_be_null_no_more_is_not_known_if_its_default_was_something_else
     assert folded.known().column("b").first_value == "?"
 
 
-@pytest.mark.parametrize(
-    ("kind", "default", "kept"),
-    [
-        ("DOUBLE(12,4)", "67258.19743078321", "67258.1974"),
-        ("FLOAT", "0.1", "0.10000000149011612"),
-        ("FLOAT(7,2)", "12.3456", "12.350000381469727"),
-        ("DECIMAL(5,2)", "1.255", "1.26"),
-        ("DECIMAL(65,30)", f"-{'12345678' * 4}.{'87654321' * 3}000001", f"-{'12345678' * 4}.{'87654321' * 3}000001"),
-        ("CHAR(9)", "'a  '", "'a'"),
-        ("VARCHAR(9)", "12", "'12'"),
-        ("ENUM('a','b')", "'B '", "'b'"),
-        ("SET('a','b')", "'b,A'", "'a,b'"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "default", "kept"), DATA["kept_defaults"])
 def test_old_rows_hold_a_default_as_the_column_keeps_it(folded, kind, default, kept):
     folded.run("CREATE TABLE t (a INT)", f"ALTER TABLE t ADD b {kind} DEFAULT {default}")
     assert folded.known().column("b").first_value == kept

@@ -26,8 +26,7 @@ def names(history):
 
 
 @pytest.mark.parametrize(
-    ("case", "shown"),
-    [(NameCase.LOWER, ["shop.kid", "shop.orders"]), (NameCase.KEPT, ["Shop.Kid", "Shop.Orders"])],
+    ("case", "shown"), [(NameCase.LOWER, ["shop.kid", "shop.orders"]), (NameCase.KEPT, ["Shop.Kid", "Shop.Orders"])]
 )
 def test_names_that_differ_in_capitals_are_one_name(case, shown):
     history = Folded(case=case).run(*SPELLED)

@@ -1,57 +1,19 @@
 """SHOW CREATE TABLE and SHOW CREATE DATABASE; the expected texts were printed by MariaDB 11.8."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.schema.model import DatabaseVersion
 from ibbmaster.schema.render import create_database, create_table
 from ibbmaster.schema.view_text import create_sequence
 
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+
 TAIL = ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"
 #: What is made, and what is printed between the first line and TAIL.
-COLUMNS = {
-    "id int AUTO_INCREMENT PRIMARY KEY": "`id` int(11) NOT NULL AUTO_INCREMENT,\n  PRIMARY KEY (`id`)",
-    "a int unsigned zerofill default '5'": "`a` int(10) unsigned zerofill DEFAULT 0000000005",
-    "b varchar(10) character set latin1 default 1": (
-        "`b` varchar(10) CHARACTER SET latin1 COLLATE latin1_swedish_ci DEFAULT '1'"
-    ),
-    "b varchar(10) collate utf8mb4_bin not null": "`b` varchar(10) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL",
-    "o json": "`o` longtext CHARACTER SET utf8mb4 COLLATE utf8mb4_bin DEFAULT NULL CHECK (json_valid(`o`))",
-    "s varchar(20) default (concat('x',1+2))": "`s` varchar(20) DEFAULT concat('x',1 + 2)",
-    "a int, t int as (a*2) virtual": "`a` int(11) DEFAULT NULL,\n  `t` int(11) GENERATED ALWAYS AS (`a` * 2) VIRTUAL",
-    "a int, u int as (a+1) persistent invisible": (
-        "`a` int(11) DEFAULT NULL,\n  `u` int(11) GENERATED ALWAYS AS (`a` + 1) STORED INVISIBLE"
-    ),
-    "a int, v int invisible default 7 comment 'c''\\n'": (
-        "`a` int(11) DEFAULT NULL,\n  `v` int(11) DEFAULT 7 INVISIBLE COMMENT 'c''\\n'"
-    ),
-    "h datetime(3) default now(3) on update now(3)": (
-        "`h` datetime(3) DEFAULT current_timestamp(3) ON UPDATE current_timestamp(3)"
-    ),
-    "ac varchar(100) compressed": "`ac` varchar(100) /*M!100301 COMPRESSED*/ DEFAULT NULL",
-    "a int, b int, ae int check (ae > 5 and a < 3), constraint chk check (a<>b)": (
-        "`a` int(11) DEFAULT NULL,\n  `b` int(11) DEFAULT NULL,\n"
-        "  `ae` int(11) DEFAULT NULL CHECK (`ae` > 5 and `a` < 3),\n  CONSTRAINT `chk` CHECK (`a` <> `b`)"
-    ),
-    "c int, b2 varchar(10), key kc (c, b2(3) desc) using btree comment 'k''', key ig (c) ignored, unique u (b2)": (
-        "`c` int(11) DEFAULT NULL,\n  `b2` varchar(10) DEFAULT NULL,\n  UNIQUE KEY `u` (`b2`),\n"
-        "  KEY `kc` (`c`,`b2`(3) DESC) USING BTREE COMMENT 'k''',\n  KEY `ig` (`c`) IGNORED"
-    ),
-    "a int, s date, e date, period for p (s, e), unique (a, p without overlaps)": (
-        "`a` int(11) DEFAULT NULL,\n  `s` date NOT NULL,\n  `e` date NOT NULL,\n  PERIOD FOR `p` (`s`, `e`),\n"
-        "  UNIQUE KEY `a` (`a`,`p` WITHOUT OVERLAPS)"
-    ),
-    "a int, b int, constraint fk1 foreign key (a) references p (id) on delete cascade on update set null": (
-        "`a` int(11) DEFAULT NULL,\n  `b` int(11) DEFAULT NULL,\n  KEY `fk1` (`a`),\n  "
-        "CONSTRAINT `fk1` FOREIGN KEY (`a`) REFERENCES `p` (`id`) ON DELETE CASCADE ON UPDATE SET NULL"
-    ),
-    "a int, foreign key f (a) references other.p(id2) on delete restrict on update no action": (
-        "`a` int(11) DEFAULT NULL,\n  KEY `f` (`a`),\n  CONSTRAINT `f` FOREIGN KEY (`a`) "
-        "REFERENCES `other`.`p` (`id2`) ON UPDATE NO ACTION"
-    ),
-    "`x``y` int, k enum('a','b''c') default 'A', l set('x','y') default 'y,x'": (
-        "`x``y` int(11) DEFAULT NULL,\n  `k` enum('a','b''c') DEFAULT 'a',\n  `l` set('x','y') DEFAULT 'x,y'"
-    ),
-}
+COLUMNS = DATA["columns"]
 #: What stands behind the columns, and what is printed there.
 OPTIONS = {
     "ENGINE=InnoDB COMMENT='tab''le' ROW_FORMAT=DYNAMIC STATS_PERSISTENT=1": (
@@ -122,27 +84,7 @@ def test_a_database_is_printed_with_its_collation_and_comment():
     assert create_database(database, if_not_exists=True) == f"CREATE DATABASE /*!32312 IF NOT EXISTS*/ {text}"
 
 
-@pytest.mark.parametrize(
-    ("statements", "number"),
-    [
-        (["CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=100"], 100),
-        (["CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=1"], None),
-        (["CREATE TABLE t (a INT PRIMARY KEY) AUTO_INCREMENT=7", "ALTER TABLE t MODIFY a INT AUTO_INCREMENT"], None),
-        (
-            [
-                "CREATE TABLE t (a INT AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=7",
-                "ALTER TABLE t MODIFY a INT",
-                "ALTER TABLE t MODIFY a INT AUTO_INCREMENT",
-            ],
-            None,
-        ),
-        (["CREATE TABLE t (a SERIAL) ENGINE=MyISAM", "ALTER TABLE t AUTO_INCREMENT 50", "ALTER TABLE t ADD b INT"], 50),
-        (["CREATE TABLE t (a SERIAL) AUTO_INCREMENT=9", "TRUNCATE t"], None),
-        (["CREATE TABLE u (a SERIAL) AUTO_INCREMENT=9", "CREATE TABLE t LIKE u"], None),
-        (["CREATE TABLE u (a SERIAL) AUTO_INCREMENT=9", "RENAME TABLE u TO t"], 9),
-        (["CREATE TABLE t (a SERIAL) AUTO_INCREMENT=999999999999999999999999"], None),
-    ],
-)
+@pytest.mark.parametrize(("statements", "number"), DATA["next_numbers"])
 def test_the_next_number_is_what_ddl_has_set(folded, statements, number):
     table = folded.run(*statements).known()
     assert table.auto_increment == number

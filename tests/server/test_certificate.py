@@ -105,9 +105,8 @@ def test_one_file_may_hold_both(files, names):
 
 
 def test_a_key_that_a_password_locks_is_named(files):
-    key = serialization.load_pem_private_key((files / "one.key").read_bytes(), None)
     (files / "locked.key").write_bytes(
-        key.private_bytes(
+        serialization.load_pem_private_key((files / "one.key").read_bytes(), None).private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"it")
         )
     )

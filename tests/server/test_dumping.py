@@ -795,5 +795,4 @@ async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_grou
 
 def resident_size(pid: int) -> int:
     """Bytes of memory a process has in use."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * resource.getpagesize()
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()

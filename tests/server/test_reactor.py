@@ -173,11 +173,7 @@ async def test_what_goes_wrong_with_one_is_raised_where_it_waits(reactor, pair):
     with pytest.raises(ZeroDivisionError):
         await reactor.wait(ours.fileno(), lambda: 1 // 0 == 0)
     scope = trio.CancelScope()
-    with (
-        pytest.raises(ZeroDivisionError),
-        scope,
-        reactor.watching(ours.fileno(), lambda: 1 // 0 == 0, scope.cancel),
-    ):
+    with pytest.raises(ZeroDivisionError), scope, reactor.watching(ours.fileno(), lambda: 1 // 0 == 0, scope.cancel):
         await trio.sleep_forever()
     assert not len(reactor)
 

@@ -53,9 +53,7 @@ def test_the_newest_place_is_the_end(engine):
 
 def test_the_place_of_each_gtid_is_behind_its_group(engine):
     tables = PrimaryTables(engine)
-    rng = random.Random(5)
-    found = list(groups_of(engine))
-    for gtid, end, state in rng.sample(found, 20):
+    for gtid, end, state in random.Random(5).sample(list(groups_of(engine)), 20):
         snapshot = tables.snapshot_at(GtidPosition([gtid]))
         assert (snapshot.end, str(snapshot.state)) == (end, str(state))
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -10,37 +11,10 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark.options import local_path, parse_options
 from ibbmaster.spark.write_options import parse_write_options
 
-NO_NUMBERS = {
-    "nothing": "",
-    "a space": " ",
-    "a word": "many",
-    "a sign": "-1",
-    "a plus": "+1",
-    "an exponent": "1e9",
-    "hexadecimal digits": "0x10",
-    "a point": "1.0",
-    "underscores": "1_000",
-    "two numbers": "1 2",
-    "Arabic digits": "٣",
-    "wide digits": "１０",
-    "a raised digit": "²",
-    "a list": "[1]",
-    "a zero byte": "1\0",
-    "more than 63 bits": str(1 << 63),
-    "more digits than Python takes": "9" * 5000,
-}
-NO_SIZES = {
-    **NO_NUMBERS,
-    "zero": "0",
-    "zeros with a unit": "00k",
-    "a unit alone": "k",
-    "a byte alone": "b",
-    "two units": "1kk",
-    "a unit that is not known": "1p",
-    "a space inside": "1 k",
-    "the sign of a kelvin": "1\u212a",
-    "more than 63 bits with its unit": f"{1 << 33}g",
-}
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+
+NO_NUMBERS = {**DATA["no_numbers"], "more digits than Python takes": "9" * 5000}
+NO_SIZES = NO_NUMBERS | DATA["no_sizes"]
 COUNTS = ["partitionBytes", "maxBytesPerTrigger", "maxGroupsPerTrigger", "maxFilesPerTrigger"]
 WRITE_COUNTS = ["groupRows", "maxFileBytes", "stateIntervalBytes"]
 
@@ -70,22 +44,7 @@ def test_stages_are_options_that_are_written_as_those_of_commands_are():
     assert read(rename="a=b", schema="CREATE TABLE a.t (id INT)").declarations == {"b.t": {"id": "INT"}}
 
 
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ({"only": "a"}, "'a' is not a pattern for tables"),
-        ({"except": "a.b,"}, "option except 'a.b,': expected one or several"),
-        ({"kinds": "row"}, "option kinds 'row': choose of rows, statements, ddl"),
-        ({"mapServerId": "1"}, "option mapServerId '1': expected OLD=NEW, as 1=7"),
-        ({"mapDomain": "0=1,0=2"}, "option mapDomain: 0 is given twice"),
-        ({"rename": "a.b=c"}, "option rename a.b=c: give two databases"),
-        ({"domain": "x"}, "option domain 'x': expected numbers"),
-        ({"dropEmpty": "maybe"}, "option dropEmpty is 'maybe', expected true or false"),
-        ({"after": "0-1"}, "options after, until: "),
-        ({"until": "12:99"}, "option until '12:99': expected a time"),
-        ({"only": "a.*", "granularity": "pages"}, "granularity pages: a log after stages has none"),
-    ],
-)
+@pytest.mark.parametrize(("given", "text"), DATA["no_stages"])
 def test_a_stage_that_cannot_be_read_is_one_line_that_calls_it_as_it_was_given(given, text):
     with pytest.raises(ConfigurationError, match=re.escape(text)) as raised:
         read(**given)
@@ -318,25 +277,7 @@ def test_positions_are_written_in_one_way():
     assert read().ending_gtid is None
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "0-1",
-        "0-1-1-1",
-        "a-b-c",
-        "0-1--1",
-        "0-1-1,",
-        "0-1-1 0-1-2",
-        "0-1-1,0-2-1",  # a domain twice
-        "4294967296-1-1",
-        "0-4294967296-1",
-        "0-1-18446744073709551616",
-        "0-1-" + "9" * 5000,
-        "0-1-٣",
-        "0-1-1e9",
-        "latest",
-    ],
-)
+@pytest.mark.parametrize("value", [*DATA["no_positions"], "0-1-" + "9" * 5000])
 @pytest.mark.parametrize("name", ["startingGtid", "endingGtid"])
 def test_a_position_that_is_none_is_refused_with_its_name(name, value):
     with pytest.raises(ConfigurationError, match=f"^option {name}: ") as caught:
@@ -361,27 +302,11 @@ def test_a_stream_begins_at_an_end_of_the_log_at_a_position_or_at_an_offset(valu
     assert read_primary(startingOffsets=value).starting_offsets == value.strip()
 
 
+LONG_BEGINNINGS = ["0-1-{}", '{{"v": 1, "gtid": "{}"}}', '{{"v": 2, "gtid": "{}"}}', '{{"v": {}}}']
+
+
 @pytest.mark.parametrize(
-    "value",
-    [
-        "newest",
-        "earliest,latest",
-        "0-1",
-        "0-1-1,",
-        "0-1-1,0-2-1",
-        "0-1-" + "9" * 5000,
-        "{",
-        "{}",
-        '{"gtid": "0-1-1"}',
-        '{"v": 2, "gtid": "0-1-1"}',
-        '{"v": 1}',
-        '{"v": 1, "gtid": 5}',
-        '{"v": 1, "gtid": "0-1"}',
-        '{"v": 1, "gtid": "' + "x" * 5000 + '"}',
-        '{"v": 2, "gtid": "' + "x" * 5000 + '"}',
-        '{"v":' * 5000,
-        '{"v": ' + "9" * 5000 + "}",
-    ],
+    "value", [*DATA["no_beginnings"], '{"v":' * 5000, *(text.format("9" * 5000) for text in LONG_BEGINNINGS)]
 )
 def test_a_beginning_of_a_stream_that_is_none_is_refused_before_the_stream_starts(value):
     expected = "expected earliest, latest, a GTID position or an offset: "
@@ -392,55 +317,14 @@ def test_a_beginning_of_a_stream_that_is_none_is_refused_before_the_stream_start
         assert len(str(caught.value)) < 350
 
 
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("0", 0),
-        (" 1769860800 ", 1769860800),
-        ("1769860800.25", 1769860800.25),
-        ("2026-01-31T12:00:00Z", 1769860800),
-        ("2026-01-31 12:00:00", 1769860800),
-        ("2026-01-31T14:00:00+02:00", 1769860800),
-        ("2026-01-31T12:00:00.25Z", 1769860800.25),
-        ("2026-01-31", 1769817600),
-        ("1969-12-31T23:59:59Z", -1),
-        ("9999-12-31T23:59:59Z", 253402300799),
-    ],
-)
+@pytest.mark.parametrize(("value", "seconds"), DATA["times"])
 def test_a_time_is_in_utc_unless_it_names_a_zone(value, seconds):
     options = read(startingTimestamp=value, endingTimestamp=value)
 
     assert (options.starting_time, options.ending_time) == (seconds, seconds)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "",
-        " ",
-        "yesterday",
-        "-1",
-        "+1",
-        "1e9",
-        "0x10",
-        "nan",
-        "inf",
-        "-inf",
-        "1_000",
-        "1.",
-        ".5",
-        "1,5",
-        "٣",
-        str(1 << 63),
-        "9" * 5000,
-        "2026-02-29",
-        "2026-13-01",
-        "2026-01-31T24:00:01",
-        "２０２６-01-31",
-        "10000-01-01",
-        "31.01.2026",
-    ],
-)
+@pytest.mark.parametrize("value", [*DATA["no_times"], "9" * 5000])
 @pytest.mark.parametrize("name", ["startingTimestamp", "endingTimestamp"])
 def test_a_time_that_is_none_is_refused_with_its_name(name, value):
     with pytest.raises(ConfigurationError, match=rf"^option {name} is .*, expected 2026-01-31T12:00:00Z, or seconds"):

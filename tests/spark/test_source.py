@@ -262,10 +262,7 @@ def damaged(fixtures, tmp_path):
 STAGES = [
     ("ibb/domains", {"domain": "2", "server": "77", "dropEmpty": "true"}),
     ("ibb/domains", {"rename": "dom_1=one", "mapDomain": "1=5,2=6", "mapServerId": "77=78"}),
-    (
-        "ibb/types",
-        {"after": "0-1-30", "until": "0-1-100", "kinds": "rows,ddl", "except": "types.t*,*.old_*"},
-    ),
+    ("ibb/types", {"after": "0-1-30", "until": "0-1-100", "kinds": "rows,ddl", "except": "types.t*,*.old_*"}),
     ("classic/11.8/chained", {"kinds": "rows,ddl", "dropEmpty": "true"}),
 ]
 

@@ -201,8 +201,7 @@ def test_traditional_files_that_grow_byte_by_byte_give_each_whole_group_once(tmp
         head = 4 + int.from_bytes(data[13:17], "little")
         head += int.from_bytes(data[head + 9 : head + 13], "little")  # GTID_LIST: a server writes both at once
         data[IN_USE] |= 1
-        at = sorted({head, *(rng.randrange(head, len(data)) for _ in range(6)), len(data)})
-        for size in at:
+        for size in sorted({head, *(rng.randrange(head, len(data)) for _ in range(6)), len(data)}):
             place.write_bytes(data[:size])
             stream = stream or of_groups(tmp_path, maxGroupsPerTrigger="7")
             if rng.random() < 0.3:

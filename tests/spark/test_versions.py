@@ -33,9 +33,8 @@ def test_every_version_reads_batches_and_tables_and_streams(place, fixtures, tmp
     if place is None:
         pytest.skip("IBBMASTER_PYSPARKS names no PySpark")
     log, classic = fixtures / "ibb/xa-and-ddl", fixtures / "classic/11.8/domains"
-    program = Path(__file__).with_name("every_version.py")
     run = subprocess.run(
-        [sys.executable, program, log, classic, tmp_path],
+        [sys.executable, Path(__file__).with_name("every_version.py"), log, classic, tmp_path],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([place, str(ROOT)])},
         capture_output=True,
         text=True,

@@ -2,8 +2,6 @@
 
 import base64
 import hashlib
-import random
-from typing import Any
 
 import pymysql._auth
 import pytest
@@ -48,13 +46,13 @@ def ed25519() -> Account:
     return make_account("repl", "replpw", plugin="ed25519")
 
 
-def test_the_described_native_hash_and_answer_are_ours(native: Account) -> None:
+def test_the_described_native_hash_and_answer_are_ours(native) -> None:
     assert native_password_hash("replpw").hex() == REPLPW_HASH
     assert answer_native("replpw", SEED).hex() == REPLPW_ANSWER
     assert native.verifier.verify(SEED, bytes.fromhex(REPLPW_ANSWER))
 
 
-def test_recorded_native_answers_prove_the_right_password_only(readable_conversation: Any) -> None:
+def test_recorded_native_answers_prove_the_right_password_only(readable_conversation) -> None:
     login, seed = readable_conversation.login, readable_conversation.greeting.seed
     if login.user in PASSWORDS:  # of the other accounts nobody wrote it down
         is_right = not readable_conversation.name.startswith("wrong_password")
@@ -64,12 +62,12 @@ def test_recorded_native_answers_prove_the_right_password_only(readable_conversa
 
 
 @pytest.mark.parametrize("size", [0, 1, 19, 21, 32, 64])
-def test_a_native_answer_of_another_length_proves_nothing(native: Account, size: int) -> None:
+def test_a_native_answer_of_another_length_proves_nothing(native, size) -> None:
     answer = bytes.fromhex(REPLPW_ANSWER)
     assert not native.verifier.verify(SEED, (answer + answer * 3)[:size])
 
 
-def test_a_native_answer_to_another_seed_proves_nothing(native: Account) -> None:
+def test_a_native_answer_to_another_seed_proves_nothing(native) -> None:
     assert not native.verifier.verify(SEED[::-1], bytes.fromhex(REPLPW_ANSWER))
 
 
@@ -82,18 +80,18 @@ def test_an_empty_password_is_proved_by_an_empty_answer_only() -> None:
 
 
 @pytest.mark.parametrize("password", PUBLIC_KEYS)
-def test_the_public_key_of_a_password_is_mariadbs(password: str) -> None:
+def test_the_public_key_of_a_password_is_mariadbs(password) -> None:
     assert base64.b64encode(ed25519_public_key(password)).decode() == PUBLIC_KEYS[password] + "="
 
 
 @pytest.mark.parametrize("password", ["replpw", "secret", "", "pässwörd", "x" * 200])
-def test_an_ed25519_answer_is_the_one_pymysql_gives(password: str) -> None:
+def test_an_ed25519_answer_is_the_one_pymysql_gives(password) -> None:
     answer = answer_ed25519(password, NONCE)
     assert answer == pymysql._auth.ed25519_password(password.encode(), NONCE)
     assert make_account("repl", password, plugin="ed25519").verifier.verify(NONCE, answer)
 
 
-def test_an_ed25519_answer_proves_only_its_own_password_and_nonce(ed25519: Account) -> None:
+def test_an_ed25519_answer_proves_only_its_own_password_and_nonce(ed25519) -> None:
     answer = answer_ed25519("replpw", NONCE)
     assert ed25519.verifier.verify(NONCE, answer)
     assert not ed25519.verifier.verify(NONCE[::-1], answer)
@@ -101,21 +99,19 @@ def test_an_ed25519_answer_proves_only_its_own_password_and_nonce(ed25519: Accou
 
 
 @pytest.mark.parametrize("size", [0, 1, 20, 63, 65, 96])
-def test_an_ed25519_answer_of_another_length_proves_nothing(ed25519: Account, size: int) -> None:
+def test_an_ed25519_answer_of_another_length_proves_nothing(ed25519, size) -> None:
     assert not ed25519.verifier.verify(NONCE, (answer_ed25519("replpw", NONCE) + bytes(32))[:size])
 
 
 @pytest.mark.parametrize("plugin", ["native", "ed25519"])
-def test_random_and_damaged_answers_prove_nothing(
-    plugin: str, native: Account, ed25519: Account, damaged: Any, rng: random.Random
-) -> None:
+def test_random_and_damaged_answers_prove_nothing(plugin, native, ed25519, damaged, rng) -> None:
     account, nonce = (native, SEED) if plugin == "native" else (ed25519, NONCE)
     answer = answer_native("replpw", SEED) if plugin == "native" else answer_ed25519("replpw", NONCE)
     assert not any(account.verifier.verify(nonce, data) for data in damaged(answer))
     assert not any(account.verifier.verify(nonce, rng.randbytes(len(answer))) for _ in range(500))
 
 
-def test_the_described_proof_of_a_certificate_is_ours(native: Account) -> None:
+def test_the_described_proof_of_a_certificate_is_ours(native) -> None:
     assert fingerprint_proof(native, SEED, bytes.fromhex(FINGERPRINT)) == PROOF
     certificate = b"DER of a certificate"
     assert certificate_proof(native, SEED, certificate) == fingerprint_proof(
@@ -123,7 +119,7 @@ def test_the_described_proof_of_a_certificate_is_ours(native: Account) -> None:
     )
 
 
-def test_the_proof_of_ed25519_uses_the_public_key_and_the_greetings_seed(ed25519: Account) -> None:
+def test_the_proof_of_ed25519_uses_the_public_key_and_the_greetings_seed(ed25519) -> None:
     certificate = b"DER of a certificate"
     key = pymysql_public_key("replpw")
     digest = hashlib.sha256(key + SEED + hashlib.sha256(certificate).digest()).hexdigest()
@@ -138,18 +134,15 @@ def pymysql_public_key(password: str) -> bytes:
 
 
 @pytest.mark.parametrize("plugin", ["native", "ed25519"])
-def test_without_a_password_there_is_no_proof(plugin: str) -> None:
+def test_without_a_password_there_is_no_proof(plugin) -> None:
     assert certificate_proof(make_account("nopw", "", plugin=plugin), SEED, b"certificate") == b""
 
 
-def test_an_account_keeps_and_shows_no_password(native: Account, ed25519: Account) -> None:
+def test_an_account_keeps_and_shows_no_password(native, ed25519) -> None:
     for account in (native, ed25519):
         assert "replpw" not in repr(account)
         assert repr(account.verifier.password_hash) not in repr(account)
-        assert repr(account.verifier) in (
-            "NativeVerifier()",
-            "Ed25519Verifier()",
-        )
+        assert repr(account.verifier) in ("NativeVerifier()", "Ed25519Verifier()")
     assert isinstance(native.verifier, NativeVerifier)
     assert isinstance(ed25519.verifier, Ed25519Verifier)
 

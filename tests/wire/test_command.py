@@ -44,10 +44,7 @@ CASES: dict[str, tuple[AnyCommand, bytes]] = {
     "statistics": (Statistics(), b"\x09"),
     "kill": (ProcessKill(connection_id=999), bytes.fromhex("0c e7030000")),
     "ping": (Ping(), b"\x0e"),
-    "a dump by GTID": (
-        BinlogDump(position=4, flags=DumpFlag.SEND_ANNOTATE_ROWS, server_id=2, file_name=""),
-        DUMP,
-    ),
+    "a dump by GTID": (BinlogDump(position=4, flags=DumpFlag.SEND_ANNOTATE_ROWS, server_id=2, file_name=""), DUMP),
     "a dump of a file": (
         BinlogDump(position=4, flags=DumpFlag.NON_BLOCKING, server_id=1001, file_name="binlog.000001"),
         bytes.fromhex("12 04000000 0100 e9030000") + b"binlog.000001",  # raw_misc

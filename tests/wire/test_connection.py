@@ -704,8 +704,7 @@ def test_an_answer_takes_the_form_that_was_agreed() -> None:
 def test_several_answers_are_numbered_on_and_announce_each_other() -> None:
     client = logged_in()
     client.send(encode_command(QueryCommand(sql=b"SET @a=1; SET @b=2")))
-    packets = b"".join(client.connection.answer(Ok(), Ok()))
-    assert packets == bytes.fromhex(
+    assert b"".join(client.connection.answer(Ok(), Ok())) == bytes.fromhex(
         "07000001 00000002000000 07000002 00000002000000".replace("02000000 07", "0a000000 07")
     )
 

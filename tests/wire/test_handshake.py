@@ -108,13 +108,7 @@ def test_extended_bits_are_not_read_when_the_bit_mysql_is_set() -> None:
     assert decode_greeting(payload).capabilities == 0x81FFF7FF
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({0: 9}, "protocol version 9"),
-        ({40: 8}, "a seed of 8 bytes"),
-    ],
-)
+@pytest.mark.parametrize(("change", "message"), [({0: 9}, "protocol version 9"), ({40: 8}, "a seed of 8 bytes")])
 def test_a_greeting_of_another_kind_is_refused(change: dict[int, int], message: str) -> None:
     payload = bytearray(GREETING)
     for offset, value in change.items():

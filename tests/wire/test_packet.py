@@ -7,14 +7,7 @@ from typing import Any
 import pytest
 
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
-from ibbmaster.wire.packet import (
-    PACKET_PAYLOAD_MAX,
-    Packet,
-    PacketReader,
-    PacketStream,
-    frame_packets,
-    frame_payloads,
-)
+from ibbmaster.wire.packet import PACKET_PAYLOAD_MAX, Packet, PacketReader, PacketStream, frame_packets, frame_payloads
 
 OK = bytes.fromhex("00 00 00 02 00 00 00")
 FRAMED_OK = bytes.fromhex("07 00 00 01 00 00 00 02 00 00 00")  # dump-protocol, transcript of a registration
@@ -72,8 +65,7 @@ def test_recorded_large_events_have_the_packets_we_would_send(find_packet: Calla
     stream = PacketStream(sequence=(first.sequence - 1) & 0xFF)
     stream.begin(17825834 + 1)
     assert first.size == 17825834 + 1 - PACKET_PAYLOAD_MAX
-    headers = [bytes(part) for part in stream.add(bytes(17825835)) if len(part) == 4]
-    assert headers == [
+    assert [bytes(part) for part in stream.add(bytes(17825835)) if len(part) == 4] == [
         MAX_HEADER + bytes([first.sequence - 1]),
         first.size.to_bytes(3, "little") + bytes([first.sequence]),
     ]

@@ -133,11 +133,8 @@ def test_a_value_that_cannot_be_read_names_table_column_and_type():
         for _ in changes_of("11.8/types-full-crc32", with_ddl=False):
             pass
 
-    assert (caught.value.table, caught.value.column, caught.value.type_name) == (
-        "types.old_temporal",
-        "dt4",
-        "DATETIME",
-    )
+    expected = ("types.old_temporal", "dt4", "DATETIME")
+    assert (caught.value.table, caught.value.column, caught.value.type_name) == expected
 
 
 def test_an_image_says_which_columns_it_leaves_out():

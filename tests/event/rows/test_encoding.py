@@ -1,8 +1,10 @@
 """Tables and rows that are written read back as they were given."""
 
 import datetime
+import json
 import random
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -14,32 +16,9 @@ from ibbmaster.event.rows.written_column import written_column
 from ibbmaster.event.table_map import decode_rows_header
 from ibbmaster.schema.declarations import parse_declarations
 
-COLUMNS = {
-    "id": "bigint not null",
-    "tiny": "tinyint unsigned",
-    "small": "smallint",
-    "medium": "mediumint",
-    "whole": "int unsigned",
-    "huge": "bigint unsigned",
-    "f": "float",
-    "d": "double",
-    "n": "decimal(30,10)",
-    "money": "decimal(10,2)",
-    "word": "varchar(50)",
-    "long_word": "varchar(300)",
-    "fixed": "char(70)",
-    "raw": "varbinary(20)",
-    "fixed_raw": "binary(5)",
-    "notes": "text",
-    "body": "longblob",
-    "day": "date",
-    "moment": "datetime(6)",
-    "moment1": "datetime(1)",
-    "stamp": "timestamp(3)",
-    "span": "time(2)",
-    "born": "year",
-    "flag": "boolean",
-}
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+
+COLUMNS = DATA["columns"]
 
 
 def random_row(rng: random.Random, number: int) -> list[object]:
@@ -157,8 +136,7 @@ def test_a_value_that_does_not_fit_is_named_with_its_column(declared, value, pro
 
 
 @pytest.mark.parametrize(
-    "declared",
-    ["", "enum()", "decimal(70,2)", "varchar", "varchar(70000)", "datetime(7)", "xmltype", "bit(65)"],
+    "declared", ["", "enum()", "decimal(70,2)", "varchar", "varchar(70000)", "datetime(7)", "xmltype", "bit(65)"]
 )
 def test_types_that_cannot_be_written_are_refused(declared):
     with pytest.raises(ConfigurationError, match="column a"):
@@ -221,18 +199,7 @@ def test_integers_are_written_by_their_other_names_too(synonym, word):
 
 
 @pytest.mark.parametrize("word", ["varchar(9)", "char(9)", "text", "longtext"])
-@pytest.mark.parametrize(
-    ("named", "charset"),
-    [
-        ("CHARACTER SET latin1", "latin1"),
-        ("NOT NULL COLLATE latin1_swedish_ci", "latin1"),
-        ("CHARSET utf8", "utf8mb3"),
-        ("CHARSET utf8mb3", "utf8mb3"),
-        ("COLLATE utf8_general_ci", "utf8mb3"),
-        ("CHARACTER SET ucs2", "ucs2"),
-        ("CHARACTER SET binary", "binary"),
-    ],
-)
+@pytest.mark.parametrize(("named", "charset"), DATA["other_charsets"])
 def test_text_of_another_character_set_is_refused_as_replicas_would_store_it_wrong(word, named, charset):
     with pytest.raises(ConfigurationError, match=rf"^column a: .* is text in {charset}, only utf8mb4 can be written$"):
         written_column("a", f"{word} {named}")

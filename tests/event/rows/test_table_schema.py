@@ -46,17 +46,11 @@ def test_without_optional_fields_columns_have_types_and_numbers_for_names():
     assert (schema.name, schema.table_id, schema.has_names, schema.primary_key) == ("d.t", 7, False, ())
     assert [column.name for column in schema.columns] == ["@1", "@2", "@3", "@4", "@5", "@6"]
     assert [column.type_name.partition("(")[0] for column in schema.columns] == [
-        *("LONG", "VARCHAR", "ENUM", "SET", "GEOMETRY", "NEWDECIMAL"),
+        *("LONG", "VARCHAR", "ENUM", "SET", "GEOMETRY", "NEWDECIMAL")
     ]
     assert [column.is_nullable for column in schema.columns] == [False, True, True, True, True, True]
-    assert [(column.size, column.scale) for column in schema.columns] == [
-        (0, 0),
-        (40, 0),
-        (1, 0),
-        (1, 0),
-        (4, 0),
-        (10, 2),
-    ]
+    expected = [(0, 0), (40, 0), (1, 0), (1, 0), (4, 0), (10, 2)]
+    assert [(column.size, column.scale) for column in schema.columns] == expected
 
 
 def test_each_optional_field_is_in_the_schema():

@@ -27,11 +27,7 @@ def test_a_logged_one_is_written_as_it_was_read(event):
     assert named.endswith(b"INTO")
     assert load.query.text[load.end :].startswith(b" TABLE")
     assert event == encode_load_data(
-        load,
-        server_id=header.server_id,
-        timestamp=header.timestamp,
-        log_pos=header.log_pos,
-        flags=header.flags,
+        load, server_id=header.server_id, timestamp=header.timestamp, log_pos=header.log_pos, flags=header.flags
     )
 
 

@@ -55,10 +55,7 @@ def test_a_catalog_of_the_configuration_gets_the_tables(run, kept, tmp_path, mon
         rows = catalog.load_table(("d", "t")).scan().to_arrow().to_pylist()
         assert {row["id"]: row["a"] for row in rows} == ROWS
         catalog.create_table(("d", "u"), catalog.load_table(("d", "t")).schema(), f"file://{tmp_path}/u")
-    assert sorted(path.name for path in kept.place.iterdir()) == [
-        "_ibbmaster-maintain.json",
-        "_ibbmaster-schema.cache",
-    ]
+    assert sorted(path.name for path in kept.place.iterdir()) == ["_ibbmaster-maintain.json", "_ibbmaster-schema.cache"]
     done = run(*LOG, "CREATE TABLE u LIKE t", catalog="ours")
     assert done.tables["d.u"].because == "d.u: this Iceberg table was not made by `lake maintain`"
     assert done.tables["d.t"].is_exact

@@ -102,10 +102,7 @@ ALTERED: dict[str, tuple[list[Item], list[tuple]]] = {
         ["CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, a VARCHAR(9))", [inserted(of(a="varchar(9)"), [1, "x"])]],
         [(1, "x")],
     ),
-    "swapped": (
-        ["CREATE TABLE u LIKE t", [inserted(of("u"), [7, 7])], "RENAME TABLE t TO v, u TO t"],
-        [(7, 7)],
-    ),
+    "swapped": (["CREATE TABLE u LIKE t", [inserted(of("u"), [7, 7])], "RENAME TABLE t TO v, u TO t"], [(7, 7)]),
     "without its key": (["ALTER TABLE t DROP PRIMARY KEY", [inserted(of(), [1, 11])]], [(1, 11), (1, 11), (5, 20)]),
 }
 
@@ -429,8 +426,7 @@ def test_tables_and_histories_are_those_that_a_snapshot_finds(tmp_path, kept, lo
     compared = 0
     for kind, find in (("current", arrow_snapshot), ("history", arrow_history)):
         tables = KeptTables(kept.kind, tmp_path / kind)
-        done = maintain(str(log), tables.target, kind=kind)
-        for name, state in done.tables.items():
+        for name, state in maintain(str(log), tables.target, kind=kind).tables.items():
             if state.is_exact:
                 wanted = find(parse_options({"path": str(log), "table": name}))
                 assert plain_rows(tables.read(name)) == plain_rows(wanted), name

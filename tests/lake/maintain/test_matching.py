@@ -52,11 +52,8 @@ def test_rows_are_gone_or_have_the_values_that_are_known() -> None:
         known={"v": np.array([False, False, True])},
     )
     numbers = numbers_of(rows, changes.rows, ["id"])
-    assert as_changed(rows, numbers, changes).to_pylist() == [
-        {"id": 1, "a": "A", "v": [1.0]},
-        {"id": 2, "a": "b", "v": [2.0]},
-        {"id": 4, "a": None, "v": [8.0]},
-    ]
+    expected = [{"id": 1, "a": "A", "v": [1.0]}, {"id": 2, "a": "b", "v": [2.0]}, {"id": 4, "a": None, "v": [8.0]}]
+    assert as_changed(rows, numbers, changes).to_pylist() == expected
 
 
 def test_versions_end_where_they_are_named() -> None:

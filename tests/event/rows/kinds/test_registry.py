@@ -159,8 +159,6 @@ def test_moments_of_python_are_written_as_their_texts_are():
 )
 def test_what_is_stored_in_strings_is_told_by_its_declared_type(declared, size, data, value):
     table = written_table("d.t", {"a": f"binary({size})"}, table_id=1)
-    schema = decode_table_schema(encode_table_map(table, server_id=1))
-
-    column = declare(schema, {"a": declared}).columns[0]
+    column = declare(decode_table_schema(encode_table_map(table, server_id=1)), {"a": declared}).columns[0]
 
     assert value_reader(column)(bytes([len(data)]) + data, 0) == (value, 1 + len(data))
