@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from ibbmaster.dump.error import DumpError, not_continuous, reading_failed, seeking_failed, too_old
+from ibbmaster.dump.error import DumpError, not_continuous, reading_failed, seeking_failed
 from ibbmaster.errors import (
     ChecksumError,
     ClassicFormatError,
@@ -46,8 +46,12 @@ def test_an_error_that_is_meant_for_the_replica_stays_as_it_is():
 @pytest.mark.parametrize("tell", [reading_failed, seeking_failed])
 def test_what_was_purged_is_told_as_too_old(tell):
     error = tell(PositionPurgedError("files up to 5 are gone"))
-    assert "required binlog files have been purged" in error.text
-    assert (error.text, error.explanation) == (too_old("").text, "files up to 5 are gone")
+    assert (error.code, error.text, error.explanation) == (
+        1236,
+        "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and "
+        "required binlog files have been purged.",
+        "files up to 5 are gone",
+    )
 
 
 def test_damage_on_the_way_to_a_position_is_told_with_its_place():
@@ -55,6 +59,8 @@ def test_damage_on_the_way_to_a_position_is_told_with_its_place():
         f"Error while looking up GTID position in engine binlog ({HERE})"
     )
     assert seeking_failed(EventError("x")).text == "Error while looking up GTID position in engine binlog"
+    assert seeking_failed(StoreError("x")).text == "Error while looking up GTID position in engine binlog (x)"
+    assert reading_failed(EventError("x")).text == "bogus data in log event"
 
 
 def test_a_stream_that_would_not_go_on_says_both_places():

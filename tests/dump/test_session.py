@@ -267,22 +267,6 @@ def test_file_and_offset_of_the_command_mean_nothing_in_a_dump_by_gtid(make, con
     assert plain.stream == other.stream
 
 
-def test_the_last_gtid_before_the_oldest_kept_group_is_a_start_without_skipping(make, converse) -> None:
-    dump = converse(make.request("0-1-5"), start_state="0-1-5", current_state="0-1-7")
-    dump.send(make.group("0-1-6"), make.group("0-1-7"))
-    events = dump.events()
-    assert gtids(events) == [6, 7]
-    assert lists(events) == []
-
-
-def test_a_domain_missing_from_the_request_starts_at_its_first_group(make, converse) -> None:
-    dump = converse(make.request("0-1-2"), current_state="0-1-3,7-1-102")
-    dump.send(*(make.group(gtid) for gtid in ("7-1-101", "0-1-1", "0-1-2", "7-1-102", "0-1-3")))
-    events = dump.events()
-    assert gtids(events) == [101, 102, 3]
-    assert lists(events) == [("7-1-101,0-1-2", False)]
-
-
 def test_an_unknown_domain_that_turns_up_without_the_gtid_ends_the_dump(make, converse) -> None:
     dump = converse(make.request("0-1-1,9-9-9"), start_state="0-1-1")
     dump.send(make.group("0-1-2"))
@@ -298,15 +282,6 @@ def test_an_unknown_domain_that_turns_up_without_the_gtid_ends_the_dump(make, co
     assert "the log ends at 9-1-1" in dump.session.error.explanation
 
 
-def test_an_unknown_domain_that_turns_up_with_the_gtid_goes_on(make, converse) -> None:
-    dump = converse(make.request("9-1-2"))
-    for number in (1, 2, 3):
-        dump.current_state.log(make.group(f"9-1-{number}").gtid)
-    dump.send(*(make.group(f"9-1-{number}") for number in (1, 2, 3)))
-    assert gtids(dump.events()) == [3]
-    assert not dump.session.is_finished
-
-
 def test_strict_mode_and_a_hole_end_the_dump_when_the_hole_is_met(make, converse) -> None:
     text = (
         "The binlog on the master is missing the GTID 0-1-150 requested by the slave (even though both a prior and a "
@@ -318,20 +293,6 @@ def test_strict_mode_and_a_hole_end_the_dump_when_the_hole_is_met(make, converse
         *events, last = dump.events()
         assert gtids(events) == []
         assert error_of(last) == (1236, text)  # as 10.11.19 and 11.8.6 sent it, which add no place here
-
-
-def test_without_strict_mode_the_group_behind_a_hole_is_sent_and_then_the_state(make, converse) -> None:
-    dump = converse(make.request("0-1-150"), current_state="0-1-200")
-    dump.send(make.group("0-1-100"), make.group("0-1-200"))
-    events = dump.events()
-    assert types(events) == ["FORMAT_DESCRIPTION", "GTID", *ROW_CHANGE, "GTID_LIST"]
-    assert lists(events) == [("0-1-200", False)]
-
-
-def test_strict_mode_without_a_hole_goes_on(make, converse) -> None:
-    dump = converse(make.request("0-1-100", is_strict=True), current_state="0-1-200")
-    dump.send(make.group("0-1-100"), make.group("0-1-200"))
-    assert gtids(dump.events()) == [200]
 
 
 # --- skipping and UNTIL
@@ -353,14 +314,6 @@ def test_the_list_holds_every_pair_of_the_state_the_latest_of_a_domain_last(make
     assert lists(dump.events()) == [("0-2-2,0-1-3,5-1-1", False)]
 
 
-def test_each_domain_that_stops_skipping_gets_its_list(make, converse) -> None:
-    dump = converse(make.request("0-1-1,1-1-1"), current_state="0-1-2,1-1-2")
-    dump.send(*(make.group(gtid) for gtid in ("0-1-1", "0-1-2", "1-1-1", "1-1-2")))
-    events = dump.events()
-    assert lists(events) == [("0-1-1", False), ("0-1-2,1-1-1", False)]
-    assert gtids(events) == [2, 2]
-
-
 def test_until_sends_its_group_then_the_list_with_its_bit_then_eof(make, converse) -> None:
     dump = converse(make.request("0-1-8", until="0-1-9"), start_state="0-1-8", current_state="0-1-10")
     dump.send(make.group("0-1-9"), make.group("0-1-10"))
@@ -369,24 +322,6 @@ def test_until_sends_its_group_then_the_list_with_its_bit_then_eof(make, convers
     assert events[-2] == UNTIL_LIST
     assert dump.session.is_finished
     assert dump.session.error is None
-
-
-def test_until_before_does_not_send_its_group(make, converse) -> None:
-    request = make.request("0-1-8", until="0-1-10", until_is_before=True)
-    dump = converse(request, start_state="0-1-8", current_state="0-1-10")
-    dump.send(make.group("0-1-9"), make.group("0-1-10"))
-    events = dump.events()
-    assert gtids(events) == [9]
-    assert lists(events) == [("0-1-10", True)]
-    assert types(events)[-1] == "EOF"
-
-
-def test_an_until_that_lies_in_a_hole_ends_before_the_group_behind_it(make, converse) -> None:
-    dump = converse(make.request("", until="0-1-5"), current_state="0-1-9")
-    dump.send(make.group("0-1-1"), make.group("0-1-9"))
-    events = dump.events()
-    assert gtids(events) == [1]
-    assert types(events)[-2:] == ["GTID_LIST", "EOF"]
 
 
 @pytest.mark.parametrize("until", ["0-1-5", "0-1-1", ""])
@@ -406,22 +341,6 @@ def test_an_until_in_the_groups_to_be_skipped_ends_the_dump_there(make, converse
     events = dump.events()
     assert lists(events) == [("0-1-1", True)]
     assert types(events) == ["FORMAT_DESCRIPTION", "GTID_LIST", "EOF"]
-
-
-def test_skipping_and_until_that_end_together_are_both_told(make, converse) -> None:
-    dump = converse(make.request("0-1-2", until="0-1-2"), current_state="0-1-9")
-    dump.send(make.group("0-1-1"), make.group("0-1-2"))
-    events = dump.events()
-    assert lists(events) == [("0-1-2", False), ("0-1-2", True)]
-    assert types(events)[-1] == "EOF"
-
-
-def test_domains_that_until_does_not_name_get_nothing(make, converse) -> None:
-    dump = converse(make.request("0-1-1,3-1-1", until="3-1-3"), start_state="0-1-1,3-1-1", current_state="0-1-9,3-1-9")
-    dump.send(*(make.group(gtid) for gtid in ("0-1-20", "3-1-2", "0-1-30", "3-1-3", "3-1-4")))
-    events = dump.events()
-    assert gtids(events) == [2, 3]
-    assert lists(events) == [("0-1-30,3-1-3", True)]
 
 
 def test_an_until_that_is_not_logged_yet_waits_at_the_end(make, converse) -> None:

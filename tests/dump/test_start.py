@@ -1,22 +1,12 @@
 import dataclasses
-import pickle
 from dataclasses import replace
 
 import pytest
 
-from ibbmaster.dump.error import DumpError, reading_failed, seeking_failed, too_old
+from ibbmaster.dump.error import DumpError
 from ibbmaster.dump.profile import PROFILES
 from ibbmaster.dump.request import DumpRequest
 from ibbmaster.dump.start import StartCheck, check_start, choose_file, opening_file_name
-from ibbmaster.errors import (
-    ChecksumError,
-    ChunkError,
-    ClassicFormatError,
-    EventError,
-    Location,
-    PositionPurgedError,
-    StoreError,
-)
 from ibbmaster.gtid import GtidPosition, GtidState
 
 NOT_IN_BINLOG = "Error: connecting slave requested to start from GTID {}, which is not in the master's binlog"
@@ -107,49 +97,6 @@ def test_our_log_learns_domain_what_the_log_has_and_what_to_do() -> None:
 def test_a_request_without_position_starts_with_the_first_group() -> None:
     plain = DumpRequest(replica_server_id=2, position=None)
     assert check_start(plain, STATE) == StartCheck(position=GtidPosition())
-
-
-def test_a_purged_position_says_too_old() -> None:
-    text = (
-        "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and "
-        "required binlog files have been purged."
-    )
-    error = reading_failed(PositionPurgedError("domain 0 begins at 0-1-5"))
-    assert (error.code, error.text, error.explanation) == (1236, text, "domain 0 begins at 0-1-5")
-    assert too_old("why").text == text
-
-
-def test_damage_is_told_in_mariadbs_words_and_with_its_place() -> None:
-    place = Location(file_no=1, page_no=2)
-    in_group = "group 0-1-7 at binlog-000001.ibb offset 40000"
-    crc, io, bogus = (
-        "event read from binlog did not pass crc check",
-        "I/O error reading log event",
-        "bogus data in log event",
-    )
-    told = {
-        ChecksumError(place, "x"): f"{crc} (binlog-000001.ibb page 2 offset 0)",
-        ChunkError(place, "x"): f"{bogus} (binlog-000001.ibb page 2 offset 0)",
-        ClassicFormatError("binlog.000003", 4711, "x"): f"{bogus} (binlog.000003 offset 4711)",
-        EventError("x"): f"{bogus} ({in_group})",
-        StoreError("x"): f"{io} ({in_group})",
-    }
-    assert {cause: reading_failed(cause, group_place=in_group).text for cause in told} == told
-    assert reading_failed(EventError("x")).text == bogus
-    assert reading_failed(EventError("x")).code == 1236
-    lookup = "Error while looking up GTID position in engine binlog"
-    assert seeking_failed(ChunkError(place, "x")).text == f"{lookup} (binlog-000001.ibb page 2 offset 0)"
-    assert seeking_failed(StoreError("x")).text == f"{lookup} (x)"
-    assert seeking_failed(PositionPurgedError("x")).text == too_old("x").text
-    own = DumpError("text", "why")
-    assert reading_failed(own) is own
-
-
-def test_a_dump_error_survives_pickling_and_says_both_texts() -> None:
-    error = pickle.loads(pickle.dumps(DumpError("for the replica", "for us", code=1227, sqlstate="42000")))
-    assert (error.text, error.explanation, error.code, error.sqlstate) == ("for the replica", "for us", 1227, "42000")
-    assert str(error) == "error 1227 (for the replica): for us"
-    assert (error.err.code, error.err.sqlstate, error.err.text) == (1227, "42000", "for the replica")
 
 
 FILES = ["binlog.000001", "binlog.000002"]

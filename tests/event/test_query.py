@@ -99,10 +99,3 @@ def test_a_cut_status_variable_is_refused(name):
     for size in range(1, len(whole)):
         with pytest.raises(EventError, match="status variable"):
             list(status_variables(whole[:size]))
-
-
-def test_the_status_of_each_statement_of_a_real_server_is_cut_to_its_end(events):
-    for event in events:
-        if event[4] in (EventType.QUERY, EventType.QUERY_COMPRESSED):
-            status = decode_query(event).status
-            assert b"".join(bytes([code]) + value for code, value in status_variables(status)) == status

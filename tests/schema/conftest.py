@@ -74,3 +74,8 @@ class Folded(SchemaHistory):
 def folded():
     """A new history."""
     return Folded()
+
+
+def type_of(declared):
+    """The type of a column that CREATE TABLE declares."""
+    return Folded().run(f"CREATE TABLE t (c {declared})").known().columns[0].type

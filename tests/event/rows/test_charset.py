@@ -1,6 +1,8 @@
 """Character sets by collation number, and their text."""
 
 import contextlib
+import json
+from pathlib import Path
 
 import pytest
 
@@ -14,36 +16,11 @@ from ibbmaster.event.rows.charset import (
     letters_of,
 )
 
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+
+
 # What information_schema.COLLATIONS of MariaDB 10.11 says: ID, CHARACTER_SET_NAME
-ASKED = {
-    1: "big5",
-    8: "latin1",
-    33: "utf8mb3",
-    45: "utf8mb4",
-    46: "utf8mb4",
-    63: "binary",
-    98: "eucjpms",
-    159: "ucs2",
-    192: "utf8mb3",
-    215: "utf8mb3",
-    223: "utf8mb3",
-    608: "utf8mb4",
-    640: "ucs2",
-    738: "utf32",
-    1025: "big5",
-    1032: "latin1",
-    1057: "utf8mb3",
-    1248: "utf8mb4",
-    1270: "utf8mb4",
-    2048: "utf8mb3",
-    2304: "utf8mb4",
-    2560: "ucs2",
-    2816: "utf16",
-    3072: "utf32",
-}
-
-
-@pytest.mark.parametrize(("collation", "charset"), ASKED.items())
+@pytest.mark.parametrize(("collation", "charset"), DATA["collations"])
 def test_a_collation_belongs_to_the_character_set_that_mariadb_names(collation, charset):
     assert charset_of(collation) == charset
 
@@ -54,23 +31,7 @@ def test_an_unknown_number_belongs_to_none(collation):
 
 
 # What SELECT CONVERT(x'…' USING charset) of MariaDB 10.11 says
-@pytest.mark.parametrize(
-    ("data", "charset", "text"),
-    [
-        ("80e9", "latin1", "€é"),
-        ("818d8f909d", "latin1", "\x81\x8d\x8f\x90\x9d"),  # the holes of cp1252
-        ("fd", "latin2", "ý"),
-        ("e9", "cp1250", "é"),
-        ("a4a2", "ujis", "あ"),
-        ("82a0", "sjis", "あ"),
-        ("c4e3", "gbk", "你"),
-        ("20ac", "ucs2", "€"),
-        ("d83dde00", "utf16", "😀"),
-        ("3dd800de", "utf16le", "😀"),
-        ("0001f600", "utf32", "😀"),
-        ("f09f9880", "utf8mb4", "😀"),
-    ],
-)
+@pytest.mark.parametrize(("data", "charset", "text"), DATA["texts"])
 def test_bytes_are_the_text_that_mariadb_takes_them_for(data, charset, text):
     assert decode_text(bytes.fromhex(data), charset) == text
 

@@ -152,13 +152,6 @@ def test_tables_that_cannot_be_are_refused(name, columns, key):
         written_table(name, columns, table_id=1, primary_key=key)
 
 
-def test_attributes_of_a_written_column_are_not_looked_for_in_its_strings():
-    plain = written_column("a", "int comment 'unsigned not null primary key'")
-    assert (plain.is_nullable, plain.is_unsigned) == (True, False)
-    assert plain.encode(-1) == b"\xff" * 4
-    assert not written_column("a", "int unsigned not null").is_nullable
-
-
 def test_zerofill_columns_are_written_without_a_sign():
     table = written_table("db.t", {"a": "int(7) zerofill", "b": "decimal(5,2) zerofill", "c": "int"}, table_id=1)
     schema = decode_table_schema(encode_table_map(table, server_id=1))
@@ -203,20 +196,6 @@ def test_integers_are_written_by_their_other_names_too(synonym, word):
 def test_text_of_another_character_set_is_refused_as_replicas_would_store_it_wrong(word, named, charset):
     with pytest.raises(ConfigurationError, match=rf"^column a: .* is text in {charset}, only utf8mb4 can be written$"):
         written_column("a", f"{word} {named}")
-
-
-@pytest.mark.parametrize(
-    "declared",
-    [
-        "varchar(9) CHARACTER SET utf8mb4",
-        "varchar(9) COLLATE utf8mb4_unicode_ci",
-        "varchar(9) COLLATE uca1400_ai_ci",
-        "varchar(9) COMMENT 'CHARSET latin1'",
-        "text CHARSET 'utf8mb4'",
-    ],
-)
-def test_text_in_utf8mb4_is_written(declared):
-    assert written_column("a", declared).encode("é").endswith("é".encode())
 
 
 @pytest.mark.parametrize("options", ["CHARSET latin1", "DEFAULT CHARSET=utf8mb3", "COLLATE=latin1_bin"])

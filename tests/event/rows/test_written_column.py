@@ -90,6 +90,8 @@ def test_text_that_its_character_set_does_not_have_is_refused():
     assert written_column("a", "varchar(5)", storage=ARMSCII8).encode("Ա") == b"\1\xb2"
 
 
-@pytest.mark.parametrize("declared", ["varchar(5) charset utf8mb4", "varchar(5) collate utf8mb4_bin", "json"])
+@pytest.mark.parametrize(
+    "declared", ["varchar(5) charset utf8mb4", "varchar(5) collate utf8mb4_bin", "text collate uca1400_ai_ci", "json"]
+)
 def test_utf8mb4_may_be_named(declared):
     assert written_column("a", declared).collation == 45

@@ -1,7 +1,9 @@
 """Dates and times of all formats, beside Python's calendar."""
 
 import datetime
+import json
 import random
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +12,8 @@ from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.kind import read_declared
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import Date, DateTime, Time, Timestamp
+
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def reader(column_type, digits=0):
@@ -29,56 +33,15 @@ def test_a_date_is_packed_in_three_bytes():
 
 
 # As protocol/event/rows.md says, worked out by hand: 2026-05-10 03:48:16 and fractions
-@pytest.mark.parametrize(
-    ("read", "data", "text"),
-    [
-        (reader(ColumnType.DATETIME2, 0), "99b9d43c10", "2026-05-10 03:48:16"),
-        (reader(ColumnType.DATETIME2, 3), "99b9d43c10 1388", "2026-05-10 03:48:16.500"),
-        (reader(ColumnType.DATETIME2, 6), "99b9d43c10 07a120", "2026-05-10 03:48:16.500000"),
-        (reader(ColumnType.DATETIME2, 0), "8000000000", "0000-00-00 00:00:00"),
-        (reader(ColumnType.TIME2, 0), "800000", "00:00:00"),
-        (reader(ColumnType.TIME2, 0), "800001", "00:00:01"),
-        (reader(ColumnType.TIME2, 0), "7fffff", "-00:00:01"),
-        (reader(ColumnType.TIME2, 2), "7fffff ce", "-00:00:00.50"),
-        (reader(ColumnType.TIME2, 0), "b46efb", "838:59:59"),
-        (reader(ColumnType.TIMESTAMP2, 0), "00000001", "1970-01-01 00:00:01"),
-        (reader(ColumnType.TIMESTAMP2, 2), "00000000 00", "0000-00-00 00:00:00.00"),
-        (reader(ColumnType.TIMESTAMP2, 1), "00000000 32", "1970-01-01 00:00:00.5"),
-        (reader(ColumnType.TIMESTAMP2, 0), "ffffffff", "2106-02-07 06:28:15"),
-        (reader(ColumnType.TIMESTAMP, 0), "01000000", "1970-01-01 00:00:01"),
-        (reader(ColumnType.TIMESTAMP, 3), "00000001 01f4", "1970-01-01 00:00:01.500"),
-        (reader(ColumnType.TIME, 0), (123456).to_bytes(3, "little").hex(), "12:34:56"),
-        (reader(ColumnType.TIME, 0), (-8385959).to_bytes(3, "little", signed=True).hex(), "-838:59:59"),
-        (reader(ColumnType.TIME, 1), ((3020400 + 3661) * 10 + 5).to_bytes(4, "big").hex(), "01:01:01.5"),
-        (reader(ColumnType.TIME, 1), ((3020400 - 3661) * 10 - 5).to_bytes(4, "big").hex(), "-01:01:01.5"),
-        (reader(ColumnType.DATETIME, 0), (20260510034816).to_bytes(8, "little").hex(), "2026-05-10 03:48:16"),
-        (
-            reader(ColumnType.DATETIME, 1),
-            (((((2026 * 13 + 5) * 32 + 10) * 24 + 3) * 3600 + 48 * 60 + 16) * 10 + 5).to_bytes(6, "big").hex(),
-            "2026-05-10 03:48:16.5",
-        ),
-    ],
-)  # fmt: skip
-def test_each_format_reads_as_mariadb_shows_it(read, data, text):
-    assert read(bytes.fromhex(data)) == text
+@pytest.mark.parametrize(("column_type", "digits", "data", "text"), DATA["moments"])
+def test_each_format_reads_as_mariadb_shows_it(column_type, digits, data, text):
+    assert reader(ColumnType[column_type], digits)(bytes.fromhex(data)) == text
 
 
-@pytest.mark.parametrize(
-    ("read", "data", "problem"),
-    [
-        (reader(ColumnType.DATETIME2, 0), "0000000001", "datetime 0000000001 is negative"),
-        (reader(ColumnType.DATETIME2, 2), "99b9d43c10 64", "fraction 100 has more than 2 digits"),
-        (reader(ColumnType.TIME, 0), (8387060).to_bytes(3, "little").hex(), "time 8387060 is out of range"),
-        (reader(ColumnType.TIME, 0), (126000).to_bytes(3, "little").hex(), "time 126000 is out of range"),
-        (reader(ColumnType.TIME, 1), "ffffffff", "out of range"),
-        (reader(ColumnType.DATETIME, 0), (20261310034816).to_bytes(8, "little").hex(), "out of range"),
-        (reader(ColumnType.DATETIME, 0), (20260510034861).to_bytes(8, "little").hex(), "out of range"),
-        (reader(ColumnType.DATETIME, 1), "ffffffffffff", "out of range"),
-    ],
-)
-def test_what_is_no_moment_is_refused(read, data, problem):
+@pytest.mark.parametrize(("column_type", "digits", "data", "problem"), DATA["none"])
+def test_what_is_no_moment_is_refused(column_type, digits, data, problem):
     with pytest.raises(ValueError, match=problem):
-        read(bytes.fromhex(data))
+        reader(ColumnType[column_type], digits)(bytes.fromhex(data))
 
 
 @pytest.mark.parametrize("digits", range(7))
