@@ -243,9 +243,7 @@ def row_events():
 
 @pytest.mark.parametrize("has_table", [True, False], ids=["table", "all"])
 def test_flipped_bits_in_a_row_event_are_the_same_rows_or_an_error_for_both(kernels, tmp_path, has_table):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     pairs = list(row_events())
     failures = 0
     for number in range(150):
@@ -317,9 +315,7 @@ def table_of(charset):
 
 @pytest.mark.parametrize("charset", OF_SINGLE_BYTES)
 def test_text_of_single_bytes_is_made_by_kernels_for_every_byte_and_image(kernels, tmp_path, monkeypatch, charset):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     letters = letters_of(charset)
     good = [byte for byte in range(256) if letters[byte] != NO_LETTER]
     texts = [bytes([byte]) for byte in good] + [b"", b"plain", bytes(good[-20:])]
@@ -353,9 +349,7 @@ def test_text_of_single_bytes_is_made_by_kernels_for_every_byte_and_image(kernel
 
 @pytest.mark.parametrize("given", [{}, {"table": "db.t"}], ids=["all", "one"])
 def test_what_is_shown_as_text_is_made_by_kernels_for_every_image(kernels, tmp_path, monkeypatch, given):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     columns = {"id": "int", "key": "uuid", "clock": "time(3)", "peer": "inet6", "old": "inet4"}
     columns |= {"raw": "binary(5)"} if given else {}
     table = written_table("db.t", columns, table_id=1, primary_key=("id",))
@@ -590,9 +584,7 @@ def test_kernels_take_most_groups_of_traditional_files(kernels, monkeypatch):
 
 @pytest.mark.parametrize("capture", ["11.8/checksum-switch", "11.8/crashed", "11.8/domains"])
 def test_damage_of_traditional_files_is_told_alike(kernels, tmp_path, capture):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     files = [path for path in sorted((CLASSIC / capture).glob("binlog.0*")) if path.suffix != ".idx"]
     told = set()
     for number in range(60):
@@ -673,9 +665,7 @@ def test_a_record_batch_that_is_kept_stays_what_it_is(kernels, tmp_path):
 
 @pytest.mark.parametrize("given", [{}, {"table": "db.t"}], ids=["all", "one"])
 def test_numbers_do_not_get_the_upper_halves_of_those_that_a_wider_column_had_before(kernels, tmp_path, given):
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     kinds = {"decimal(20,0)": (1 - 10**20, 10**20 - 1), "bigint unsigned": (0, 2**64 - 1)}
     groups = []
     for number in range(1, 40):

@@ -40,9 +40,7 @@ def kernels():
 
 @pytest.fixture
 def seed() -> int:
-    found = random.randrange(2**32)
-    print(f"seed {found}")
-    return found
+    return random.randrange(2**32)
 
 
 def together(options: ReadOptions) -> dict[str, pa.Table]:

@@ -19,9 +19,7 @@ from tests.lake.random_log import random_log
 
 @pytest.fixture
 def seed() -> int:
-    found = random.randrange(2**32)
-    print(f"seed {found}")
-    return found
+    return random.randrange(2**32)
 
 
 @pytest.fixture(params=["xa-and-ddl", "large-groups", "11.8/types-full_nodup", "random"])

@@ -1,9 +1,11 @@
 """Groups to dump, and a client that takes the stream of a session apart."""
 
 import dataclasses
+import json
 import re
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,10 +21,17 @@ from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.packet import PacketReader
 
+#: Events as a 12.3 primary sent them (`opening` to `transaction`); the dummies, by what they replace, and `begin` as
+#: 11.8.6 sent them to a client of capability 0, without checksums.
+RECORDED = json.loads(Path(__file__).with_name("recorded.json").read_text())
 FILE_NAME = "binlog-000000.ibb"
 TIMESTAMP = 0x6A000000
 TRANSACTIONAL = 0x0C  # flags of GTID events as MariaDB writes them
 STANDALONE = 0x29
+
+
+def recorded(name: str) -> bytes:
+    return bytes.fromhex(RECORDED[name])
 
 
 def make_event(event_type: int, body: bytes = b"", *, server_id: int = 1, flags: int = 0) -> bytes:

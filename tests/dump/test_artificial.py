@@ -7,58 +7,9 @@ from ibbmaster.event.format_description import ChecksumAlgorithm
 from ibbmaster.event.header import HEADER, EventHeader, decode_event_header
 from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import GtidState
+from tests.dump.conftest import RECORDED, recorded
 
-# dump-protocol: what a 12.3 primary opens with
-FORMAT_DESCRIPTION = bytes.fromhex(
-    "00 00 00 00 0f 01 00 00 00 fd 00 00 00 00 00 00 00 20 00"
-    "04 00 31 32 2e 33 2e 32 2d 4d 61 72 69 61 44 42 2d 6c 6f 67" + "00" * 32 + "00 00 00 00 13"
-    "38 0d 00 08 00 12 00 04 04 04 04 12 00 00 e5 00 04 1a 08 00"
-    "00 00 08 08 08 02 00 00 00 0a 0a 0a 00 00 00 00 00 00 0a 0a 0a"
-    + "00"
-    * 119
-    + "04 13 04 00 0d 08 08 08 0a 0a 0a 09"
-    "00 27 b6 f8 c3"
-)
-ROTATE = bytes.fromhex(
-    "00 00 00 00 04 01 00 00 00 30 00 00 00 00 00 00 00 20 00  04 00 00 00 00 00 00 00"
-    "6d 61 73 74 65 72 2d 62 69 6e 2e 30 30 30 30 30 31 b8 a9 f1 8e"
-)
-GTID_LIST = bytes.fromhex(
-    "00 00 00 00 a3 01 00 00 00 27 00 00 00 00 00 00 00 20 00 01 00 00 00 00 00 00 00 01 00 00 00"
-    "05 00 00 00 00 00 00 00"
-)
-UNTIL_LIST = bytes.fromhex(
-    "00 00 00 00 a3 01 00 00 00 27 00 00 00 00 00 00 00 20 00 01 00 00 10 00 00 00 00 01 00 00 00"
-    "09 00 00 00 00 00 00 00"
-)
-CLASSIC_LIST = bytes.fromhex(
-    "00 00 00 00 a3 01 00 00 00 2b 00 00 00 76 04 00 00 20 00 01 00 00 00 00 00 00 00 01 00 00 00"
-    "05 00 00 00 00 00 00 00 31 88 9a 24"
-)
-EMPTY_LIST = bytes.fromhex("00 00 00 00 a3 01 00 00 00 19 00 00 00 00 00 00 00 20 00 00 00 00 00 00 00")
-HEARTBEAT = bytes.fromhex(
-    "00 00 00 00 1b 01 00 00 00 24 00 00 00 00 41 00 00 00 00 62 69 6e 6c 6f 67 2d 30 30 30 30 30 30 2e 69 62 62"
-)
-LONG_HEARTBEAT = bytes.fromhex(
-    "00 00 00 00 1b 01 00 00 00 2c 00 00 00 00 00 00 00 00 00  00 00 00 40 01 00 00 00"
-    "62 69 6e 6c 6f 67 2d 30 30 30 30 30 30 2e 69 62 62"
-)
-
-# (type, size, log_pos, the replacement), as MariaDB 11.8.6 sent them to a client of capability 0, without checksums
-DUMMIES = {
-    "too small for a query": (163, 25, 285, "42bc006b 0e 01000000 1d000000 1d010000 0800 01000000 21 01"),
-    "a little text": (161, 36, 325, "42bc006b 02 01000000 28000000 45010000 0800" + "00" * 14 + "23 20 44"),
-    "a stand-alone gtid": (162, 38, 367, "42bc006b 02 01000000 2a000000 6f010000 0800" + "00" * 14 + "23 20 44 75 6d"),
-    "more text": (
-        160,
-        55,
-        0,
-        "42bc006b 02 01000000 3b000000 00000000 0800"
-        + "00" * 14
-        + "23 20 44 75 6d 6d 79 20 65 76 65 6e 74 20 72 65 70 6c 61 63 69 6e",
-    ),
-}
-BEGIN = "42bc006b 02 01000000 2a000000 90020000 0800" + "00" * 14 + "42 45 47 49 4e"
+DUMMIES = RECORDED["dummies"]  # type, size and log_pos of an event, and the replacement
 
 
 def header_of(event_type: int, size: int, log_pos: int = 0, flags: int = 0) -> EventHeader:
@@ -75,7 +26,7 @@ def test_an_engine_primary_opens_with_this_format_description() -> None:
     event = artificial.opening_format_description(
         "12.3.2-MariaDB-log", server_id=1, type_count=172, algorithm=ChecksumAlgorithm.NONE, flags=EventFlag.ARTIFICIAL
     )
-    assert event == FORMAT_DESCRIPTION
+    assert event == recorded("opening")
     assert zlib.crc32(event[:-4]).to_bytes(4, "little") == event[-4:]
 
 
@@ -83,17 +34,17 @@ def test_an_artificial_rotate_has_a_checksum_on_demand() -> None:
     def rotate(with_checksum: bool) -> bytes:
         return artificial.artificial_rotate("master-bin.000001", 4, server_id=1, with_checksum=with_checksum)
 
-    assert rotate(True) == ROTATE
-    assert rotate(False) == ROTATE[:9] + b"\x2c" + ROTATE[10:-4]
+    assert rotate(True) == recorded("rotate")
+    assert rotate(False) == recorded("rotate")[:9] + b"\x2c" + recorded("rotate")[10:-4]
 
 
 @pytest.mark.parametrize(
     ("state", "is_until_reached", "log_pos", "expected"),
     [
-        ("0-1-5", False, 0, GTID_LIST),
-        ("0-1-9", True, 0, UNTIL_LIST),
-        ("", False, 0, EMPTY_LIST),
-        ("0-1-5", False, 1142, CLASSIC_LIST),
+        ("0-1-5", False, 0, recorded("gtid list")),
+        ("0-1-9", True, 0, recorded("until list")),
+        ("", False, 0, recorded("empty list")),
+        ("0-1-5", False, 1142, recorded("classic list")),
     ],
 )
 def test_a_gtid_list_tells_the_state(state: str, is_until_reached: bool, log_pos: int, expected: bytes) -> None:
@@ -111,9 +62,9 @@ def test_a_heartbeat_has_a_long_form_for_positions_beyond_4_gib() -> None:
     def beat(position: int) -> bytes:
         return artificial.heartbeat("binlog-000000.ibb", position, server_id=1, with_checksum=False)
 
-    assert beat(16640) == HEARTBEAT
-    assert beat(5 << 30) == LONG_HEARTBEAT
-    assert beat(0) == beat(4) == HEARTBEAT.replace(b"\0\x41\0\0", b"\x04\0\0\0", 1)
+    assert beat(16640) == recorded("heartbeat")
+    assert beat(5 << 30) == recorded("long heartbeat")
+    assert beat(0) == beat(4) == recorded("heartbeat").replace(b"\0\x41\0\0", b"\x04\0\0\0", 1)
 
 
 @pytest.mark.parametrize(("event_type", "size", "log_pos", "expected"), DUMMIES.values(), ids=DUMMIES)
@@ -153,7 +104,7 @@ def test_a_smaller_event_cannot_be_replaced(size: int) -> None:
 def test_the_gtid_of_a_transaction_becomes_begin() -> None:
     begin = artificial.begin_for(header_of(162, 38, 656, EventFlag.SUPPRESS_USE))
     assert begin is not None
-    assert with_checksum_size(begin) == bytes.fromhex(BEGIN)
+    assert with_checksum_size(begin) == recorded("begin")
 
 
 def test_a_longer_gtid_event_becomes_begin_with_padding_in_its_status() -> None:

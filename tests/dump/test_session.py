@@ -24,6 +24,7 @@ from ibbmaster.event.types import EventFlag, EventType
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.wire.packet import frame_packets, frame_payloads
+from tests.dump.conftest import RECORDED, recorded
 from tests.machinery.client_wire import decode_heartbeat
 
 Converse = Callable[..., Any]
@@ -46,45 +47,13 @@ class Framed:
 
 EOF = bytes.fromhex("fe 00 00 02 00")
 
-# dump-protocol, a 12.3 replica and an engine primary
-OPENING = bytes.fromhex(
-    "fe 00 00 01 00"
-    "00 00 00 00 0f 01 00 00 00 fd 00 00 00 00 00 00 00 20 00"
-    "04 00 31 32 2e 33 2e 32 2d 4d 61 72 69 61 44 42 2d 6c 6f 67" + "00" * 32 + "00 00 00 00 13"
-    "38 0d 00 08 00 12 00 04 04 04 04 12 00 00 e5 00 04 1a 08 00"
-    "00 00 08 08 08 02 00 00 00 0a 0a 0a 00 00 00 00 00 00 0a 0a 0a"
-    + "00"
-    * 119
-    + "04 13 04 00 0d 08 08 08 0a 0a 0a 09"
-    "00 27 b6 f8 c3"
-)
-TRANSACTION = [
-    "27 00 00 02 00 00 00 00 6a a2 01 00 00 00 26 00 00 00 00 00 00 00 08 00"
-    "06 00 00 00 00 00 00 00  00 00 00 00  0c  10  0d 00 00 00  00",
-    "2b 00 00 03 00 00 00 00 6a a0 01 00 00 00 2a 00 00 00 00 00 00 00 00 00"
-    "69 6e 73 65 72 74 20 69 6e 74 6f 20 78 20 76 61 6c 75 65 73 28 32 29",
-    "29 00 00 04 00 00 00 00 6a 13 01 00 00 00 28 00 00 00 00 00 00 00 00 00"
-    "12 00 00 00 00 00 01 00  01 74 00  01 78 00  02 03 0f  02 90 01  02",
-    "28 00 00 05 00 00 00 00 6a 17 01 00 00 00 27 00 00 00 00 00 00 00 00 00"
-    "12 00 00 00 00 00 01 00  02 ff  fc 02 00 00 00 03 00 74 77 6f",
-    "1c 00 00 06 00 00 00 00 6a 10 01 00 00 00 1b 00 00 00 00 00 00 00 00 00  45 00 00 00 00 00 00 00",
-]
-HEARTBEAT = bytes.fromhex(
-    "25 00 00 07 00 00 00 00 00 1b 01 00 00 00 24 00 00 00 00 41 00 00 00 00"
-    "62 69 6e 6c 6f 67 2d 30 30 30 30 30 30 2e 69 62 62"
-)
-GTID_LIST = bytes.fromhex(
-    "28 00 00 02 00 00 00 00 00 a3 01 00 00 00 27 00 00 00 00 00 00 00 20 00"
-    "01 00 00 00  00 00 00 00 01 00 00 00 05 00 00 00 00 00 00 00"
-)
-UNTIL_LIST = bytes.fromhex(
-    "00 00 00 00 a3 01 00 00 00 27 00 00 00 00 00 00 00 20 00"
-    "01 00 00 10  00 00 00 00 01 00 00 00 09 00 00 00 00 00 00 00"
-)
-ROTATE = bytes.fromhex(
-    "31 00 00 01 00 00 00 00 00 04 01 00 00 00 30 00 00 00 00 00 00 00 20 00 04 00 00 00 00 00 00 00"
-    "6d 61 73 74 65 72 2d 62 69 6e 2e 30 30 30 30 30 31 b8 a9 f1 8e"
-)
+# What a 12.3 primary and traditional ones sent, in packets
+OPENING = bytes.fromhex("fe 00 00 01 00") + recorded("opening")
+TRANSACTION = [bytes.fromhex(packet) for packet in RECORDED["transaction"]]
+HEARTBEAT = bytes.fromhex("25 00 00 07 00") + recorded("heartbeat")
+GTID_LIST = bytes.fromhex("28 00 00 02 00") + recorded("gtid list")
+UNTIL_LIST = recorded("until list")
+ROTATE = bytes.fromhex("31 00 00 01 00") + recorded("rotate")
 
 
 def types(events: list[bytes]) -> list[str]:
@@ -130,7 +99,7 @@ def lists(events: list[bytes], *, checksum: bool = False) -> list[tuple[str, boo
 
 
 def test_the_recorded_dump_of_a_12_3_replica_byte_by_byte(make, converse) -> None:
-    packets = [bytes.fromhex(packet) for packet in TRANSACTION]
+    packets = TRANSACTION
     request = make.request("0-1-5", capability=5, heartbeat_period_s=30.000001024)
     dump = converse(request, start_state="0-1-5", server_version="12.3.2-MariaDB-log")
     group = make.group("0-1-6", pieces=[b"".join(packet[5:] for packet in packets[1:])], end_offset=16640)

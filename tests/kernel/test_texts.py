@@ -24,9 +24,7 @@ def kernels():
 
 @pytest.fixture
 def rng():
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    return random.Random(seed)
+    return random.Random(random.randrange(2**32))
 
 
 def fixed_string(kind):

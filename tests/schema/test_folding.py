@@ -430,9 +430,7 @@ def test_a_column_that_is_not_there_makes_an_alter_table_unknown(folded, clauses
 @pytest.mark.parametrize("number", range(20))
 def test_columns_stand_and_hold_for_old_rows_what_a_model_says_of_them(folded, number):
     """The model is a list of names, each with what rows from before the column have in it."""
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     folded.run("CREATE TABLE t (k INT, j INT)")
     columns = [("k", None), ("j", None)]
     for step in range(15):
@@ -477,9 +475,7 @@ def test_columns_stand_and_hold_for_old_rows_what_a_model_says_of_them(folded, n
 @pytest.mark.parametrize("number", range(10))
 def test_what_happens_to_temporary_tables_and_to_others_of_their_names_is_what_a_model_says(folded, number):
     """Two sessions, one name: the model has what each of them, and everybody, calls so, and its columns."""
-    seed = random.randrange(2**32)
-    print(f"seed {seed}")
-    rng = random.Random(seed)
+    rng = random.Random(random.randrange(2**32))
     shared, own = [None], {1: [None], 2: [None]}
     for step in range(25):
         thread = rng.choice((1, 2))
