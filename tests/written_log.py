@@ -75,7 +75,8 @@ def write_log(directory: Path, *items: Item, file_bytes: int = 1 << 20, first: i
     with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=file_bytes, is_sparse=True) as writer:
         for number, item in enumerate(items, start=first):
             is_single = isinstance(item, str | Said)
-            flags = GtidFlag.STANDALONE | GtidFlag.DDL if is_single else GtidFlag.TRANSACTIONAL
+            is_ddl = is_single or str(item[0]).startswith("CREATE")  # with rows: CREATE SELECT
+            flags = GtidFlag.STANDALONE | GtidFlag.DDL if is_ddl else GtidFlag.TRANSACTIONAL
             gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
             events = [event for part in ([item] if is_single else item) for event in _events(part)]
             head = encode_gtid_event(GtidEvent(gtid=gtid, flags=flags))

@@ -36,6 +36,7 @@ from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
 from tests.machinery.events import make_event, make_gtid_event
 from tests.table_versions import without_statements
+from tests.written_log import deleted, inserted, updated, write_log
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 CHUNK_HEAD_SIZE = 3
@@ -74,6 +75,10 @@ def tables_of(directory, *, is_classic=False):
                     decoder.schema.name for decoder in reader.decoders(group_events(group)) if decoder.schema.has_names
                 }
     return sorted(names - {"types.old_temporal"})  # nothing tells its digits
+
+
+def both_ways(kernels):
+    return (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels))
 
 
 def read_all(options, read):
@@ -207,7 +212,7 @@ def test_damage_is_the_same_error(kernels, tmp_path):
         (tmp_path / path.name).write_bytes(data)
     options = parse_options({"path": str(tmp_path), "granularity": "events"})
     found = []
-    for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+    for read in both_ways(kernels):
         with pytest.raises(FormatError) as caught:
             read_all(options, read)
         found.append(caught.value.location)
@@ -250,15 +255,11 @@ def test_flipped_bits_in_a_row_event_are_the_same_rows_or_an_error_for_both(kern
         table_map, event = rng.choice(pairs)
         broken = bytearray(event)
         broken[rng.randrange(EVENT_HEADER_SIZE + 8, len(event))] ^= 1 << rng.randrange(8)
-        directory = tmp_path / str(number)
-        directory.mkdir()
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=1)
-        with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
-            writer.write_group(gtid, make_gtid_event(gtid), [table_map, bytes(broken), make_event(16, 1, bytes(8))])
+        directory = write_log(tmp_path / str(number), [[table_map, bytes(broken)]])
         options = parse_options({"path": str(directory)} | ({"table": str(table_name(table_map))} if has_table else {}))
         (task,) = plan_tasks(options, find_fields(options))
         found = []
-        for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+        for read in both_ways(kernels):
             try:
                 found.append(pa.Table.from_batches(read(task)).combine_chunks())
             except EventError:
@@ -322,19 +323,13 @@ def test_text_of_single_bytes_is_made_by_kernels_for_every_byte_and_image(kernel
     texts += [bytes(rng.choices(good, k=rng.randrange(30))) for _ in range(100)]
     table = table_of(charset)
     rows = [[text, number, rng.choice([None, text + b"!"])] for number, text in enumerate(texts)]
-    images = [table.image(row) for row in rows]
-    write_changes(
+    write_log(
         tmp_path,
         [
-            *row_events_of(table, ChangeKind.INSERT, [(None, image) for image in images]),
-            *row_events_of(table, ChangeKind.UPDATE, zip(images, reversed(images), strict=True)),
-            *row_events_of(table, ChangeKind.DELETE, [(image, None) for image in images]),
-            *row_events_of(
-                table,
-                ChangeKind.UPDATE,
-                [(table.image(row, (1,)), table.image(row, (0, 2))) for row in rows],
-                columns=((1,), (0, 2)),
-            ),
+            inserted(table, *rows),
+            updated(table, *zip(rows, reversed(rows), strict=True)),
+            deleted(table, *rows),
+            updated(table, *zip(rows, rows, strict=True), columns=((1,), (0, 2))),
         ],
     )
     monkeypatch.delattr(row_columns.RowColumns, "_slow_array")
@@ -370,18 +365,12 @@ def test_what_is_shown_as_text_is_made_by_kernels_for_every_image(kernels, tmp_p
         for number in range(200)
     ]
     rows = [row[: len(columns)] for row in rows]
-    images = [table.image(row) for row in rows]
-    write_changes(
+    write_log(
         tmp_path,
         [
-            *row_events_of(table, ChangeKind.INSERT, [(None, image) for image in images]),
-            *row_events_of(table, ChangeKind.UPDATE, zip(images, reversed(images), strict=True)),
-            *row_events_of(
-                table,
-                ChangeKind.UPDATE,
-                [(table.image(row, (0,)), table.image(row, (1, 3))) for row in rows],
-                columns=((0,), (1, 3)),
-            ),
+            inserted(table, *rows),
+            updated(table, *zip(rows, reversed(rows), strict=True)),
+            updated(table, *zip(rows, rows, strict=True), columns=((0,), (1, 3))),
         ],
     )
     declared = ", ".join(f"`{name}` {kind}" for name, kind in columns.items())
@@ -398,7 +387,7 @@ def test_a_byte_that_is_no_letter_is_the_same_error_for_both(kernels, tmp_path, 
     for given in ({"table": "db.t"}, {}):
         options = parse_options({"path": str(tmp_path), **given})
         said = []
-        for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+        for read in both_ways(kernels):
             with pytest.raises(EventError) as caught:
                 read_all(options, read)
             said.append(str(caught.value))
@@ -414,15 +403,7 @@ def row_events_of(table, kind, changes, **given):
 
 def write_images(directory, table, images):
     """A log of one group that inserts rows into a table."""
-    write_changes(directory, row_events_of(table, ChangeKind.INSERT, [(None, image) for image in images]))
-
-
-def write_changes(directory, events):
-    """A log of one group."""
-    gtid = Gtid(domain_id=0, server_id=1, seq_no=1)
-    events = [*events, make_event(EventType.XID, 1, bytes(8))]
-    with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
-        writer.write_group(gtid, make_gtid_event(gtid), events)
+    write_log(directory, [row_events_of(table, ChangeKind.INSERT, [(None, image) for image in images])])
 
 
 @pytest.fixture
@@ -524,7 +505,7 @@ def test_a_file_that_was_cut_between_two_groups_is_damage_that_names_it_or_the_n
     said = r"000000\.ibb page .* no FLUSH has ended it here|000001\.ibb page 1 .*groups before it end with number 3"
     for size in ("16k", "1g"):
         given = {"path": str(tmp_path), "granularity": "events", "partitionBytes": size}
-        for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+        for read in both_ways(kernels):
             with pytest.raises(FormatError, match=said):
                 read_all(parse_options(given), read)
     options = parse_options(given | {"granularity": "faults", "failOnDataLoss": "false"})
@@ -538,8 +519,6 @@ def test_a_value_that_cannot_be_read_is_an_error_that_names_group_table_column_a
     with pytest.raises(EventError, match=r"group 0-1-\d+.*: types.old_temporal column dt4 of type DATETIME"):
         read_all(options, lambda task: fast_batches(task, kernels))
 
-
-# Traditional files ----------------------------------------------------------------------------
 
 CLASSIC_CAPTURES = sorted(
     path.relative_to(CLASSIC).as_posix()
@@ -596,7 +575,7 @@ def test_damage_of_traditional_files_is_told_alike(kernels, tmp_path, capture):
         damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
         target.write_bytes(damaged)
         found = []
-        for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+        for read in both_ways(kernels):
             rows = []
             try:
                 options = parse_options({"path": str(directory), "granularity": "events"}, is_classic=True)
@@ -610,23 +589,6 @@ def test_damage_of_traditional_files_is_told_alike(kernels, tmp_path, capture):
     assert told
 
 
-# Many tables ----------------------------------------------------------------------------------
-
-
-def write_log(directory, *groups):
-    """A log of these groups, each a list of events."""
-    with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=4 << 20, is_sparse=True) as writer:
-        for number, events in enumerate(groups, start=1):
-            gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
-            writer.write_group(gtid, make_gtid_event(gtid), [*events, make_event(EventType.XID, 1, bytes(8))])
-
-
-def inserted(table, *rows):
-    """The events that insert rows into a table."""
-    images = [(None, table.image(row)) for row in rows]
-    return [encode_table_map(table, server_id=1), *encode_rows(table, ChangeKind.INSERT, images, server_id=1)]
-
-
 @pytest.mark.parametrize("given", [{}, {"table": "db.t700"}], ids=["all", "one"])
 @pytest.mark.parametrize("distance", [1, 512, 1 << 40], ids=["near", "same place", "far"])
 def test_one_group_may_change_more_tables_than_any_number(kernels, tmp_path, given, distance):
@@ -636,15 +598,15 @@ def test_one_group_may_change_more_tables_than_any_number(kernels, tmp_path, giv
     ]
     mapped = [encode_table_map(table, server_id=1) for table in tables]
     rows = [event for table in tables for event in inserted(table, [table.table_id % 1000])[1:]]
-    write_log(tmp_path, inserted(tables[0], [1]), [*mapped, *rows, *rows], inserted(tables[700], [2]))
+    write_log(tmp_path, [inserted(tables[0], [1])], [[*mapped, *rows, *rows]], [inserted(tables[700], [2])])
     assert compare(kernels, tmp_path, partitionBytes="16k", **given) == (3 if given else 3002)
 
 
 def test_a_table_of_the_group_before_is_unknown_in_the_next(kernels, tmp_path):
     table = written_table("db.t", {"a": "int"}, table_id=7)
-    write_log(tmp_path, inserted(table, [1]), inserted(table, [2])[1:])
+    write_log(tmp_path, [inserted(table, [1])], [inserted(table, [2])[1:]])
     options = parse_options({"path": str(tmp_path)})
-    for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+    for read in both_ways(kernels):
         with pytest.raises(EventError, match=r"group 0-1-2 .*row event of table 7, which no TABLE_MAP of its group"):
             read_all(options, read)
 
@@ -654,9 +616,7 @@ def test_a_record_batch_that_is_kept_stays_what_it_is(kernels, tmp_path):
     moment = datetime.datetime(2000, 1, 1)
     tables = [written_table("db.t", columns, table_id=number) for number in (1, 2)]
     groups = [
-        inserted(
-            tables[number % 2], [number, moment + datetime.timedelta(days=number), 1.5 * number, number, "x", number]
-        )
+        [inserted(tables[number % 2], [number, moment + datetime.timedelta(number), 1.5 * number, number, "x", number])]
         for number in range(20)
     ]
     write_log(tmp_path, *groups)
@@ -672,7 +632,7 @@ def test_numbers_do_not_get_the_upper_halves_of_those_that_a_wider_column_had_be
         declared, (low, high) = rng.choice(list(kinds.items()))
         table = written_table("db.t", {"a": "int", "n": declared}, table_id=number)
         values = [[row, rng.choice([None, low, high, rng.randint(low, high)])] for row in range(5)]
-        groups.append(inserted(table, *values))
+        groups.append([inserted(table, *values)])
     write_log(tmp_path, *groups)
     assert compare(kernels, tmp_path, **given) == 39 * 5
 
@@ -682,8 +642,8 @@ def test_rows_from_before_columns_had_names_are_an_error_and_not_all_null(kernel
     named = encode_table_map(table, server_id=1)
     size = named.index(b"\x04\x02\x01a")  # COLUMN_NAME, the last of the optional fields
     nameless = named[:9] + size.to_bytes(4, "little") + named[13:size]
-    write_log(tmp_path, [nameless, *inserted(table, [1])[1:]], inserted(table, [2]))
-    for read in (lambda task: batches(task.fields, rows_of(task)), lambda task: fast_batches(task, kernels)):
+    write_log(tmp_path, [[nameless, *inserted(table, [1])[1:]]], [inserted(table, [2])])
+    for read in both_ways(kernels):
         with pytest.raises(EventError, match=r"group 0-1-1 .*db\.t: its columns have no names here"):
             read_all(parse_options({"path": str(tmp_path), "table": "db.t"}), read)
     assert compare(kernels, tmp_path, table="db.t", columns="_gtid,_change_type") == 2

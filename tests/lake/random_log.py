@@ -22,22 +22,8 @@ def random_log(rng: random.Random, path: Path, *, doubts: bool = True, swaps: bo
         name = rng.choice(NAMES)
         rows = keys[name]
         known = [*rows]
-        match rng.choice(
-            (
-                "insert",
-                "insert",
-                "insert",
-                "update",
-                "delete",
-                "type",
-                "null",
-                "swap",
-                "empty",
-                "doubt",
-                "again",
-                "statement",
-            )
-        ):
+        verbs = "insert insert insert update delete type null swap empty doubt again statement"
+        match rng.choice(verbs.split()):
             case "update" if known:
                 one = rng.choice(known)
                 steps.append([updated(of(name), ([one, rows[one]], [one, number]))])

@@ -1,27 +1,21 @@
 """Snapshots of logs whose statements empty, rename and alter tables: right, or said not to be."""
 
 import json
-from contextlib import closing
 
 import pytest
 
 import ibbmaster
 from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.disk.local import RealDisk
 from ibbmaster.errors import ConfigurationError, InexactError
-from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.event.query import Query, encode_query
-from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written_table
+from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
-from ibbmaster.gtid import Gtid
 from ibbmaster.lake.arrow_snapshots import domains_left_out
 from ibbmaster.lake.statements import statements_of
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.spark.options import parse_options
-from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import make_event
+from tests.written_log import deleted, inserted, write_log
 
 T = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id"])
 U = written_table("d.u", {"id": "int", "a": "int"}, table_id=2, primary_key=["id"])
@@ -30,39 +24,13 @@ CREATE_T = "CREATE TABLE t (id INT PRIMARY KEY, a INT)"
 CREATE_U = "CREATE TABLE u (id INT PRIMARY KEY, a INT)"
 
 
-def sql(text, thread_id=1):
-    value = Query(thread_id=thread_id, seconds=0, error_code=0, status=b"", database=b"d", text=text.encode())
-    return encode_query(value, server_id=1)
-
-
-def insert(table, *rows):
-    images = [(None, table.image(row)) for row in rows]
-    return [encode_table_map(table, server_id=1), *encode_rows(table, ChangeKind.INSERT, images, server_id=1)]
-
-
-def delete(table, *rows):
-    images = [(table.image(row), None) for row in rows]
-    return [encode_table_map(table, server_id=1), *encode_rows(table, ChangeKind.DELETE, images, server_id=1)]
-
-
 @pytest.fixture
 def log(tmp_path):
-    """Writes a log: each item is a statement, the events of a group, or a list of both."""
+    """Writes a log, or goes on with it, of statements, events, and groups of both."""
 
-    def write(*items, first=1, is_marked=True):
-        directory = tmp_path / "log"
-        directory.mkdir(exist_ok=True)
-        with closing(RealDisk(directory)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
-            for number, item in enumerate(items, start=first):
-                gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
-                events = [
-                    sql(one) if isinstance(one, str) else one for one in ([item] if isinstance(item, str) else item)
-                ]
-                head = make_gtid_event(gtid)
-                if is_marked and isinstance(item if isinstance(item, str) else item[0], str):  # as a server marks DDL
-                    head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.STANDALONE | GtidFlag.DDL))
-                writer.write_group(gtid, head, [*events, make_event(EventType.XID, 1, bytes(8))])
-        return str(directory)
+    def write(*items, first=1):
+        groups = [[item] if isinstance(item[0], bytes) else item for item in items]
+        return str(write_log(tmp_path / "log", *groups, first=first))
 
     return write
 
@@ -96,8 +64,8 @@ def found_in(path, **given):
 def test_a_statement_that_empties_a_table_is_known_however_it_is_written(log):
     steps = []
     for number, statement in enumerate(EMPTYING.values(), start=1):
-        steps += [insert(T, [number, 1]), statement]
-    path = log(CREATE_T, *steps, insert(T, [100, 1]))
+        steps += [inserted(T, [number, 1]), statement]
+    path = log(CREATE_T, *steps, inserted(T, [100, 1]))
     assert rows(path, at="0-1-5") == []
     assert rows(path) == [(100, 1)]
     emptied = [(number, False, f"0-1-{2 * number + 1}") for number in range(1, len(EMPTYING) + 1)]
@@ -107,8 +75,8 @@ def test_a_statement_that_empties_a_table_is_known_however_it_is_written(log):
 def test_the_rows_of_create_or_replace_select_are_those_of_its_group(log):
     path = log(
         CREATE_T,
-        insert(T, [1, 1], [2, 2]),
-        ["CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, a INT)", *insert(T, [3, 3])],
+        inserted(T, [1, 1], [2, 2]),
+        ["CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, a INT)", inserted(T, [3, 3])],
     )
     assert rows(path) == [(3, 3)]
     assert history(path, "id", "_is_current") == [(3, True)]  # what was called so before was another table
@@ -117,11 +85,11 @@ def test_the_rows_of_create_or_replace_select_are_those_of_its_group(log):
 def test_a_snapshot_that_is_not_sure_says_so_with_gtid_and_reason_unless_it_is_accepted(log):
     path = log(
         CREATE_T,
-        insert(T, [1, 1]),
+        inserted(T, [1, 1]),
         "DELETE FROM t WHERE f()",
         "ALTER TABLE t DROP PARTITION p",
         CREATE_U,
-        insert(U, [7, 7]),
+        inserted(U, [7, 7]),
     )
     with pytest.raises(InexactError, match=r"^d\.t: not exact since 0-1-3, because DELETE in statement format"):
         rows(path)
@@ -140,9 +108,9 @@ def test_a_snapshot_that_is_not_sure_says_so_with_gtid_and_reason_unless_it_is_a
 
 def test_what_had_no_rows_cannot_have_lost_any(log):
     altered = "ALTER TABLE t MODIFY a SMALLINT"
-    path = log(CREATE_T, altered, "UPDATE t SET a=1", CREATE_U, "RENAME TABLE u TO v", insert(SMALL, [1, 1]))
+    path = log(CREATE_T, altered, "UPDATE t SET a=1", CREATE_U, "RENAME TABLE u TO v", inserted(SMALL, [1, 1]))
     assert rows(path) == [(1, 1)]
-    path = log(insert(SMALL, [5, 500]), "ALTER TABLE t MODIFY a TINYINT", first=7)
+    path = log(inserted(SMALL, [5, 500]), "ALTER TABLE t MODIFY a TINYINT", first=7)
     with pytest.raises(InexactError, match="0-1-8, because MODIFY or CHANGE of column a may change its values: 500"):
         rows(path)
 
@@ -150,31 +118,31 @@ def test_what_had_no_rows_cannot_have_lost_any(log):
 def test_renamed_tables_and_cascades_are_told(log):
     path = log(
         CREATE_U,
-        insert(U, [1, 1]),
+        inserted(U, [1, 1]),
         "CREATE TABLE t (id INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES u (id) ON DELETE CASCADE)",
-        insert(T, [4, 1]),
-        insert(U, [2, 2]),
+        inserted(T, [4, 1]),
+        inserted(U, [2, 2]),
     )
     assert rows(path) == [(4, 1)]
-    path = log(delete(U, [2, 2]), "RENAME TABLE t TO v, u TO t", insert(T, [9, 9]), first=6)
+    path = log(deleted(U, [2, 2]), "RENAME TABLE t TO v, u TO t", inserted(T, [9, 9]), first=6)
     assert rows(path, at="0-1-6") == [(4, 1)]
     assert rows(path) == [(1, 1), (9, 9)]
 
 
 def test_a_log_that_does_not_begin_with_the_table_is_told(log):
-    path = log(insert(T, [1, 1]))
+    path = log(inserted(T, [1, 1]))
     with pytest.raises(InexactError, match="log begins, because the log does not begin with its CREATE TABLE"):
         rows(path)  # nobody says that nothing was before it
     assert rows(path, on_doubt=lambda text: None) == [(1, 1)]
 
 
 def test_statements_are_found_alike_with_and_without_kernels(log, monkeypatch):
-    big = [event for number in range(3000) for event in insert(T, [number, 1])]
+    big = [event for number in range(3000) for event in inserted(T, [number, 1])]
     path = log(
         CREATE_T,
-        [*big, "INSERT INTO t VALUES (0,0)", "INSERT INTO t VALUES (0,1)", "INSERT INTO u VALUES (1,1)"],
-        ["TRUNCATE t", *insert(T, [1, 1])],
-        [*insert(T, [2, 2]), "TRUNCATE t"],
+        [big, "INSERT INTO t VALUES (0,0)", "INSERT INTO t VALUES (0,1)", "INSERT INTO u VALUES (1,1)"],
+        ["TRUNCATE t", inserted(T, [1, 1])],
+        [inserted(T, [2, 2]), "TRUNCATE t"],
         [make_event(EventType.INCIDENT, 1, bytes(4))],
     )
     monkeypatch.setattr("ibbmaster.arrow.collecting.DATA_BYTES", 1_100_000)
@@ -198,21 +166,8 @@ OURS = ["_gtid", "_ABSENT", "_order", "_key", "__seq", "a,b", "a`b", "it's", "_d
 def test_columns_may_be_called_anything(spark, log, tmp_path):
     table = written_table("d.t", {"_op": "int"} | dict.fromkeys(OURS, "varchar(20)"), table_id=1, primary_key=["_op"])
     values = [f"value {number}" for number in range(len(OURS))]
-    path = log(insert(table, [1, *values], [2, *[None] * len(OURS)]), delete(table, [2, *[None] * len(OURS)]))
-    fields = [
-        "__gtid",
-        "__ABSENT",
-        "_order",
-        "_key",
-        "___seq",
-        "a,b",
-        "a`b",
-        "it's",
-        "__date",
-        "__valid_to",
-        "c0",
-        "x.y",
-    ]
+    path = log(inserted(table, [1, *values], [2, *[None] * len(OURS)]), deleted(table, [2, *[None] * len(OURS)]))
+    fields = [f"_{name}" if name in ("_gtid", "_ABSENT", "__seq", "_date", "_valid_to") else name for name in OURS]
     frame = spark.read.format("ibb").option("table", "d.t").load(path)
     assert frame.columns[-len(OURS) - 1 :] == ["_op", *fields]
     assert [*frame.where("_op = 1").first()][-len(OURS) :] == values
@@ -234,11 +189,11 @@ def test_columns_may_be_called_anything(spark, log, tmp_path):
 
 def test_a_key_that_is_none_is_refused(log):
     with pytest.raises(ConfigurationError, match="no column nope"):
-        rows(log(insert(T, [1, 1])), key=["nope"])
+        rows(log(inserted(T, [1, 1])), key=["nope"])
 
 
 def test_the_command_refuses_a_snapshot_that_is_not_sure_or_lists_why(log, tmp_path, run):
-    command = ["lake", "snapshot", log(CREATE_T, insert(T, [1, 1]), "CALL p()"), "d.t", "--to", tmp_path / "to"]
+    command = ["lake", "snapshot", log(CREATE_T, inserted(T, [1, 1]), "CALL p()"), "d.t", "--to", tmp_path / "to"]
     reason = f"d.t: not exact since 0-1-3, because {in_statement_format('CALL p()')}"
     assert run(*command) == (2, "", f"ibbmaster: {reason}; --accept-inexact takes it as it is, and lists them\n")
     assert not (tmp_path / "to").exists()
@@ -251,12 +206,11 @@ def test_a_table_that_was_altered_is_told_by_its_versions(log):
     wide = written_table("d.t", {"b": "bigint", "id": "int", "n": "int", "g": "bigint"}, table_id=3)
     path = log(
         CREATE_T,
-        insert(T, [1, 10], [2, 20]),
+        inserted(T, [1, 10], [2, 20]),
         "ALTER TABLE t CHANGE a b BIGINT FIRST",
         "ALTER TABLE t ADD n INT NOT NULL DEFAULT 7, ADD x INT",
         "ALTER TABLE t DROP x, ADD g BIGINT AS (b * 2)",
-        insert(wide, [2**40, 3, 8, 2**41]),
-        is_marked=True,
+        inserted(wide, [2**40, 3, 8, 2**41]),
     )
 
     assert rows(path, key=["id"]) == [(10, 1, 7, 20), (20, 2, 7, 40), (2**40, 3, 8, 2**41)]
@@ -270,13 +224,13 @@ ALTERED = {
 
 
 def test_a_type_that_has_less_values_is_converted_as_select_does_it(log):
-    path = log(CREATE_T, insert(T, [1, 1], [2, None]), "ALTER TABLE t MODIFY a TINYINT NOT NULL")
+    path = log(CREATE_T, inserted(T, [1, 1], [2, None]), "ALTER TABLE t MODIFY a TINYINT NOT NULL")
     assert rows(path) == [(1, 1), (2, 0)]
 
 
 @pytest.mark.parametrize("clause", ALTERED)
 def test_what_the_versions_do_not_tell_is_refused_with_its_gtid(log, clause):
-    path = log(CREATE_T, insert(T, [1, 1]), f"ALTER TABLE t {clause}", is_marked=True)
+    path = log(CREATE_T, inserted(T, [1, 1]), f"ALTER TABLE t {clause}")
 
     with pytest.raises(InexactError, match=rf"^d\.t: not exact since 0-1-3, because {ALTERED[clause]}"):
         rows(path)

@@ -8,6 +8,7 @@ import json
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,101 +41,16 @@ class Log:
     def write(self, primary: FixturePrimary) -> None:
         primary.ddl("CREATE DATABASE d")
         for step in self.steps:
-            domain, step = (step[0], step[1:]) if isinstance(step, tuple) and isinstance(step[0], int) else (0, step)
-            step = step[0] if isinstance(step, tuple) and len(step) == 1 else step
-            if isinstance(step, str):
-                primary.ddl(step, database="d", domain=domain)
+            domain, step = (step[0], step[1:]) if isinstance(step[0], int) else (0, step)
+            if isinstance(step, str) or len(step) == 1:
+                primary.ddl(step if isinstance(step, str) else step[0], database="d", domain=domain)
                 continue
             name, *rows = step
             with primary.transaction(domain=domain):
                 primary.table(f"d.{name}").insert(*rows)
 
 
-T = "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)"
-
-
-def row(number: int, a: object = 10, b: object = 20) -> dict[str, object]:
-    return {"id": number, "a": a, "b": b}
-
-
-def rows(*numbers: int) -> list[dict[str, object]]:
-    return [row(number) for number in numbers]
-
-
-LOGS = {
-    "plain": Log([T, ("t", *rows(1, 2)), ("t", *rows(3))], rows(1, 2, 3)),
-    "no change yet": Log([T], []),
-    "no change yet, and declared": Log(["CREATE TABLE u (id INT)"], [], {"schema": f"USE d; {T}"}),
-    "a column moves": Log(
-        [T, ("t", row(1)), "ALTER TABLE t MODIFY a INT AFTER b", ("t", row(2)), ("t", row(3))], rows(1, 2, 3)
-    ),
-    "a column is added, and another renamed": Log(
-        [T, ("t", row(1)), "ALTER TABLE t ADD c INT DEFAULT 7, RENAME COLUMN b TO z", ("t", {"id": 2, "a": 1, "z": 2})],
-        [{"id": 1, "a": 10, "z": 20, "c": 7}, {"id": 2, "a": 1, "z": 2, "c": 7}],
-    ),
-    "the table is called otherwise at first": Log(
-        [T.replace(" t ", " old "), ("old", row(1)), "RENAME TABLE old TO t", ("t", row(2))], rows(1, 2)
-    ),
-    "tables change names": Log(
-        [
-            T,
-            ("t", row(1)),
-            "CREATE TABLE fresh (id INT PRIMARY KEY, a INT, b INT)",
-            ("fresh", row(2)),
-            "RENAME TABLE t TO gone, fresh TO t",
-            ("t", row(3)),
-            ("gone", row(4)),
-        ],
-        rows(2, 3),
-    ),
-    "made anew with other types": Log(
-        [
-            "CREATE TABLE t (id BIGINT UNSIGNED PRIMARY KEY, a VARCHAR(9), b DATE)",
-            ("t", {"id": 2**63, "a": "x", "b": "2026-01-31"}),
-            "DROP TABLE t",
-            T,
-            ("t", row(2)),
-        ],
-        rows(2),
-    ),
-    "replaced, and nothing written since": Log(
-        ["CREATE TABLE t (id DATE PRIMARY KEY)", ("t", {"id": "2026-01-31"}), T.replace("CREATE", "CREATE OR REPLACE")],
-        [],
-    ),
-    "truncated": Log([T, ("t", row(1)), "TRUNCATE TABLE t", ("t", row(2))], rows(1, 2)),
-    "the name of a table that is gone": Log(
-        [T, ("t", row(1)), "DROP TABLE t", "CREATE TABLE u (id INT)", ("u", {"id": 9})], rows(1)
-    ),
-    "of several domains": Log(
-        [T, ("t", row(1)), (1, "t", row(2)), (0, "t", row(3)), (1, "ALTER TABLE t MODIFY b INT FIRST"), ("t", row(4))],
-        rows(1, 2, 3, 4),
-    ),
-    "as written": Log(
-        ["CREATE TABLE t (id INT, old INT)", ("t", {"id": 1, "old": 5}), "DROP TABLE t", T, ("t", row(2))],
-        [{"id": 1, "a": None, "b": None, "old": 5}, row(2) | {"old": None}],
-        {"schemaMode": "asWritten"},
-    ),
-    "under another name": Log(
-        ["CREATE TABLE u (id INT, a INT)", ("u", {"id": 1, "a": 7}), "ALTER TABLE u ADD b INT", ("u", row(2))],
-        [{"id": 1, "a": 7, "b": None}, row(2)],
-        {"rename": "d.u=d.t"},
-    ),
-    "beside what is left out": Log(
-        [T, "CREATE TABLE u (id INT)", ("t", row(1)), ("u", {"id": 1}), "DROP TABLE u", ("t", row(2)), ("t", row(3))],
-        rows(1, 2, 3),
-        {"except": "d.u", "dropEmpty": "true"},
-    ),
-    "of one domain": Log(
-        [T, (1, "t", row(1)), (0, "t", row(2)), (1, "CREATE TABLE v (id INT)"), (1, "t", row(3)), (0, "t", row(4))],
-        rows(2, 4),
-        {"domain": "0"},
-    ),
-    "without its statements": Log(
-        [T, ("t", row(1)), "DROP TABLE t", "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT)", ("t", row(2))],
-        rows(1, 2),
-        {"kinds": "rows,statements", "schema": "CREATE TABLE d.t (id INT PRIMARY KEY, a INT, b INT)"},
-    ),
-}
+LOGS = {name: Log(**log) for name, log in json.loads(Path(__file__).with_suffix(".json").read_text()).items()}
 
 
 @pytest.fixture
