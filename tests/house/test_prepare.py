@@ -1,5 +1,6 @@
 """What `.ci/prepare` asks of apt: packages of another release come from the mirror that apt is set up with."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -17,42 +18,7 @@ deb http://mirror.example/debian bookworm main contrib # ours
 deb [trusted=yes] file:/srv/debian bookworm main
 """
 
-ENTRIES = {  # file, number of the entry, what stays of it
-    "a stanza with two mirrors and a key in it": (
-        ("x.sources", DEB822),
-        1,
-        [
-            "URIs: http://mirror.example/debian http://other.example/debian",
-            "Signed-By:",
-            " -----BEGIN PGP PUBLIC KEY BLOCK-----",
-            " .",
-            " mQINBFit",
-            " -----END PGP PUBLIC KEY BLOCK-----",
-            "Types: deb",
-            "Suites: trixie",
-            "Components: main",
-        ],
-    ),
-    "the second stanza": (
-        ("x.sources", DEB822),
-        2,
-        [
-            "URIs: https://mirror.example/debian-security",
-            "Trusted: yes",
-            "Signed-By: /usr/share/keyrings/own.gpg",
-            "Types: deb",
-            "Suites: trixie",
-            "Components: main",
-        ],
-    ),
-    "a line": (("sources.list", ONE_LINE), 2, ["deb http://mirror.example/debian trixie main"]),
-    "a line with a key": (
-        ("x.list", ONE_LINE),
-        3,
-        ["deb\t[ signed-by=/etc/keys/own.asc arch=amd64 ]  http://own.example/debian/ trixie main"],
-    ),
-    "a line with a local mirror": (("x.list", ONE_LINE), 4, ["deb [trusted=yes] file:/srv/debian trixie main"]),
-}
+ENTRIES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def function(name: str) -> str:
@@ -70,8 +36,8 @@ def run(program: str, *arguments: str, path: str = "/usr/bin:/bin") -> list[str]
 
 @pytest.mark.parametrize(("file", "number", "lines"), ENTRIES.values(), ids=ENTRIES)
 def test_an_entry_of_apt_stays_as_it_is_but_for_its_suite(file, number, lines, tmp_path) -> None:
-    path = tmp_path / file[0]
-    path.write_text(file[1])
+    path = tmp_path / file
+    path.write_text(DEB822 if file.endswith(".sources") else ONE_LINE)
     program = function("entry_for_suite") + 'entry_for_suite "$@"\n'
 
     assert run(program, str(path), str(number), "trixie") == lines

@@ -10,31 +10,19 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.rows.column import ValueKind
 from ibbmaster.schema.model import SqlType, UnknownTable
 from ibbmaster.schema.names import column_of, named, unknown_names
-from tests.table_versions import BIGINT, INT, TEXT, column, named_by_event, nameless, place, version
+from tests.schema.conftest import type_of
+from tests.table_versions import INT, TEXT, column, named_by_event, nameless, place, version
 
-DECLARED = {  # a type as a statement has it, and as a version does
-    "tinyint": SqlType(word="tinyint", length=4),
-    "int unsigned": SqlType(word="int", length=10, is_unsigned=True),
-    "bigint": BIGINT,
-    "decimal(12,4)": SqlType(word="decimal", length=12, scale=4),
-    "double": SqlType(word="double"),
-    "year": SqlType(word="year", length=4),
-    "date": SqlType(word="date"),
-    "datetime(3)": SqlType(word="datetime", scale=3),
-    "timestamp": SqlType(word="timestamp"),
-    "time(2)": SqlType(word="time", scale=2),
-    "varchar(20)": TEXT,
-    "char(9)": SqlType(word="char", length=9, charset="utf8mb4"),
-    "varbinary(30)": SqlType(word="varbinary", length=30),
-    "mediumtext": SqlType(word="mediumtext", charset="utf8mb4"),
-    "blob": SqlType(word="blob"),
-}
+DECLARED = (
+    "tinyint, int unsigned, bigint, decimal(12,4), double, year, date, datetime(3), timestamp, time(2), varchar(20)"
+)
+DECLARED += ", char(9), varbinary(30), mediumtext, blob"
 
 
-@pytest.mark.parametrize("declared", DECLARED)
+@pytest.mark.parametrize("declared", DECLARED.split(", "))
 def test_a_version_tells_of_a_nameless_column_what_full_metadata_does(declared) -> None:
     event = named_by_event({"id": "int", "c": declared}).columns[1]
-    table = version(column(1, "id"), column(2, "c", DECLARED[declared]))
+    table = version(column(1, "id"), column(2, "c", type_of(declared)))
 
     told = named(nameless({"id": "int", "c": declared}), table).columns[1]
     assert (told.name, told.kind, told.size, told.scale) == ("c", event.kind, event.size, event.scale)

@@ -15,16 +15,8 @@ from ibbmaster.server.answering import Answers
 from ibbmaster.server.reactor import Reactor
 from ibbmaster.wire.command import Ping
 
-QUERY, INIT_DB, PING, PREPARE, EXECUTE, CLOSE, RESET, QUIT = (
-    b"\x03",
-    b"\x02",
-    b"\x0e",
-    b"\x16",
-    b"\x17",
-    b"\x19",
-    b"\x1f",
-    b"\x01",
-)
+CODES = b"\x03\x02\x0e\x16\x17\x19\x1f\x01"
+QUERY, INIT_DB, PING, PREPARE, EXECUTE, CLOSE, RESET, QUIT = (bytes([code]) for code in CODES)
 COMMANDS = [  # some are answered at once, some by worker threads, some not at all, some with an error
     QUERY + b"SELECT 1",
     PING,
