@@ -1,9 +1,11 @@
 """Values of rows as text, and as cells of a column that has a type."""
 
 import datetime
+import json
 import re
 import struct
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,8 @@ from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKi
 from ibbmaster.event.rows.encoding import encode_table_map, written_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.sqltext.moment import Moment
+
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 TEXTS = {
     "NULL": (None, None),
@@ -101,39 +105,14 @@ def test_a_date_is_a_number_of_days_since_1970(text):
     assert day_cell(moment(f"{text} 23:59:59.999999")) == days
 
 
-NO_DAYS = [
-    "0000-00-00",
-    "2010-00-00",
-    "2010-01-00",
-    "0000-01-01",
-    "2023-02-29",
-    "2023-04-31",
-    "2023-13-01",
-    "1900-02-29",
-]
-
-
-@pytest.mark.parametrize("text", NO_DAYS)
+@pytest.mark.parametrize("text", DATA["no_days"])
 def test_what_is_no_day_is_no_date_and_no_moment(text):
     assert day_cell(moment(text)) is None
     assert moment_cell(moment(f"{text} 00:00:00")) is None
     assert moment_cell(moment(f"{text} 12:34:56.789000")) is None
 
 
-@pytest.mark.parametrize(
-    ("text", "microseconds"),
-    [
-        ("1970-01-01 00:00:00", 0),
-        ("1970-01-01 00:00:00.100000", 100_000),
-        ("1970-01-01 00:00:00.000001", 1),
-        ("1970-01-01 00:00:00.020300", 20_300),
-        ("1970-01-02 00:00:00.000000", 86_400_000_000),
-        ("1970-01-01 01:02:03.004000", 3_723_004_000),
-        ("1969-12-31 23:59:59.999999", -1),
-        ("9999-12-31 23:59:59.999999", 253_402_300_799_999_999),
-        ("0001-01-01 00:00:00", -62_135_596_800_000_000),
-    ],
-)
+@pytest.mark.parametrize(("text", "microseconds"), DATA["moments"])
 def test_a_moment_is_a_number_of_microseconds_since_1970(text, microseconds):
     assert moment_cell(moment(text)) == microseconds
 

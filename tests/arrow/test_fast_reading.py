@@ -34,6 +34,7 @@ from ibbmaster.log.group_content import RowReader, group_events, table_name
 from ibbmaster.position import LOG_START
 from ibbmaster.spark.options import parse_options
 from ibbmaster.store.writer import BinlogWriter
+from tests.damage import flip
 from tests.machinery.events import make_event, make_gtid_event
 from tests.table_versions import without_statements
 from tests.written_log import deleted, inserted, updated, write_log
@@ -205,11 +206,8 @@ def test_a_range_that_begins_after_a_large_group_on_its_page_ends_where_the_next
 
 
 def test_damage_is_the_same_error(kernels, tmp_path):
-    for path in (FIXTURES / "ibb/types").glob("*.ibb"):
-        data = bytearray(path.read_bytes())
-        if path.name == "binlog-000001.ibb":
-            data[3 * 16384 + 5000] ^= 4
-        (tmp_path / path.name).write_bytes(data)
+    shutil.copytree(FIXTURES / "ibb/types", tmp_path, dirs_exist_ok=True)
+    flip(tmp_path / "binlog-000001.ibb", 3 * PAGE_SIZE + 5000)
     options = parse_options({"path": str(tmp_path), "granularity": "events"})
     found = []
     for read in both_ways(kernels):
@@ -221,11 +219,8 @@ def test_damage_is_the_same_error(kernels, tmp_path):
 
 @pytest.mark.parametrize("page_no", [1, 3])
 def test_each_page_that_is_damaged_is_one_fault_and_the_rest_is_read(tmp_path, page_no):
-    for path in (FIXTURES / "ibb/domains").glob("*.ibb"):
-        data = bytearray(path.read_bytes())
-        if path.name == "binlog-000000.ibb":
-            data[page_no * PAGE_SIZE + 900] ^= 4
-        (tmp_path / path.name).write_bytes(data)
+    shutil.copytree(FIXTURES / "ibb/domains", tmp_path, dirs_exist_ok=True)
+    flip(tmp_path / "binlog-000000.ibb", page_no * PAGE_SIZE + 900)
     given = {"path": str(tmp_path), "failOnDataLoss": "false"}
     counts = {}
     for granularity in ("faults", "groups"):
@@ -410,10 +405,7 @@ def write_images(directory, table, images):
 def damaged(tmp_path, imported):
     """A log of many ranges with one flipped bit."""
     directory = imported("11.8/domains")
-    path = sorted(directory.glob("binlog-*.ibb"))[0]
-    data = bytearray(path.read_bytes())
-    data[2 * PAGE_SIZE + 777] ^= 1
-    path.write_bytes(data)
+    flip(sorted(directory.glob("binlog-*.ibb"))[0], 2 * PAGE_SIZE + 777)
     return directory
 
 
@@ -445,9 +437,7 @@ def test_where_damage_is_skipped_a_range_is_read_once_up_to_the_damage(
     shutil.copytree(CLASSIC / capture if is_classic else imported(capture), directory)
     if is_damaged:
         path = sorted(path for path in directory.iterdir() if path.suffix[1:].isdigit() or path.suffix == ".ibb")[0]
-        data = bytearray(path.read_bytes())
-        data[(len(data.rstrip(b"\0")) * 9 // 10)] ^= 1
-        path.write_bytes(data)
+        flip(path, len(path.read_bytes().rstrip(b"\0")) * 9 // 10)
     monkeypatch.setattr(collecting, "DATA_BYTES", 1_100_000)
     monkeypatch.setattr(collecting, "GROUPS_MAX", 7)
     begins, opened = [], []
@@ -571,9 +561,8 @@ def test_damage_of_traditional_files_is_told_alike(kernels, tmp_path, capture):
         directory.mkdir()
         for path in files:
             (directory / path.name).write_bytes(path.read_bytes())
-        damaged = bytearray((target := directory / rng.choice(files).name).read_bytes())
-        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
-        target.write_bytes(damaged)
+        target = directory / rng.choice(files).name
+        flip(target, rng.randrange(target.stat().st_size), 1 << rng.randrange(8))
         found = []
         for read in both_ways(kernels):
             rows = []

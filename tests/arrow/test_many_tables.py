@@ -19,6 +19,7 @@ from ibbmaster.errors import ConfigurationError, EventError, FormatError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.kernel.loading import load
 from ibbmaster.spark.options import parse_options
+from tests.damage import flip
 from tests.lake.random_log import random_log
 from tests.written_log import inserted, updated, write_log
 
@@ -183,9 +184,7 @@ def test_damage_stops_all_or_is_left_out(wide):
     with closing(open_log(parse_options({"path": str(wide)}))) as engine:
         size = engine.end().offset
     file = wide / "binlog-000000.ibb"
-    data = bytearray(file.read_bytes())
-    data[size // 2] ^= 1
-    file.write_bytes(data)
+    flip(file, size // 2)
     with pytest.raises(FormatError):
         together(parse_options({"path": str(wide)}))
     left = together(parse_options({"path": str(wide), "failOnDataLoss": "false"}))

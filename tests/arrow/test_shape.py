@@ -1,6 +1,8 @@
 """Columns of DataFrames: names that cannot collide, and types that Arrow and Spark agree on."""
 
+import json
 import random
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -23,24 +25,7 @@ from ibbmaster.event.rows.encoding import encode_table_map, written_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.rows.shape import TableShape
 
-COLUMNS = {  # a type as CREATE TABLE has it -> Spark's
-    "bigint": "bigint",
-    "bigint unsigned": "decimal(20,0)",
-    "int": "int",
-    "int unsigned": "bigint",
-    "tinyint unsigned": "int",
-    "year": "int",
-    "float": "float",
-    "double": "double",
-    "decimal(38,10)": "decimal(38,10)",
-    "decimal(39,10)": "string",
-    "date": "date",
-    "datetime(3)": "timestamp_ntz",
-    "timestamp": "timestamp",
-    "time": "string",
-    "varchar(5)": "string",
-    "blob": "binary",
-}
+SPARK_TYPES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def shape_of(columns):
@@ -49,9 +34,9 @@ def shape_of(columns):
 
 
 def test_each_kind_of_column_has_its_type():
-    shape = shape_of({f"c{number}": declared for number, declared in enumerate(COLUMNS)})
+    shape = shape_of({f"c{number}": declared for number, declared in enumerate(SPARK_TYPES)})
     found = [field.type for field in table_fields(shape, ZeroDates.NULL) if field.name.startswith("c")]
-    assert found == list(COLUMNS.values())
+    assert found == list(SPARK_TYPES.values())
 
 
 def test_zero_dates_are_kept_as_text():
@@ -105,7 +90,7 @@ def test_arrow_has_a_type_for_each_of_sparks():
     for fields in SHAPES.values():
         assert arrow_schema(fields).names == [field.name for field in fields]
     assert arrow_type("decimal(10,2)") == pa.decimal128(10, 2)
-    assert all(arrow_type(name) is not None for name in COLUMNS.values())
+    assert all(arrow_type(name) is not None for name in SPARK_TYPES.values())
 
 
 def test_a_schema_is_told_in_words_that_spark_reads():

@@ -10,6 +10,7 @@ from ibbmaster.cli import arguments
 from ibbmaster.cli.arguments import add_directory, add_log, open_to_change, size
 from ibbmaster.errors import IbbMasterError, StoreError
 from ibbmaster.ibb.page import PAGE_SIZE
+from tests.damage import flip
 
 
 def test_a_size_is_a_number_of_bytes_or_refused_in_the_words_of_the_command_line():
@@ -69,9 +70,7 @@ def test_a_log_that_is_damaged_is_one_that_there_is(tmp_path, feed):
     feed(tmp_path, range(1, 40))
     arguments.expect_log(tmp_path)
     path = tmp_path / "binlog-000000.ibb"
-    data = bytearray(path.read_bytes())
-    data[PAGE_SIZE + 100] ^= 1
-    path.write_bytes(data)
+    flip(path, PAGE_SIZE + 100)
     arguments.expect_log(tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(IbbMasterError, match="no binlog files"):

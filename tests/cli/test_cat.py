@@ -17,6 +17,7 @@ from ibbmaster.printing.debezium_lines import DebeziumLines
 from ibbmaster.printing.json_lines import JsonLines
 from ibbmaster.printing.server_script import ServerScript
 from ibbmaster.printing.sql_script import SqlScript
+from tests.damage import flip
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 IBB = FIXTURES / "ibb"
@@ -69,9 +70,7 @@ def test_tables_that_nothing_names_are_named_by_a_schema(run, tmp_path):
 
 def test_a_damaged_log_ends_with_whole_transactions_and_a_place(run, tmp_path):
     shutil.copytree(IBB / "types", tmp_path / "log")
-    data = bytearray((path := tmp_path / "log" / "binlog-000001.ibb").read_bytes())
-    data[5 * 16384 + 700] ^= 1
-    path.write_bytes(data)
+    flip(tmp_path / "log" / "binlog-000001.ibb", 5 * 16384 + 700)
     code, out, err = run("cat", tmp_path / "log")
     assert code == 2
     assert err.startswith("ibbmaster: binlog-000001.ibb page 5")
@@ -129,28 +128,10 @@ def test_a_value_that_cannot_be_read_names_group_place_and_remedy(run, tmp_path)
         assert (code, out.count(shown)) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["nowhere"], "nowhere: no such file or directory"),
-        (["."], ".: no binlog files (binlog-000000.ibb and so on)"),
-        ([IBB / "types", "--schema", "none.sql"], "--schema: none.sql: No such file or directory"),
-        (
-            [IBB / "types", "--schema", IBB.parent / "README.md"],
-            f"--schema: {IBB.parent / 'README.md'} has no CREATE TABLE statement with columns, expected CREATE TABLE "
-            "database.table (…)",
-        ),
-        (
-            [IBB / "types", "--after", "noon"],
-            "--after: 'noon' is not a valid GTID or time: expected domain-server-seqno, as in 0-1-100, or a time, as "
-            "'2026-01-31 12:00:00+01:00'",
-        ),
-        ([IBB / "types", "--until", "0-1"], "'0-1' is not a valid GTID: expected domain-server-seqno, as in 0-1-100"),
-        ([IBB / "types", "--output", "none/out"], "none/out: cannot be written: No such file or directory"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "problem"), json.loads(Path(__file__).with_suffix(".json").read_text()))
 def test_what_cannot_be_done_is_one_line(run, tmp_path, monkeypatch, arguments, problem):
     monkeypatch.chdir(tmp_path)
+    arguments, problem = json.loads(json.dumps([arguments, problem]).replace("FIXTURES", str(IBB.parent)))
     assert run("cat", *arguments) == (2, "", f"ibbmaster: {problem}\n")
     assert os.listdir(tmp_path) == []
 

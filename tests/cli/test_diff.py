@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
+from tests.damage import flip
 from tests.written_log import write_log
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -82,9 +83,7 @@ def test_what_cannot_be_compared_is_one_line(run, tmp_path, monkeypatch, argumen
 
 def test_a_damaged_log_is_neither_equal_nor_different(run, tmp_path):
     shutil.copytree(IBB / "types", tmp_path / "log")
-    data = bytearray((path := tmp_path / "log" / "binlog-000001.ibb").read_bytes())
-    data[5 * 16384 + 700] ^= 1
-    path.write_bytes(data)
+    flip(tmp_path / "log" / "binlog-000001.ibb", 5 * 16384 + 700)
     code, out, err = run("diff", IBB / "types", tmp_path / "log")
     assert (code, out) == (2, "")
     assert err.startswith("ibbmaster: binlog-000001.ibb page 5")

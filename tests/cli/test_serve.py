@@ -44,27 +44,15 @@ def test_what_is_no_address_is_refused(text):
         parse_listen(text)
 
 
-REFUSED = {
-    "an address others reach, without a password": (["--listen", "0.0.0.0:0"], "give the account a password"),
-    "a profile there is not": (["--profile", "nothing"], "there is no profile 'nothing': choose one of engine, compat"),
-    "server id 0": (["--server-id", "0"], "server id 0: expected a number from 1"),
-    "a certificate without key": (["--tls-cert", "x"], "TLS certificate and key go together"),
-    "a certificate that is not there": (["--tls-cert", "x", "--tls-key", "y"], "cannot use x with y"),
-    "no base": (["--base", "nowhere.sql"], "base nowhere.sql: there is no such file"),
-    "a base that is no dump": (["--base", __file__], 'is not a dump: \'"""'),
-    "no connections": (["--max-connections", "0"], "expected at least 1"),
-    "no time": (["--max-statement-time", "0"], "0 seconds for a statement: expected at least 1"),
-    "an account that is there twice": (["--accounts", "ACCOUNTS"], "account 'repl' is the first account, too"),
-    "ed25519 without a password": (["--auth", "ed25519"], "password"),
-    "a password file that is not there": (["--password-file", "/nothing"], "cannot read /nothing"),
-}
+REFUSED = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
 def test_an_option_that_cannot_be_used_is_refused(options, message, tmp_path, capsys):
     accounts = tmp_path / "accounts"
     accounts.write_text("[repl]\npassword=x\n")
-    options = [str(accounts) if option == "ACCOUNTS" else option for option in options]
+    files = {"ACCOUNTS": str(accounts), "CODE": __file__}
+    options = [files.get(option, option) for option in options]
     assert main(["serve", str(tmp_path / "not looked at"), *options]) == 2
     assert message in capsys.readouterr().err
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.store.writer import BinlogWriter
+from tests.damage import flip
 from tests.machinery.events import make_event
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
@@ -28,11 +30,8 @@ def test_verify_finds_no_faults_in_the_samples(run):
 
 
 def test_verify_ends_with_1_and_names_each_fault(run, tmp_path):
-    for path in (IBB / "types").iterdir():
-        data = bytearray(path.read_bytes())
-        if path.name == "binlog-000001.ibb":
-            data[20000] ^= 1
-        (tmp_path / path.name).write_bytes(data)
+    shutil.copytree(IBB / "types", tmp_path, dirs_exist_ok=True)
+    flip(tmp_path / "binlog-000001.ibb", 20000)
     code, out, _ = run("verify", tmp_path)
     assert code == 1
     assert "binlog-000001.ibb page 1 offset 0: page checksum is" in out
@@ -64,11 +63,8 @@ def test_traditional_files_are_verified_and_sought_in_too(run, tmp_path):
     assert (code, out) == (0, "position []\nstart at binlog.000001 offset 4, state []\n")
     answer = json.loads(run("seek", classic, "", "--json")[1])
     assert answer == {"position": "", "file": "binlog.000001", "state": "", "offset": 4}
-    for path in classic.iterdir():
-        data = bytearray(path.read_bytes())
-        if path.name == "binlog.000002":
-            data[2000] ^= 1
-        (tmp_path / path.name).write_bytes(data)
+    shutil.copytree(classic, tmp_path, dirs_exist_ok=True)
+    flip(tmp_path / "binlog.000002", 2000)
     code, out, _ = run("verify", tmp_path)
     assert code == 1
     assert out.startswith("binlog.000002 offset ")

@@ -13,10 +13,8 @@ from ibbmaster.schema.names import column_of, named, unknown_names
 from tests.schema.conftest import type_of
 from tests.table_versions import INT, TEXT, column, named_by_event, nameless, place, version
 
-DECLARED = (
-    "tinyint, int unsigned, bigint, decimal(12,4), double, year, date, datetime(3), timestamp, time(2), varchar(20)"
-)
-DECLARED += ", char(9), varbinary(30), mediumtext, blob"
+DECLARED = "tinyint, int unsigned, bigint, decimal(12,4), double, year, date, datetime(3), timestamp, time(2)"
+DECLARED += ", varchar(20), char(9), varbinary(30), mediumtext, blob"
 
 
 @pytest.mark.parametrize("declared", DECLARED.split(", "))

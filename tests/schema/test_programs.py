@@ -1,10 +1,15 @@
 """What statements of a log make of triggers, routines and events."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.programs import trigger_parts
 from ibbmaster.sqltext.sql_mode import ANSI_QUOTES
+
+CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 BY = {"invoker": "me@home", "client_collation": 8, "connection_collation": 47, "sql_mode": 0}
 TABLE = "CREATE TABLE t (a INT)"
@@ -27,21 +32,7 @@ def test_a_program_has_what_its_session_had_set(folded):
     assert (found.of_database, found.created, found.originator) == ("latin2_general_ci", 1002 * 10**6, 1)
 
 
-@pytest.mark.parametrize(
-    ("logged", "shown", "definer"),
-    [
-        ("CREATE OR REPLACE DEFINER=`a`@`%` FUNCTION `f`()", "CREATE DEFINER=`a`@`%` FUNCTION `f`()", "a@%"),
-        ("CREATE DEFINER=staff PROCEDURE IF NOT EXISTS x.`f` ()", "CREATE DEFINER=staff PROCEDURE `f` ()", "staff"),
-        ("CREATE DEFINER=CURRENT_USER() EVENT f DO", "CREATE DEFINER=CURRENT_USER() EVENT `f` DO", "me@home"),
-        ("CREATE PACKAGE BODY f AS", "CREATE PACKAGE BODY `f` AS", "me@home"),
-        (*("SET STATEMENT max_statement_time=1 FOR CREATE EVENT f DO",) * 2, "me@home"),
-        (
-            "CREATE AGGREGATE FUNCTION f() RETURNS TYPE OF t.a",
-            "CREATE AGGREGATE FUNCTION `f`() RETURNS TYPE OF t.a",
-            "me@home",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("logged", "shown", "definer"), CASES)
 def test_a_program_is_kept_as_it_was_logged_under_its_name_alone(folded, logged, shown, definer):
     (found,) = folded.run(logged, **BY).at().programs.values()
     assert (found.text, found.definer) == (shown, definer)

@@ -48,6 +48,7 @@ from ibbmaster.streaming.stage import Counter as SentCounter
 from ibbmaster.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.wire.handshake import decode_greeting
 from ibbmaster.wire.packet import PacketReader
+from tests.damage import flip
 from tests.machinery.client_wire import answer_native, decode_heartbeat
 from tests.machinery.events import make_event, make_gtid_event
 from tests.machinery.simulated_disk import SimulatedDisk
@@ -469,9 +470,7 @@ async def test_a_damaged_page_ends_the_dump_with_an_error_that_names_it_and_harm
     await trio.to_thread.run_sync(growing.commit, 2000)
     path = growing.directory / "binlog-000001.ibb"
     async with serving(growing.directory, profile=profile) as (_, port):
-        data = bytearray(path.read_bytes())
-        data[40000] ^= 1
-        path.write_bytes(data)
+        flip(path, 40000)
         replica = await connect(port)
         await replica.query("SET @master_binlog_checksum='CRC32'")
         await replica.dump(server_id=3)
@@ -492,9 +491,7 @@ async def test_damage_in_a_traditional_file_is_told_with_its_place(serving, conn
     path = tmp_path / "binlog.000003"
     engine = ClassicBinlog([tmp_path])
     engine.state()
-    data = bytearray(path.read_bytes())
-    data[1500] ^= 1
-    path.write_bytes(data)
+    flip(path, 1500)
     async with serving(engine, profile=profile) as (_, port):
         replica = await connect(port)
         await replica.query("SET @master_binlog_checksum='CRC32'")

@@ -56,6 +56,7 @@ class Waiting:
     """Dumps of one log that wait; those of `lazy` do not read until they are asked to."""
 
     def __init__(self, make, store, count: int, *, heartbeat_s: float = 0.0, requests=REQUESTS) -> None:
+        self.store = store
         self.follower = Follower(lambda _: False)
         self.shared = SharedBlocks()
         self.counters = [SentCounter() if number % 3 == 2 else None for number in range(count)]
@@ -70,6 +71,10 @@ class Waiting:
         self.sinks = {}
         self.lazy: set[int] = set()
         self.reading = trio.Event()
+
+    def start(self, nursery: trio.Nursery) -> None:
+        for number in range(len(self.dumps)):
+            nursery.start_soon(self.run, number)
 
     async def run(self, number: int) -> None:
         """One dump, until it is ended."""
@@ -113,8 +118,10 @@ class Waiting:
         self.reading.set()
         self.reading = trio.Event()
 
-    async def grow(self) -> None:
-        """Have all that read get what is new."""
+    async def grow(self, size: int | None = None) -> None:
+        """Have all that read get what is new, and a group of this size first."""
+        if size is not None:
+            await trio.to_thread.run_sync(self.store.commit, size)
         for number, dump in enumerate(self.dumps):
             if number not in self.lazy:
                 await dump.wait_until_idle()
@@ -183,8 +190,7 @@ async def test_each_of_many_gets_what_one_alone_gets(waiting_dump, mock_clock, m
         store.commit(100)
         waiting = Waiting(waiting_dump, store, 14, heartbeat_s=5.0)
         async with trio.open_nursery() as nursery:
-            for number in range(len(waiting.dumps)):
-                nursery.start_soon(waiting.run, number)
+            waiting.start(nursery)
             for round_no in range(90):
                 for _ in range(rng.choice([1, 1, 1, 1, 3])):
                     size, events = rng.choice([(50, 1), (50, 1), (9000, 1), (100, 40), (50_000, 1)])
@@ -217,13 +223,11 @@ async def test_small_groups_are_asked_for_by_one_of_each_kind(waiting_dump, tmp_
         store.commit(100)
         waiting = Waiting(waiting_dump, store, count)
         async with trio.open_nursery() as nursery:
-            for number in range(count):
-                nursery.start_soon(waiting.run, number)
+            waiting.start(nursery)
             await waiting.grow()
             steps.clear()
             for _ in range(rounds):
-                await trio.to_thread.run_sync(store.commit, 100)
-                await waiting.grow()
+                await waiting.grow(100)
             assert steps["steps"] > 0.8 * rounds * (count - len(REQUESTS))
             await waiting.end()
 
@@ -235,15 +239,13 @@ async def test_heartbeats_come_a_period_after_the_last_group_and_say_where_it_en
         store.commit(100)
         waiting = Waiting(waiting_dump, store, 10, heartbeat_s=5.0, requests=[{}])
         async with trio.open_nursery() as nursery:
-            for number in range(len(waiting.dumps)):
-                nursery.start_soon(waiting.run, number)
+            waiting.start(nursery)
             await waiting.grow()
             for _ in range(10):
                 mock_clock.jump(3.0)  # less than a period
                 await trio.testing.wait_all_tasks_blocked()
                 for _ in range(3):
-                    await trio.to_thread.run_sync(store.commit, 100)
-                    await waiting.grow()
+                    await waiting.grow(100)
             assert steps["steps"] > 100
             kinds = [Counter(map(type_of, dump.payloads())) for dump in waiting.dumps]
             assert not any(kind[EventType.HEARTBEAT] for kind in kinds)
@@ -263,16 +265,14 @@ async def test_after_a_heartbeat_they_wait_where_they_are_and_not_each_alone(wai
         store.commit(100)
         waiting = Waiting(waiting_dump, store, count, heartbeat_s=5.0, requests=[{}])
         async with trio.open_nursery() as nursery:
-            for number in range(count):
-                nursery.start_soon(waiting.run, number)
+            waiting.start(nursery)
             await waiting.grow()
             mock_clock.jump(5.1)
             await trio.testing.wait_all_tasks_blocked()
             for dump in waiting.dumps:
                 await dump.wait_until_idle()
             steps.clear()
-            await trio.to_thread.run_sync(store.commit, 100)
-            await waiting.grow()
+            await waiting.grow(100)
             assert steps["steps"] >= count - 1
             await waiting.end()
 
@@ -293,8 +293,7 @@ async def test_who_is_ended_before_the_log_grows_gets_nothing_more(waiting_dump,
             for number in range(len(waiting.dumps)):
                 nursery.start_soon(run, number)
             for _ in range(3):
-                await trio.to_thread.run_sync(store.commit, 100)
-                await waiting.grow()
+                await waiting.grow(100)
             one = waiting.dumps[2]
             before = one.payloads()
             await trio.to_thread.run_sync(store.commit, 100)
@@ -361,8 +360,7 @@ async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, m
             for number in range(len(waiting.dumps)):
                 nursery.start_soon(run, number)
             for _ in range(3):
-                await trio.to_thread.run_sync(store.commit, 100)
-                await waiting.grow()
+                await waiting.grow(100)
             monkeypatch.setattr(waiting.counters[5], method, fail)
             await trio.to_thread.run_sync(store.commit, 100)
             waiting.follower.announce()
@@ -380,13 +378,11 @@ async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(wait
         store.commit(100)
         waiting = Waiting(waiting_dump, store, TLS_EACH + 1)
         async with trio.open_nursery() as nursery:
-            for number in range(len(waiting.dumps)):
-                nursery.start_soon(waiting.run, number)
+            waiting.start(nursery)
             await waiting.grow()
             waiting.lazy = {1, TLS_EACH}
             for _ in range(40):
-                await trio.to_thread.run_sync(store.commit, 9000)
-                await waiting.grow()
+                await waiting.grow(9000)
             for number in waiting.lazy:
                 assert len(waiting.dumps[number].stream) < len(waiting.dumps[number - 1].stream)
             await waiting.end()
@@ -410,8 +406,7 @@ async def test_what_is_encrypted_and_was_not_taken_goes_out_though_nothing_comes
                     await waiting.grow()  # until all wait at one place
                 waiting.lazy = {number}
                 while waiting.sinks[number].is_flushed:
-                    await trio.to_thread.run_sync(store.commit, 9000)
-                    await waiting.grow()
+                    await waiting.grow(9000)
                 waiting.lazy.clear()
                 waiting.reading.set()
                 while not waiting.sinks[number].is_flushed:
@@ -466,8 +461,7 @@ async def test_parts_of_a_group_under_way_are_passed_by_all_that_wait(waiting_du
 
         with trio.fail_after(30):
             async with trio.open_nursery() as nursery:
-                for number in range(len(waiting.dumps)):
-                    nursery.start_soon(waiting.run, number)
+                waiting.start(nursery)
                 await waiting.grow()
                 for _ in range(2 * crowd.STEPS_MIN):
                     await trio.to_thread.run_sync(commit_behind_parts)

@@ -3,6 +3,7 @@
 import datetime
 import json
 import lzma
+import shutil
 from decimal import Decimal
 
 import pytest
@@ -16,6 +17,7 @@ from ibbmaster.event.rows.changes import ChangeKind
 from ibbmaster.event.types import EventType
 from ibbmaster.log.group_content import RowReader, TableFilter, table_name
 from ibbmaster.spark.options import parse_options
+from tests.damage import flip
 from tests.table_versions import versions_of, without_statements
 
 
@@ -251,11 +253,8 @@ def test_damage_is_reported_and_passed_over_if_data_loss_is_no_failure(spark, fi
 @pytest.fixture
 def damaged(fixtures, tmp_path):
     """A copy of a log with one flipped bit on a page."""
-    for path in (fixtures / "ibb/types").glob("*.ibb"):
-        data = bytearray(path.read_bytes())
-        if path.name == "binlog-000001.ibb":
-            data[3 * 16384 + 5000] ^= 4
-        (tmp_path / path.name).write_bytes(data)
+    shutil.copytree(fixtures / "ibb/types", tmp_path, dirs_exist_ok=True)
+    flip(tmp_path / "binlog-000001.ibb", 3 * 16384 + 5000)
     return tmp_path
 
 

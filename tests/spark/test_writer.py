@@ -1,7 +1,9 @@
 """DataFrames written as logs: sound, in order, readable as they were given, whole or not at all."""
 
 import datetime
+import json
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
@@ -13,6 +15,8 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.verify import verify
 from ibbmaster.spark.write_options import parse_write_options
+
+CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def state_of(directory):
@@ -127,28 +131,7 @@ def test_events_that_make_no_group_are_refused(spark, tmp_path, rows, problem):
     assert not (tmp_path / "log").exists()
 
 
-@pytest.mark.parametrize(
-    ("options", "fields", "problem"),
-    [
-        ({}, {}, "path is missing"),
-        ({"path": "/x", "nonsense": "1"}, {}, "unknown option nonsense"),
-        ({"path": "/x"}, {"a": "int"}, "no column _table"),
-        ({"path": "/x"}, {"data": "binary"}, "no column _gtid"),
-        ({"path": "/x"}, dict.fromkeys(["_table", "_change_type", "before", "after"], "string"), "schema is missing"),
-        ({"path": "/x", "table": "a.b"}, {"a": "array<int>"}, r"array<int> cannot be written"),
-        ({"path": "/x", "table": "a.b", "schema": "CREATE TABLE a.b (c int)"}, {"a": "int"}, "no column c"),
-        ({"path": "/x", "table": "a.b", "primaryKey": "z"}, {"a": "int"}, "no column z"),
-        ({"path": "/x", "table": "a.b", "primaryKey": "a"}, {"a": "string"}, "longtext as key, declare varchar"),
-        (
-            {"path": "/x", "primaryKey": "a"},
-            {"_gtid": "string", "event_no": "int", "data": "binary"},
-            "needs option table",
-        ),
-        ({"path": "/x", "table": "a.b", "createTables": "true"}, {"a": "int", "_gtid": "string"}, "createTables"),
-        ({"path": "/x", "table": "a.b", "serverId": "0"}, {"a": "int"}, "below 2"),
-        ({"path": "/x", "table": "ab"}, {"a": "int"}, "not the name of a table"),
-    ],
-)
+@pytest.mark.parametrize(("options", "fields", "problem"), CASES)
 def test_options_that_make_no_sense_are_refused(options, fields, problem):
     with pytest.raises(ConfigurationError, match=problem):
         parse_write_options(options, fields)

@@ -1,6 +1,8 @@
 """Changes folded by key are what a dictionary becomes that takes them one by one."""
 
+import json
 import random
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -77,25 +79,7 @@ def expect_fold(rng: random.Random) -> None:
     assert applied(before, found) == rows
 
 
-REFUSED = {
-    "inserted without a value": [("insert", (1, 1, None, 2), ["a"])],
-    "deleted without a key": [("delete", (None, 1, 1, 1), ["id"])],
-    "moved without a value": [
-        ("update_preimage", (1, 1, None, None), ["a", "b"]),
-        ("update_postimage", (2, None, None, None), ["part", "a", "b"]),
-    ],
-    "like a REPLACE": [
-        ("update_preimage", (1, 1, None, None), ["a", "b"]),
-        ("update_postimage", (1, 1, 5, None), ["b"]),
-    ],
-    "inserted twice": [("insert", (1, 1, 1, 1), []), ("insert", (1, 1, 2, 2), [])],
-    "changed when it is gone": [
-        ("delete", (1, 1, 1, 1), []),
-        ("update_preimage", (1, 1, 1, 1), []),
-        ("update_postimage", (1, 1, 2, 2), []),
-    ],
-    "no image before": [("update_postimage", (1, 1, 2, 2), [])],
-}
+REFUSED = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 @pytest.mark.parametrize("steps", REFUSED.values(), ids=REFUSED)

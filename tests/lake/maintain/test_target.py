@@ -1,5 +1,6 @@
 """Directories are called as their tables, in letters that each reader of tables takes."""
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,18 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 from ibbmaster.lake.maintain.target import directory_name
 
 DOTTED = ("`shop.eu`.orders", "shop.`eu.orders`", "`.`.`..`", "`shop.eu`.`a,b`", "s.`a``b`")
-NAMES = (
-    "shop.orders",
-    "shop.a b",
-    "shop.50%",
-    "shop.50%20",
-    "shop.a~20b",
-    "ü.ß",
-    "s.a/b",
-    "s.😀",
-    "s.`a#b?c&d=e`",
-    *DOTTED,
-)
+NAMES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 @pytest.mark.parametrize("name", NAMES)
