@@ -2,6 +2,7 @@
 
 import json
 import random
+from pathlib import Path
 
 import pytest
 
@@ -20,18 +21,7 @@ from ibbmaster.schema.saved_history import (
 from tests.schema.conftest import Folded, logged, place
 
 UP_TO = LastFolded(LogPosition(0, 7), "0-1-7", "ab" * 32, "0-1-6", "cd")
-STATEMENTS = (
-    "CREATE DATABASE d CHARACTER SET latin1 COMMENT 'ü'",
-    "CREATE TABLE t (a INT PRIMARY KEY, b ENUM('x','y') DEFAULT 'x', KEY (b(1))) COMMENT='c' WITH SYSTEM VERSIONING",
-    "CREATE TABLE u (a INT, CHECK (a > 0), FOREIGN KEY (a) REFERENCES t (a) ON DELETE CASCADE)",
-    "ALTER TABLE t ADD c DATETIME(3) DEFAULT NOW(3)",
-    "CREATE TRIGGER g AFTER INSERT ON t FOR EACH ROW SET @a = 1",
-    "CREATE EVENT e ON SCHEDULE AT f(1) DO SELECT 'é'",
-    "CREATE SEQUENCE s",
-    "ALTER TABLE older ADD x INT",
-    "DROP TABLE u",
-    "CREATE TEMPORARY TABLE t (z INT)",
-)
+STATEMENTS = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def with_header(content):

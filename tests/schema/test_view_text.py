@@ -1,23 +1,15 @@
 """SHOW CREATE VIEW and SHOW CREATE SEQUENCE; sequences were printed by MariaDB 11.8."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.schema.view_text import create_sequence, create_view, view_parts
 
 MAX, MIN = "9223372036854775806", "-9223372036854775807"
-SEQUENCES = {
-    "CREATE SEQUENCE s START 5 INCREMENT 2 MAXVALUE 100 NOCACHE CYCLE": (
-        "start with 5 minvalue 1 maxvalue 100 increment by 2 nocache cycle"
-    ),
-    "CREATE SEQUENCE s": f"start with 1 minvalue 1 maxvalue {MAX} increment by 1 cache 1000 nocycle",
-    "CREATE SEQUENCE s INCREMENT BY -1 CACHE 5 NO CYCLE": (
-        f"start with -1 minvalue {MIN} maxvalue -1 increment by -1 cache 5 nocycle"
-    ),
-    "CREATE SEQUENCE s START = 3 NO MAXVALUE": (
-        f"start with 3 minvalue 1 maxvalue {MAX} increment by 1 cache 1000 nocycle"
-    ),
-}
+SEQUENCES = json.loads(Path(__file__).with_suffix(".json").read_text())
 VIEW = (
     "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`root`@`localhost` SQL SECURITY INVOKER VIEW `d`.`v` (x) "
     "AS select 1 AS a from t WITH LOCAL CHECK OPTION"

@@ -117,27 +117,17 @@ def test_a_greeting_of_another_kind_is_refused(change: dict[int, int], message: 
         decode_greeting(payload)
 
 
+BASE = LOGIN_VALUE.capabilities
+EXTENDED = BASE & ~Capability.MYSQL | Capability.CACHE_METADATA | Capability.EXTENDED_METADATA
+ATTRIBUTES = (("_os", "Linux"), ("program_name", "mysqlbinlog"))
 LOGINS = {
-    "with a database": login_with(
-        capabilities=LOGIN_VALUE.capabilities | Capability.CONNECT_WITH_DB, database="information_schema"
-    ),
-    "with attributes": login_with(
-        capabilities=LOGIN_VALUE.capabilities | Capability.CONNECT_ATTRIBUTES,
-        attributes=(("_os", "Linux"), ("program_name", "mysqlbinlog")),
-    ),
+    "with a database": login_with(capabilities=BASE | Capability.CONNECT_WITH_DB, database="information_schema"),
+    "with attributes": login_with(capabilities=BASE | Capability.CONNECT_ATTRIBUTES, attributes=ATTRIBUTES),
     "with 300 bytes of auth data": login_with(auth_data=bytes(300)),
-    "with a length byte for the auth data": login_with(
-        capabilities=LOGIN_VALUE.capabilities & ~Capability.LENENC_AUTH_DATA
-    ),
+    "with a length byte for the auth data": login_with(capabilities=BASE & ~Capability.LENENC_AUTH_DATA),
     "with an empty password": login_with(auth_data=b""),
-    "without a plugin name": login_with(
-        capabilities=LOGIN_VALUE.capabilities & ~Capability.PLUGIN_AUTH, plugin_name=None
-    ),
-    "with extended capabilities": login_with(
-        capabilities=(LOGIN_VALUE.capabilities & ~Capability.MYSQL)
-        | Capability.CACHE_METADATA
-        | Capability.EXTENDED_METADATA
-    ),
+    "without a plugin name": login_with(capabilities=BASE & ~Capability.PLUGIN_AUTH, plugin_name=None),
+    "with extended capabilities": login_with(capabilities=EXTENDED),
     "of a user with letters beyond ASCII": login_with(user="rêplika"),
     "of nobody": login_with(user=""),
 }

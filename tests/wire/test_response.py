@@ -39,14 +39,10 @@ PLAIN = Capability.PROTOCOL_41
 EXTENDED = SERVER_DEFAULT | Capability.EXTENDED_METADATA | Capability.CACHE_METADATA
 
 # dump-protocol, 20.1
-TIMESTAMP = ResultSet(
-    columns=(
-        ColumnDefinition(
-            name="UNIX_TIMESTAMP()", column_type=FieldType.LONGLONG, length=17, collation_id=63, flags=0x80
-        ),
-    ),
-    rows=((b"1778384896",),),
+NUMBER = ColumnDefinition(
+    name="UNIX_TIMESTAMP()", column_type=FieldType.LONGLONG, length=17, collation_id=63, flags=0x80
 )
+TIMESTAMP = ResultSet(columns=(NUMBER,), rows=((b"1778384896",),))
 TIMESTAMP_PACKETS = bytes.fromhex(
     "01000001 01"
     "26000002 03646566 000000 10554e49585f54494d455354414d502829 00 0c 3f00 11000000 08 8000 00 0000"
@@ -54,18 +50,14 @@ TIMESTAMP_PACKETS = bytes.fromhex(
     "0b000004 0a31373738333834383936"
     "05000005 fe00000200"
 )
-CHECKSUM = ResultSet(
-    columns=(
-        ColumnDefinition(
-            name="@master_binlog_checksum",
-            column_type=FieldType.LONG_BLOB,
-            length=0x03FFFFFC,
-            collation_id=45,
-            decimals=DECIMALS_NOT_FIXED,
-        ),
-    ),
-    rows=((b"NONE",),),
+LONG = ColumnDefinition(
+    name="@master_binlog_checksum",
+    column_type=FieldType.LONG_BLOB,
+    length=0x03FFFFFC,
+    collation_id=45,
+    decimals=DECIMALS_NOT_FIXED,
 )
+CHECKSUM = ResultSet(columns=(LONG,), rows=((b"NONE",),))
 CHECKSUM_PACKETS = bytes.fromhex(
     "01000001 01"
     "2d000002 03646566 000000 17406d61737465725f62696e6c6f675f636865636b73756d 00 0c 2d00 fcffff03 fb 0000 27 0000"
@@ -73,18 +65,14 @@ CHECKSUM_PACKETS = bytes.fromhex(
     "05000004 044e4f4e45"
     "05000005 fe00000200"
 )
-ENGINE = ResultSet(
-    columns=(
-        ColumnDefinition(
-            name="@@GLOBAL.binlog_storage_engine",
-            column_type=FieldType.VAR_STRING,
-            length=64,
-            collation_id=45,
-            decimals=DECIMALS_NOT_FIXED,
-        ),
-    ),
-    rows=((b"InnoDB",),),
+SHORT = ColumnDefinition(
+    name="@@GLOBAL.binlog_storage_engine",
+    column_type=FieldType.VAR_STRING,
+    length=64,
+    collation_id=45,
+    decimals=DECIMALS_NOT_FIXED,
 )
+ENGINE = ResultSet(columns=(SHORT,), rows=((b"InnoDB",),))
 ENGINE_PACKETS = bytes.fromhex(
     "01000001 01"
     "34000002 03646566 000000 1e4040474c4f42414c2e62696e6c6f675f73746f726167655f656e67696e65 00"

@@ -1,6 +1,8 @@
 """What a declaration says of columns, beside what real logs say of them."""
 
 import dataclasses
+import json
+from pathlib import Path
 
 import pytest
 from lanes.replay import CLASSIC, created_table, raw_events
@@ -11,6 +13,8 @@ from ibbmaster.event.rows.declared import declare
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.event.types import EventType
 from ibbmaster.schema.declarations import parse_declarations
+
+CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def tables_of(capture):
@@ -67,19 +71,7 @@ def declared_in(sql):
     return next(parse_declarations(sql))[1]["a"]
 
 
-@pytest.mark.parametrize(
-    ("sql", "charset"),
-    [
-        ("CREATE TABLE a.b (a varchar(9))", "utf8mb4"),
-        ("CREATE TABLE a.b (a varchar(9)) CHARSET latin1", "latin1"),
-        ("CREATE TABLE a.b (a varchar(9)) COLLATE=latin1_bin", "latin1"),
-        ("CREATE TABLE a.b (a varchar(9) COLLATE cp1251_bin) CHARSET latin1", "cp1251"),
-        ("CREATE TABLE a.b (a varchar(9) COLLATE utf8_bin) CHARSET latin1", "utf8mb3"),
-        ("CREATE TABLE a.b (a varchar(9) COLLATE uca1400_ai_ci) CHARSET utf16", "utf16"),
-        ("CREATE TABLE a.b (a varchar(9) CHARACTER SET koi8r COLLATE koi8r_bin) CHARSET latin1", "koi8r"),
-        ("CREATE TABLE a.b (a varchar(9) CHARSET utf8mb4) CHARSET latin1", "utf8mb4"),
-    ],
-)
+@pytest.mark.parametrize(("sql", "charset"), CASES)
 def test_without_metadata_a_column_s_own_character_set_goes_before_its_collation_and_its_table(sql, charset):
     column = text_column(declared_in(sql))
 

@@ -1,19 +1,13 @@
 """The codec of eucjpms; what a real server makes of every code is compared in tests/interop."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ibbmaster.event.rows.charset import decode_text, encode_text
 
-CASES = {
-    "ASCII": ("aZ~\\", "615a7e5c"),
-    "JIS X 0208": ("漢字", "b4c1bbfa"),
-    "of NEC": ("①㍉", "ada1adc0"),
-    "of IBM, in row 83 of three bytes": ("炻黑", "8ff4ae8ff4fe"),
-    "of IBM, which normalizing makes another": ("\ufa10\ufa12", "8ff4b88ff4c4"),
-    "JIS X 0212": ("丂", "8fb0a1"),
-    "half-width katakana": ("ｱ", "8eb1"),
-    "of users": ("\ue000\ue3ac", "f5a18ff5a1"),
-}
+CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 @pytest.mark.parametrize(("text", "data"), CASES.values(), ids=CASES)
