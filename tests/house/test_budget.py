@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 98_800
+TESTS_MAX = 94_960
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_210,
@@ -19,7 +19,7 @@ BUDGET: dict[str, int] = {
     "dialogue": 4_590,
     "disk": 2_350,
     "dump": 2_340,
-    "event": 5_380,
+    "event": 5_390,
     "expr": 4_910,
     "fold": 4_410,
     "ibb": 1_130,
@@ -37,7 +37,7 @@ BUDGET: dict[str, int] = {
     "server": 3_710,
     "spark": 2_360,
     "sqltext": 2_440,
-    "stages": 2_090,
+    "stages": 2_100,
     "store": 5_190,
     "streaming": 3_700,
     "testkit": 6_230,
