@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 94_960
+TESTS_MAX = 94_950
 #: Lines of source by room; what lies beside the rooms is the room "".
 BUDGET: dict[str, int] = {
     "": 1_210,
@@ -16,7 +16,7 @@ BUDGET: dict[str, int] = {
     "cli": 3_470,
     "codec": 170,
     "comparison": 250,
-    "dialogue": 4_590,
+    "dialogue": 4_580,
     "disk": 2_350,
     "dump": 2_340,
     "event": 5_390,
@@ -33,7 +33,7 @@ BUDGET: dict[str, int] = {
     "rows": 1_110,
     "schema": 7_600,
     "scorecard": 4_670,
-    "select": 3_840,
+    "select": 3_810,
     "server": 3_710,
     "spark": 2_360,
     "sqltext": 2_440,

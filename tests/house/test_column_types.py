@@ -12,7 +12,7 @@ BY_CODE = {
     "schema/names.py",  # the code of a type as DDL writes it ...
     "schema/table_map.py",  # ... and as a TABLE_MAP has it
     "scorecard/same_type.py",  # numbers that other programs report
-    "select/answer_plan.py",  # a kernel's steps
+    "select/fast_rows.py",  # a kernel's steps
     "fold/contents.py",
     "fold/row_conversion.py",
     "fold/stored.py",

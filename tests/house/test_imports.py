@@ -63,5 +63,5 @@ def test_what_reads_tables_is_loaded_by_no_statement_of_a_replica() -> None:
     reading = ("ibbmaster.schema", "ibbmaster.select", "sqlite3", "pyarrow")
     schema = {name for name in loaded if any(f"{name}.".startswith(f"{each}.") for each in reading)}
     assert schema <= {"ibbmaster.schema", "ibbmaster.schema.collations"}
-    late = ("session_schema", "show_tables", "information_tables", "table_queries", "prepared")
+    late = ("session_schema", "show_tables", "information_tables", "prepared")
     assert not loaded & {f"ibbmaster.dialogue.{name}" for name in late}

@@ -19,8 +19,8 @@ from ibbmaster.kernel import loading
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.schema.model import SqlType, TableColumn
 from ibbmaster.select.fast_rows import FastWriter
+from ibbmaster.select.row_blocks import Writer
 from ibbmaster.select.row_values import RowValues, ShownColumn
-from ibbmaster.select.row_writer import Writer
 from ibbmaster.wire.response import ColumnDefinition
 
 

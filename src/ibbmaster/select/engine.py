@@ -22,9 +22,9 @@ from ibbmaster.select.definitions import column_definition
 from ibbmaster.select.listed import ServerTable
 from ibbmaster.select.loaded import KEPT_BYTES_MAX, KeptDatabases, QueryDatabase, TableKey, expect_free_space
 from ibbmaster.select.local_values import local_columns
+from ibbmaster.select.lone_expressions import session_of
 from ibbmaster.select.row_values import ShownColumn
 from ibbmaster.select.scanning import TableScan, is_scanned
-from ibbmaster.select.session import session_of
 from ibbmaster.select.sources import Plan, SourceColumn, SourceTable
 from ibbmaster.select.table_reader import ALL_ROWS, FoundRows, RowRange
 from ibbmaster.select.tables import LoadedTable

@@ -1,18 +1,190 @@
-"""Blocks of rows written by a kernel; the reference, which takes what it does not: `sql.row_writer.Writer`."""
+"""Blocks of rows written by a kernel: what it is given, and how it is called; the reference is `row_writer.Writer`."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
+from ibbmaster.expr.value_texts import SINGLE_BYTE, bit_bytes, byte_texts, is_copied, wanted_charset
+from ibbmaster.fold.stored import StoredColumn, StoredLayout
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import AnswerField, AnswerStatus
-from ibbmaster.select.answer_plan import AnswerPlanner
-from ibbmaster.select.row_values import RowValues
+from ibbmaster.kernel.fields import AnswerField, AnswerPlan, AnswerStatus, LayoutColumn, ValueColumn, ValueOp
+from ibbmaster.schema.model import SqlType
+from ibbmaster.select.row_values import Encode, RowValues, ShownColumn
 from ibbmaster.select.row_writer import BLOCK_SIZE, Writer
 from ibbmaster.wire.packet import frame_packets
+
+if TYPE_CHECKING:
+    from ibbmaster.kernel.fields import Numbers
+
+FIXED_BOUND = 96  # bytes, and more, that a value without a length of its own takes; more zeros are for Python
+LENGTH_BOUND = 9
+LABELS_MAX = 4096
+_BINARY_SIZES = {"tinyint": 1, "smallint": 2, "mediumint": 4, "int": 4, "bigint": 8}
+_INTEGERS = (ColumnType.TINY, ColumnType.SHORT, ColumnType.INT24, ColumnType.LONG, ColumnType.LONGLONG)
+
+Step = tuple[int, int, int, int, int]  # ValueOp, and what the columns FIRST to FOURTH of ValueColumn have
+
+
+class AnswerPlanner:
+    """Makes the arrays that `kernel.row_values` reads.
+
+    Attributes:
+        sides: of columns that Python encodes: their numbers in the answer, by side.
+    """
+
+    def __init__(self, values: RowValues) -> None:
+        layouts = values.used_layouts
+        self._values = values
+        self._texts: list[bytes] = []
+        self._known_texts: dict[tuple[bytes, ...], int] = {}
+        self.sides: list[int] = []
+        self._encoders: dict[tuple[int, int], Encode] = {}
+        steps: list[list[int]] = []
+        rows = np.full((max((layout.number for layout in layouts), default=0) + 1, LayoutColumn.COLUMNS), -1, np.int64)
+        stored: list[tuple[int, int]] = []
+        for layout in layouts:
+            try:
+                own = [self._step(number, column, layout) for number, column in enumerate(values.columns)]
+            except (ValueError, LookupError):
+                continue  # the reference says what is wrong with its rows
+            bound = 64 + (len(values.columns) + 9) // 8 + sum(self._bound(step) for step, _ in own)
+            factor = 4 if any(step[0] == ValueOp.BYTES for step, _ in own) else 1
+            rows[layout.number] = len(stored), len(layout.columns), len(steps), bound, factor
+            stored += [(-1 if one.fixed is None else one.fixed, one.prefix) for one in layout.columns]
+            steps += [[step[0], place, *step[1:]] for step, place in own]
+        self.spans_max = max((len(layout.columns) for layout in layouts), default=1)
+        self._layouts = rows
+        self._stored = np.array(stored or [(0, 0)], dtype=np.int64)
+        self._steps = np.array(steps or [[0] * ValueColumn.COLUMNS], dtype=np.int64)
+        ends = np.cumsum([0, *(len(text) for text in self._texts)])
+        self._offsets = ends.astype(np.int64)
+        self._joined = np.frombuffer(b"".join(self._texts) + b"\0", dtype=np.uint8).copy()
+
+    def plan(self, side_offsets: Numbers, sides: bytes) -> AnswerPlan:
+        """The arrays, with the texts of each side for the rows that come next."""
+        texts = np.frombuffer(sides or b"\0", dtype=np.uint8).copy()
+        return AnswerPlan(self._layouts, self._stored, self._steps, self._offsets, self._joined, side_offsets, texts)
+
+    def encoder(self, number: int, layout_no: int) -> Encode | None:
+        """How values of a column in rows of a layout are encoded that the kernel does not know; None: it does.
+
+        A column may have both: rows from before and from after a change of its type or character set.
+        """
+        return self._encoders.get((number, layout_no))
+
+    def _bound(self, step: Step) -> int:
+        op, first, second = step[:3]
+        if op == ValueOp.PAD:
+            return first + LENGTH_BOUND
+        if op == ValueOp.CHOICE:
+            return max(map(len, self._texts[first : first + second]))
+        if op == ValueOp.CONSTANT:
+            return 1 if first < 0 else len(self._texts[first])
+        return FIXED_BOUND
+
+    def _add_texts(self, texts: Sequence[bytes]) -> int:
+        """The number of the first of some texts."""
+        known = tuple(texts)
+        if known not in self._known_texts:
+            self._known_texts[known] = len(self._texts)
+            self._texts += texts
+        return self._known_texts[known]
+
+    def _step(self, number: int, column: ShownColumn, layout: StoredLayout) -> tuple[Step, int]:
+        place, encode, constant = self._values.step(column, layout)
+        if place is None:
+            return (int(ValueOp.CONSTANT), -1 if constant is None else self._add_texts([constant]), 0, 0, 0), -1
+        assert column.column is not None
+        assert encode is not None
+        stored, kind = layout.columns[place], column.column.type
+        step = None
+        if column.change is None:
+            step = self._binary_step(stored, kind) if self._values.is_binary else self._number_step(stored.column, kind)
+            step = step or self._string_step(stored, kind, encode)
+        if step is None:
+            if number not in self.sides:
+                self.sides.append(number)
+            self._encoders[number, layout.number] = encode
+            step = (int(ValueOp.SIDE), self.sides.index(number), 0, 0, 0)
+        return step, place
+
+    def _number_step(self, column: Column, kind: SqlType) -> Step | None:
+        """Numbers and times as texts."""
+        scale = kind.scale or 0
+        zeros = kind.length or 0 if kind.is_zerofill else 0
+        match column.type:
+            case code if code in _INTEGERS and zeros < FIXED_BOUND:
+                return int(ValueOp.INTEGER), int(not column.is_unsigned), zeros, 0, 0
+            case ColumnType.YEAR:
+                return int(ValueOp.YEAR), 2 if kind.length == 2 else 4, 0, 0, 0
+            case ColumnType.NEWDECIMAL:
+                shown = max(scale, column.scale)
+                zeros = (kind.length or 10) + bool(scale) if kind.is_zerofill else 0
+                return int(ValueOp.DECIMAL), column.size, column.scale, shown, zeros
+            case ColumnType.DATE | ColumnType.NEWDATE:
+                return int(ValueOp.DATE), 0, 0, 0, 0
+            case ColumnType.DATETIME2 | ColumnType.TIME2 | ColumnType.TIMESTAMP2:
+                return int(_CLOCKS[ColumnType(column.type)]), column.scale, max(scale, column.scale), 0, 0
+        return None
+
+    def _binary_step(self, stored: StoredColumn, kind: SqlType) -> Step | None:
+        """Numbers and times as the binary protocol has them."""
+        column = stored.column
+        match column.type:
+            case code if code in _INTEGERS:
+                return int(ValueOp.NUMBER), int(not column.is_unsigned), _BINARY_SIZES[kind.word], 0, 0
+            case ColumnType.FLOAT | ColumnType.DOUBLE if stored.type.word == kind.word:
+                return int(ValueOp.FIXED), 0, 0, 0, 0
+            case ColumnType.YEAR if kind.length != 2:
+                return int(ValueOp.YEAR_NUMBER), 0, 0, 0, 0
+            case ColumnType.NEWDECIMAL:
+                return self._number_step(column, kind)
+            case ColumnType.DATE | ColumnType.NEWDATE:
+                return int(ValueOp.DATE_PARTS), 0, 0, 0, 0
+            case ColumnType.DATETIME2 | ColumnType.TIME2 | ColumnType.TIMESTAMP2:
+                return int(_CLOCK_PARTS[ColumnType(column.type)]), column.scale, 0, 0, 0
+        return None
+
+    def _string_step(self, stored: StoredColumn, kind: SqlType, encode: Encode) -> Step | None:
+        column = stored.column
+        if column.type == ColumnType.BIT and stored.fixed != bit_bytes(kind):
+            return None
+        if column.type == ColumnType.BIT or column.kind in (ValueKind.VECTOR, ValueKind.GEOMETRY):
+            return int(ValueOp.COPY), 0, 0, 0, 0
+        if column.type == ColumnType.ENUM and len(kind.labels) < LABELS_MAX:
+            texts = [encode(number.to_bytes(2, "little")) for number in range(len(kind.labels) + 1)]
+            return int(ValueOp.CHOICE), self._add_texts(texts), len(texts), 0, 0
+        if column.type in (ColumnType.VARCHAR_COMPRESSED, ColumnType.BLOB_COMPRESSED):
+            return None
+        if column.kind is ValueKind.BINARY:
+            size = (1 if kind.length is None else kind.length) if kind.word == "binary" else 0
+            return int(ValueOp.PAD) if size else int(ValueOp.COPY), size, 0, 0, 0
+        if column.kind is ValueKind.TEXT:
+            charset, wanted = column.charset or "utf8mb4", wanted_charset(kind, self._values.shown.charset)
+            if is_copied(charset, wanted):
+                return int(ValueOp.COPY), 0, 0, 0, 0
+            if charset in SINGLE_BYTE and wanted is not None:
+                return int(ValueOp.BYTES), self._add_texts(byte_texts(charset, wanted)), 0, 0, 0
+        return None
+
+
+_CLOCKS = {
+    ColumnType.DATETIME2: ValueOp.DATETIME,
+    ColumnType.TIME2: ValueOp.TIME,
+    ColumnType.TIMESTAMP2: ValueOp.TIMESTAMP,
+}
+_CLOCK_PARTS = {
+    ColumnType.DATETIME2: ValueOp.DATETIME_PARTS,
+    ColumnType.TIME2: ValueOp.TIME_PARTS,
+    ColumnType.TIMESTAMP2: ValueOp.TIMESTAMP_PARTS,
+}
+
 
 SIDE_ROWS = 1 << 11  # whose texts Python makes at a time
 

@@ -3,18 +3,127 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ibbmaster.expr.comparing import is_ordered_by_sqlite
+from ibbmaster.expr import kinds, values
+from ibbmaster.expr.comparing import is_ordered_by_sqlite, sort_key
 from ibbmaster.expr.compiling import Emitter
-from ibbmaster.expr.emitting import PlannedQuery
-from ibbmaster.expr.scalars import Slot
+from ibbmaster.expr.emitting import PlannedQuery, emit_scalar
+from ibbmaster.expr.judged import expect_function
+from ibbmaster.expr.kinds import REALS, Kind, Type
+from ibbmaster.expr.scalars import Scalar, Slot, as_exact, as_real, as_text
 from ibbmaster.expr.walking import children, mapped, slots
-from ibbmaster.select.aggregates import aggregate_slot
 from ibbmaster.select.sources import KnownNames
 from ibbmaster.sqltext.expression import Aggregate, Literal
 from ibbmaster.sqltext.query_tree import GivenTable, Source
-from ibbmaster.wire.refusal import not_supported
+from ibbmaster.wire.refusal import RefusedError, not_supported
+from ibbmaster.wire.response import FieldType
+
+if TYPE_CHECKING:
+    from ibbmaster.expr.compiling import Emitter
+
+COUNT = Type(kind=Kind.INT, length=21, digits=19, field=FieldType.LONGLONG, is_nullable=False)
+
+
+def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_stable: bool = False, is_grouped: bool = False) -> Slot:
+    """An aggregate as SQL; `is_stable`: a server meets the rows of a group in the order in which they are here.
+
+    `is_grouped`: there is GROUP BY, so that a server may keep sums in a table.
+
+    Raises:
+        RefusedError: it is not computed here as MariaDB does it.
+    """
+    name = node.name
+    if name == "count":
+        return _count(node, emitter)
+    if len(node.arguments) != 1:
+        raise RefusedError(1064, "42000", f"{name.upper()} takes one argument")
+    scalar, slots = emitter.scalar(node.arguments[0])
+    expect_function(name, [scalar])
+    registry = emitter.registry
+    distinct = "DISTINCT " if node.is_distinct else ""
+    kind = scalar.type
+    if name in ("min", "max"):
+        if kind.kind in (Kind.ENUM, Kind.SET):
+            scalar = Scalar(kind.computed(kind=Kind.TEXT, labels=(), field=None), as_text(scalar).run)
+        return _extreme(name, scalar, slots, emitter, is_stable=is_stable)
+    if kind.kind in (Kind.OPAQUE, Kind.NULL):
+        raise not_supported(f"{name.upper()} of {kind.kind.value}")
+    is_real = kind.kind in REALS or kind.kind in (Kind.TEXT, Kind.BYTES)
+    if name not in ("sum", "avg"):
+        raise not_supported(f"{name.upper()} over tables of the log")
+    if is_real:
+        found = kinds.real(decimals=_decimals(kind) if name == "sum" else min(_decimals(kind) + 4, 31))
+        if found.decimals < kinds.FLOATING:
+            found = kinds.changed(found, length=17 + found.decimals)
+        sql = emit_scalar(_stored_real(scalar), slots, registry)
+        return Slot(f"{name}_real({distinct}{sql})", found)
+    if is_grouped and kind.fraction > kind.decimals:
+        raise not_supported(f"{name.upper()} of a quotient in groups")
+    exact = as_exact(scalar)
+    scale = kind.scale
+    stored = Scalar(kinds.changed(kinds.decimal(65, kind.decimals), fraction=scale), exact.run, exact.is_constant)
+    sql = emit_scalar(stored, slots, registry)
+    if name == "sum":
+        found = kinds.decimal(min(kinds.numeric_digits(kind) + 22, 65), kind.decimals)
+        found = kinds.changed(found, fraction=scale)
+        return Slot(f"sum_exact({sql}, {scale}, {scale})" if not distinct else f"sum_once(DISTINCT {sql})", found)
+    more = emitter.session.division_digits
+    found = kinds.decimal(min(kinds.numeric_digits(kind) + more, 65), min(kind.decimals + more, 38))
+    found = kinds.changed(found, fraction=values.scale_of_quotient(scale, 0, more))
+    return Slot(f"avg_exact({sql}, {scale}, {more})" if not distinct else _no_distinct(name), found)
+
+
+def _no_distinct(name: str) -> str:
+    raise not_supported(f"{name.upper()}(DISTINCT …)")
+
+
+def _stored_real(scalar: Scalar) -> Scalar:
+    """A floating number as SQLite has it."""
+    number = as_real(scalar)
+    slot = scalar.slot if scalar.type.kind in REALS else None
+    return Scalar(kinds.real(), number.run, number.is_constant, slot)
+
+
+def _decimals(kind: Type) -> int:
+    return kinds.FLOATING if kind.kind in (Kind.TEXT, Kind.BYTES) else kind.decimals
+
+
+def _count(node: Aggregate, emitter: Emitter) -> Slot:
+    if not node.arguments:
+        return Slot("count(*)", COUNT)
+    if not node.is_distinct:
+        if len(node.arguments) > 1:
+            raise RefusedError(1064, "42000", "COUNT takes one argument")
+        sql, kind = emitter.value(node.arguments[0])
+        return Slot(
+            f"count({sql})" if kind.is_nullable else "count(*)", COUNT
+        )  # a server does not look at what is never NULL
+    if len(node.arguments) > 1:
+        raise not_supported("COUNT(DISTINCT …) of several expressions")
+    return Slot(f"count(DISTINCT {emitter.key(node.arguments[0])})", COUNT)
+
+
+def _extreme(name: str, scalar: Scalar, slots: list[Slot], emitter: Emitter, *, is_stable: bool) -> Slot:
+
+    kind = scalar.type
+    if kind.kind in (Kind.OPAQUE, Kind.BIT, Kind.NULL) or (kind.kind is Kind.FLOAT and kind.column is None):
+        raise not_supported(f"{name.upper()} of such values")
+    sql = emit_scalar(scalar, slots, emitter.registry)
+    field = kind.field
+    if kind.column is not None and kind.kind not in kinds.TEXTS:
+        field = FieldType(kind.column.column_type)
+    elif kind.kind is Kind.INT and not kind.is_truth:
+        field = FieldType.LONGLONG
+    elif kind.kind is Kind.TEXT and kind.column is None and field is FieldType.STRING:
+        field = None
+    found = kind.computed(is_nullable=True, field=field)
+    if kind.kind is Kind.DOUBLE and kind.decimals >= kinds.FLOATING:
+        found = kinds.changed(found, length=23)
+    if is_ordered_by_sqlite(kind):
+        return Slot(f"{name}({sql})", found)
+    sort_key(Scalar(kind, lambda row: row[0]))
+    return Slot(f"{name}_text({sql}, {emitter.registry.parameter(kind.collation)}, {int(is_stable)})", found)
 
 
 class GroupPlan:

@@ -11,13 +11,37 @@ from ibbmaster.expr.compiling import Compiler
 from ibbmaster.expr.emitting import NO_SQLITE
 from ibbmaster.expr.kinds import MOMENTS, Kind
 from ibbmaster.expr.scalars import Scalar, Slot, as_text, as_truth
+from ibbmaster.expr.session_functions import QuerySession
 from ibbmaster.expr.walking import mapped
 from ibbmaster.select.listed import listed_type, storing
-from ibbmaster.select.session import session_of
 from ibbmaster.sqltext.expression import ColumnName, Expression, Literal, Nested
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.wire.refusal import unknown_column
-from ibbmaster.wire.response import ColumnDefinition
+from ibbmaster.wire.response import COLLATION_DEFAULT, ColumnDefinition
+
+
+def session_of(
+    evaluator: Evaluator,
+    version: int,
+    charset: str | None = "utf8mb4",
+    collation_id: int = COLLATION_DEFAULT,
+    *,
+    is_binary: bool = False,
+) -> QuerySession:
+    """What a session has set now; `charset` and `collation_id` are those that texts of results get."""
+    settings = evaluator.settings
+    digits = settings.value("div_precision_increment")
+    return QuerySession(
+        evaluator=evaluator,
+        database=evaluator.who.database,
+        collation=settings.collation,
+        charset=charset,
+        collation_id=collation_id,
+        time_zone_s=settings.time_zone_s,
+        division_digits=digits if isinstance(digits, int) else 4,
+        version=version,
+        is_binary=is_binary,
+    )
 
 
 def constant_value(expression: Expression, evaluator: Evaluator, version: int) -> Value:

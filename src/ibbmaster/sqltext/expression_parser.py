@@ -342,7 +342,7 @@ class ExpressionParser(ABC):
         return Call(name, written, arguments, database, isinstance(found, Call) and found.is_read)
 
     def _called(self, name: str, written: str) -> Expression:
-        """A call behind its bracket, up to the one that ends it."""
+        """A call after its bracket, up to the one that ends it."""
         if name in AGGREGATES:
             return self._aggregate(name)
         if name in _OWN_WORDS:

@@ -22,8 +22,8 @@ from ibbmaster.expr.emitting import SqlFunctions
 from ibbmaster.expr.scalars import Slot, as_truth
 from ibbmaster.expr.values import loading
 from ibbmaster.select.engine import QueryRun
+from ibbmaster.select.lone_expressions import session_of
 from ibbmaster.select.names import Names
-from ibbmaster.select.session import session_of
 from ibbmaster.select.sources import KnownNames
 from ibbmaster.select.table_reader import RowRange
 from ibbmaster.server.tables import PrimaryTables
