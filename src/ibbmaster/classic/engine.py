@@ -276,11 +276,7 @@ class ClassicBinlog(FileEngine):
             raise PositionPurgedError(f"{log_range.file_name} was purged") from None
 
     def groups_in(
-        self,
-        log_range: LogRange,
-        *,
-        on_fault: OnFault | None = None,
-        take: Callable[[EventWindow], bool] | None = None,
+        self, log_range: LogRange, *, on_fault: OnFault | None = None, take: Callable[[EventWindow], bool] | None = None
     ) -> Iterator[EventGroup]:
         """As `LogEngine` has it; `take` is that of `ClassicFileReader.groups`."""
         reader = None

@@ -22,13 +22,7 @@ from collections.abc import Callable, Iterator
 from ibbmaster.classic.head import read_head
 from ibbmaster.classic.roles import KNOWN_TYPES, MYSQL_GTID_TYPES, STANDALONE_ROLES, TRANSACTION_ROLES
 from ibbmaster.classic.series import ClassicFile
-from ibbmaster.classic.window import (
-    BLOCK_SIZE,
-    CHECKSUM_RESIDUE,
-    SIZE_AND_LOG_POS,
-    EventWindow,
-    Truncated,
-)
+from ibbmaster.classic.window import BLOCK_SIZE, CHECKSUM_RESIDUE, SIZE_AND_LOG_POS, EventWindow, Truncated
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
 from ibbmaster.event.group import EventGroup, GroupBoundary

@@ -111,13 +111,7 @@ PACKINGS: tuple[Packing, ...] = (
         new_unpacker=lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=XZ_MEMORY_MAX),
         errors=lambda: (lzma.LZMAError,),
     ),
-    Packing(
-        name="gzip",
-        suffix=".gz",
-        magic=b"\x1f\x8b",
-        new_unpacker=GzipUnpacker,
-        errors=lambda: (zlib.error,),
-    ),
+    Packing(name="gzip", suffix=".gz", magic=b"\x1f\x8b", new_unpacker=GzipUnpacker, errors=lambda: (zlib.error,)),
     Packing(
         name="zstd",
         suffix=".zst",

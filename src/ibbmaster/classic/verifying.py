@@ -11,14 +11,7 @@ from ibbmaster.classic.continuing import continued, missing_between
 from ibbmaster.classic.following import FollowedFiles
 from ibbmaster.classic.groups import ClassicFileReader
 from ibbmaster.classic.head import FileHead
-from ibbmaster.classic.series import (
-    ClassicFile,
-    classic_file,
-    has_head,
-    index_lines,
-    index_path,
-    listed_name,
-)
+from ibbmaster.classic.series import ClassicFile, classic_file, has_head, index_lines, index_path, listed_name
 from ibbmaster.classic.stored_file import file_state
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.codec.printable import printable

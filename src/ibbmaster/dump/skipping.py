@@ -35,12 +35,7 @@ class GroupFilter:
     """
 
     def __init__(
-        self,
-        request: DumpRequest,
-        check: StartCheck,
-        *,
-        start_state: GtidState,
-        current_state: Callable[[], GtidState],
+        self, request: DumpRequest, check: StartCheck, *, start_state: GtidState, current_state: Callable[[], GtidState]
     ) -> None:
         self._is_strict = request.is_strict
         self._until_is_before = request.until_is_before

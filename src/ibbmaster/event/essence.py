@@ -147,12 +147,7 @@ class Essence:
     def _head(self, event: bytes) -> bytes:
         timestamp, event_type, server_id, _, _, flags = decode_event_header(event)
         return HEADER.pack(
-            timestamp if self._has_time else 0,
-            event_type,
-            server_id if self._has_server else 0,
-            0,
-            0,
-            flags & ~IN_USE,
+            timestamp if self._has_time else 0, event_type, server_id if self._has_server else 0, 0, 0, flags & ~IN_USE
         )
 
     def _without_metadata(self, event: bytes) -> bytes:

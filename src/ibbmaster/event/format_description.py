@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from ibbmaster import versions
 from ibbmaster.codec.buffer import Buffer
 from ibbmaster.errors import EventError
-from ibbmaster.event.header import (
-    CHECKSUM_SIZE,
-    EVENT_HEADER_SIZE,
-    decode_body,
-    encode_event,
-    has_valid_checksum,
-)
+from ibbmaster.event.header import CHECKSUM_SIZE, EVENT_HEADER_SIZE, decode_body, encode_event, has_valid_checksum
 from ibbmaster.event.types import EventFlag, EventType, post_header_sizes
 
 FIXED = struct.Struct("<H50sIB")

@@ -51,9 +51,7 @@ def decode_oob_node(data: Buffer, location: Location) -> tuple[OobNode, int]:
     if (left == right == NO_RECORD) != (node_index == 0):
         raise RecordError(location, f"out-of-band header: node {node_index} refers to {left} and {right}")
     node = OobNode(
-        node_index=node_index,
-        left=None if left == NO_RECORD else left,
-        right=None if right == NO_RECORD else right,
+        node_index=node_index, left=None if left == NO_RECORD else left, right=None if right == NO_RECORD else right
     )
     return node, offset
 

@@ -9,15 +9,7 @@ The references: `ibbmaster.classic.groups` with `ibbmaster.dump.rewriting` and `
 from __future__ import annotations
 
 from ibbmaster.event.types import EventType
-from ibbmaster.kernel.classic_groups import (
-    CUT,
-    NO_GROUP,
-    STANDALONE,
-    WRONG,
-    event_role,
-    event_size,
-    group_kind,
-)
+from ibbmaster.kernel.classic_groups import CUT, NO_GROUP, STANDALONE, WRONG, event_role, event_size, group_kind
 from ibbmaster.kernel.crc32 import crc32
 from ibbmaster.kernel.fields import (
     ANNOTATE_ROWS,

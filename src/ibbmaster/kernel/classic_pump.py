@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from ibbmaster.kernel.classic_framing import (
-    K_IN_PARTS,
-    K_MAY_BE_IN_PARTS,
-    K_READ_AT,
-    K_SOURCE_OFFSET,
-    frame_classic,
-)
+from ibbmaster.kernel.classic_framing import K_IN_PARTS, K_MAY_BE_IN_PARTS, K_READ_AT, K_SOURCE_OFFSET, frame_classic
 from ibbmaster.kernel.fields import Field, Progress, Status
 from ibbmaster.kernel.memory import jit
 from ibbmaster.kernel.pump import _pread, cork, send_framed

@@ -11,13 +11,7 @@ from numba import int64
 
 from ibbmaster.kernel.classic_groups import copy_events, group_end
 from ibbmaster.kernel.crc32c import DATA, PAGE, page_crc
-from ibbmaster.kernel.fields import (
-    COMMIT,
-    CONT,
-    FILLER,
-    LAST,
-    Conversion,
-)
+from ibbmaster.kernel.fields import COMMIT, CONT, FILLER, LAST, Conversion
 from ibbmaster.kernel.group_begin import domain_of, sequence_of, server_of
 from ibbmaster.kernel.memory import copy, jit, store32
 

@@ -10,15 +10,7 @@ from numba import int64, uint8, uint64
 
 from ibbmaster.kernel.columns import write_number
 from ibbmaster.kernel.decimals import put_decimal
-from ibbmaster.kernel.digits import (
-    COLON,
-    MINUS,
-    SPACE,
-    put_clock,
-    put_date,
-    put_number,
-    put_two,
-)
+from ibbmaster.kernel.digits import COLON, MINUS, SPACE, put_clock, put_date, put_number, put_two
 from ibbmaster.kernel.fields import (
     KIND_BITS,
     TEXT_SIZES,

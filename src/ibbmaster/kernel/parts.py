@@ -61,10 +61,7 @@ KERNELS: dict[KernelPart, dict[str, str]] = {  # the module of each
         "pump_classic": "ibbmaster.kernel.classic_pump",
     },
     KernelPart.CHANGES: {"change_packets": "ibbmaster.kernel.changing", "leave_out": "ibbmaster.kernel.leaving_out"},
-    KernelPart.CONVERT: {
-        "convert_groups": "ibbmaster.kernel.converting",
-        "seal_pages": "ibbmaster.kernel.converting",
-    },
+    KernelPart.CONVERT: {"convert_groups": "ibbmaster.kernel.converting", "seal_pages": "ibbmaster.kernel.converting"},
     KernelPart.CHECK: {
         "read_pages": "ibbmaster.kernel.reading",
         "check_table": "ibbmaster.kernel.checking",

@@ -54,10 +54,7 @@ class BlockReader:
         descriptor = None if kernels is None else disk.open(name)
         self._file = None if descriptor is None else open(descriptor, "rb", buffering=0)  # noqa: SIM115
         self._blocks = PieceReader(
-            self._fill,
-            block_bytes=block_pages * PAGE_SIZE,
-            kept_max=block_pages * PAGE_SIZE,
-            helper=None,
+            self._fill, block_bytes=block_pages * PAGE_SIZE, kept_max=block_pages * PAGE_SIZE, helper=None
         )
         self._expected_end = 0  # before that the system has the file in memory, or was asked to read it
         self._is_verified = True  # all of the block before

@@ -48,9 +48,7 @@ class Continuation:
             page_no=self.position.page_no,
             page_offset=self.position.page_offset,
             shape=FileShape(
-                size_pages=size_pages,
-                state_interval_pages=header.state_interval_pages,
-                start_lsn=header.start_lsn,
+                size_pages=size_pages, state_interval_pages=header.state_interval_pages, start_lsn=header.start_lsn
             ),
             differential=self.differential,
         )

@@ -36,11 +36,7 @@ class PurgeResult:
 
 
 def choose_files(
-    files: Sequence[tuple[int, int, float]],
-    request: PurgeRequest,
-    *,
-    needed: int,
-    oob_file_no: Callable[[int], int],
+    files: Sequence[tuple[int, int, float]], request: PurgeRequest, *, needed: int, oob_file_no: Callable[[int], int]
 ) -> PurgeResult:
     """From the oldest file on, those that are to go and may.
 

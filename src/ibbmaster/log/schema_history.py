@@ -33,12 +33,7 @@ from ibbmaster.schema.folding import TABLE
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.saved_history import (
-    LastFolded,
-    SavedHistoryError,
-    decode_history,
-    encode_history,
-)
+from ibbmaster.schema.saved_history import LastFolded, SavedHistoryError, decode_history, encode_history
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.versions import version_number
 from ibbmaster.work import BrokenOffError, check_wanted

@@ -78,10 +78,7 @@ def parts_of(numbers: list[int], count: int) -> list[Part]:
 
 
 def verify_part(
-    disk: ReadDisk,
-    part: Part,
-    *,
-    on_pages: Callable[[int], object] = lambda count: None,
+    disk: ReadDisk, part: Part, *, on_pages: Callable[[int], object] = lambda count: None
 ) -> tuple[list[Fault], Totals]:
     """Every fault of a part, and what was read; what is wrong where two parts meet may be found by both."""
     totals = Totals()

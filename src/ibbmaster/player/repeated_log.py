@@ -217,9 +217,7 @@ class RepeatedLog(LogEngine):
     def repeated(self, group: EventGroup, repetition: Repetition) -> EventGroup:
         """A group of the recording as it comes in a round."""
         there = replace(
-            group,
-            start=self.place(group.start, repetition.number),
-            end=self.place(group.end, repetition.number),
+            group, start=self.place(group.start, repetition.number), end=self.place(group.end, repetition.number)
         )
         return there if group.gtid is None or not repetition.number else repetition.pass_on(there)
 

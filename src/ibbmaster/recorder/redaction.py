@@ -30,10 +30,7 @@ def without_secrets(sql: bytes) -> bytes:
     if not _SECRET_WORD.search(sql):
         return sql
     secrets = _Secrets(sql)
-    return _LITERAL.sub(
-        lambda found: SHOWN if secrets.has(found) or _SECRET_WORD.search(found[0]) else found[0],
-        sql,
-    )
+    return _LITERAL.sub(lambda found: SHOWN if secrets.has(found) or _SECRET_WORD.search(found[0]) else found[0], sql)
 
 
 def event_without_secrets(event: bytes) -> bytes:

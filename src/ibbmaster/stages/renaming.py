@@ -71,9 +71,7 @@ class NameChange(GroupTransform):
         rest = event[NAMES_OFFSET + len(found.database) + len(found.table) + 4 :]
         names = b"".join(_sized(name) for name in (new.database, new.name))
         return encode_event(
-            event_type=header.event_type,
-            body=event[EVENT_HEADER_SIZE:NAMES_OFFSET] + names + rest,
-            **_head(header),
+            event_type=header.event_type, body=event[EVENT_HEADER_SIZE:NAMES_OFFSET] + names + rest, **_head(header)
         )
 
     def _query(self, header: EventHeader, event: bytes) -> bytes:

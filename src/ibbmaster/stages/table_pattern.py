@@ -19,10 +19,7 @@ class TableChoice:
     """
 
     def __init__(
-        self,
-        only: Iterable[TablePattern],
-        leaves_out: Iterable[TablePattern],
-        find_case: Callable[[], NameCase],
+        self, only: Iterable[TablePattern], leaves_out: Iterable[TablePattern], find_case: Callable[[], NameCase]
     ) -> None:
         self.only = tuple(only)
         self.leaves_out = tuple(leaves_out)

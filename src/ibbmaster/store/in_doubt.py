@@ -75,10 +75,7 @@ class Cleaning:
     """
 
     def __init__(
-        self,
-        disk: ReadDisk,
-        next_entry: Callable[[], XaEntry | None],
-        finished: Callable[[XaEntry], None],
+        self, disk: ReadDisk, next_entry: Callable[[], XaEntry | None], finished: Callable[[XaEntry], None]
     ) -> None:
         self._disk = disk
         self._next_entry = next_entry

@@ -59,11 +59,7 @@ class SalvageReport:
 
 
 def salvage(
-    source: Disk,
-    target: Disk,
-    conflicts: Callable[[], Disk],
-    *,
-    progress: Callable[[int], object] = lambda count: None,
+    source: Disk, target: Disk, conflicts: Callable[[], Disk], *, progress: Callable[[int], object] = lambda count: None
 ) -> SalvageReport:
     """Write what can be read of `source` to the empty `target`, and what has no place there to `conflicts`.
 
@@ -318,10 +314,7 @@ class _Salvage:
             return
         out_of_band = OutOfBandReader(disk)
         options = StoreOptions(
-            max_file_bytes=self._sizes[0],
-            state_interval_bytes=self._sizes[1],
-            is_sparse=True,
-            full_disk_retry_s=0,
+            max_file_bytes=self._sizes[0], state_interval_bytes=self._sizes[1], is_sparse=True, full_disk_retry_s=0
         )
         with BinlogStore(target, options) as store:
             for entry in entries:

@@ -109,11 +109,7 @@ class StepWriter(GroupSink):
             self.ordered.release()
 
     def _append_now(
-        self,
-        records: list[NewRecord],
-        notes: tuple[Note, ...],
-        group: GroupWriter | None,
-        holder: GroupWriter | None,
+        self, records: list[NewRecord], notes: tuple[Note, ...], group: GroupWriter | None, holder: GroupWriter | None
     ) -> tuple[list[LogPosition], int]:
         if holder is not None:  # before the record: if it reaches into the next file, that file's header counts it
             self.open_groups.setdefault(holder, self.appender.next_record_file_no)

@@ -113,11 +113,7 @@ class _Leaving:
     """Groups and events that are left out, or left as they are."""
 
     def __init__(
-        self,
-        stage: GroupTransform,
-        kernels: Kernels,
-        numbers: Any,
-        judge: Callable[[TableName], int] | None,
+        self, stage: GroupTransform, kernels: Kernels, numbers: Any, judge: Callable[[TableName], int] | None
     ) -> None:
         """`judge` says what becomes of a table's events, if that decides."""
         self._stage = stage

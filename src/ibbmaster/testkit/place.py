@@ -63,10 +63,7 @@ LANDMARKS: dict[Landmark, tuple[frozenset[Side], str]] = {
     Landmark.OPENING_ROTATE: (frozenset(Side), "the artificial ROTATE that opens a stream"),
     Landmark.OPENING_FORMAT: (frozenset(Side), "the FORMAT_DESCRIPTION that opens a stream"),
     Landmark.OPENING_GTID_LIST: (frozenset(Side), "the GTID_LIST of the opening"),
-    Landmark.GTID: (
-        frozenset(Side),
-        "a GTID event; dropped, repeated or swapped, its whole group",
-    ),
+    Landmark.GTID: (frozenset(Side), "a GTID event; dropped, repeated or swapped, its whole group"),
     Landmark.ANNOTATE: (frozenset(Side), "an ANNOTATE_ROWS event"),
     Landmark.TABLE_MAP: (frozenset(Side), "a TABLE_MAP event"),
     Landmark.ROWS: (frozenset(Side), "a row event of any type"),

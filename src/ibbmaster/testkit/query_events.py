@@ -93,13 +93,7 @@ class ServerSession:
         return cls(is_new=Difference.UCA_1400_IS_DEFAULT.holds(version_number(server_version)))
 
     def query(
-        self,
-        sql: str,
-        origin: Origin,
-        catalog: SchemaCatalog,
-        *,
-        microseconds: int = 0,
-        **given: Unpack[QueryOptions],
+        self, sql: str, origin: Origin, catalog: SchemaCatalog, *, microseconds: int = 0, **given: Unpack[QueryOptions]
     ) -> bytes:
         """The QUERY event of a statement; `catalog` is what there is before it.
 

@@ -10,14 +10,7 @@ from typing import NamedTuple, Protocol
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.event.rows.changes import ChangeKind
-from ibbmaster.event.rows.encoding import (
-    ROW_EVENT_BYTES,
-    Columns,
-    Row,
-    RowMetadata,
-    encode_rows,
-    encode_table_map,
-)
+from ibbmaster.event.rows.encoding import ROW_EVENT_BYTES, Columns, Row, RowMetadata, encode_rows, encode_table_map
 from ibbmaster.event.rows.partial import encode_fragments
 from ibbmaster.event.rows.row_image import RowImage, image_columns
 from ibbmaster.event.rows.value import Value
@@ -332,13 +325,7 @@ class FixtureTable:
         images = [(version.image(before, columns[0]), version.image(after, columns[1])) for before, after in changes]
         yield encode_table_map(written, metadata=way.metadata, **header)
         for event in encode_rows(
-            written,
-            kind,
-            images,
-            size_max=way.event_bytes,
-            columns=columns,
-            is_compressed=way.is_compressed,
-            **header,
+            written, kind, images, size_max=way.event_bytes, columns=columns, is_compressed=way.is_compressed, **header
         ):
             yield from [event] if way.fragment_bytes is None else encode_fragments(event, way.fragment_bytes)
 

@@ -14,14 +14,7 @@ from typing import NamedTuple, Self, TypedDict, Unpack
 from ibbmaster.api.statements import THREAD, Origin, is_of_transaction
 from ibbmaster.api.writing import OpenGroup, WritableLog, as_gtid, as_xid
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.event.gtid_event import (
-    ALTER_SEQ_NO,
-    GtidEvent,
-    GtidExtraFlag,
-    GtidFlag,
-    GtidXid,
-    encode_gtid_event,
-)
+from ibbmaster.event.gtid_event import ALTER_SEQ_NO, GtidEvent, GtidExtraFlag, GtidFlag, GtidXid, encode_gtid_event
 from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header, encode_event
 from ibbmaster.event.query import compress
 from ibbmaster.event.types import EventType

@@ -264,13 +264,7 @@ def _encode_column(column: ColumnDefinition, is_extended: bool) -> bytes:
         parts.append(lenenc.encode_bytes(column.extended_metadata))
     parts.append(
         _COLUMN_TAIL.pack(
-            _COLUMN_TAIL_SIZE,
-            column.collation_id,
-            column.length,
-            column.column_type,
-            column.flags,
-            column.decimals,
-            0,
+            _COLUMN_TAIL_SIZE, column.collation_id, column.length, column.column_type, column.flags, column.decimals, 0
         )
     )
     return b"".join(parts)
@@ -314,11 +308,7 @@ def decode_ok(payload: Buffer) -> Ok:
     except (ValueError, struct.error) as error:
         raise RemoteProtocolError(f"an OK packet that cannot be read: {error}") from None
     return Ok(
-        affected_rows=affected_rows,
-        insert_id=insert_id,
-        status=status,
-        warning_count=warning_count,
-        message=message,
+        affected_rows=affected_rows, insert_id=insert_id, status=status, warning_count=warning_count, message=message
     )
 
 
