@@ -67,11 +67,7 @@ class PrimaryAddress:
 
 
 def logged_position(primary: PrimaryAddress) -> GtidPosition:
-    """What a primary has logged.
-
-    Raises:
-        SourceError: it cannot be reached, or refuses.
-    """
+    """What a primary has logged. Raises SourceError: it cannot be reached, or refuses."""
     with connected(primary) as connection:
         return _logged(connection)
 

@@ -1,8 +1,7 @@
 """A traditional binlog, many files long, as one stream of event groups.
 
-The files must continue each other: what a file's GTID_LIST says was logged before it must
-be what the files before it hold. So nothing is missing in the middle, and the state before
-the first group is known.
+The files must continue each other: what a file's GTID_LIST says was logged before it must be what the files before it
+hold. So nothing is missing in the middle, and the state before the first group is known.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from ibbmaster.position import LogPosition
 class ClassicReader:
     """Reads the event groups of traditional binlog files in the order in which they were logged.
 
-    The head of each file is read at once, so that a file that cannot be read at all is found
-    before any work is done.
+    The head of each file is read at once, so that a file that cannot be read at all is found before any work is done.
 
     Attributes:
         files: the files in order.
@@ -32,9 +30,7 @@ class ClassicReader:
         notices: what a user should know, one sentence each; grows while groups are read.
         restart_count: how often a server start began a file, the first file not counted.
 
-    Raises:
-        ClassicFormatError: a file does not begin as a traditional binlog of MariaDB, or it
-            is encrypted.
+    Raises ClassicFormatError: a file does not begin as a traditional binlog of MariaDB, or it is encrypted.
     """
 
     def __init__(self, files: tuple[ClassicFile, ...], initial_state: GtidState | None = None) -> None:
@@ -80,9 +76,8 @@ class ClassicReader:
         `take` is called first, between groups: it may read whole ones itself, by moving the
         window, and returns the last GTID of each (domain, server) pair.
 
-        Raises:
-            ClassicFormatError: a file is damaged, ends inside a group although the server had
-                closed it, or does not continue the one before.
+        Raises ClassicFormatError: a file is damaged, ends inside a group although the server had closed it, or does not
+        continue the one before.
         """
 
         def take_and_log(window: EventWindow) -> bool:

@@ -13,8 +13,7 @@ def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: Fi
 
     Returns what was logged before the file, and what a user should know about that.
 
-    Raises:
-        GapError: files between the two are missing, or the two are not of one binlog.
+    Raises GapError: files between the two are missing, or the two are not of one binlog.
     """
     listed = head.state
     if listed is None or listed == state:

@@ -56,12 +56,11 @@ def import_groups(
 ) -> ImportReport:
     """Write every event group of some files into a directory.
 
-    With `append` the directory may hold a log that these files continue; groups it has already are skipped if they
-    are the same transactions, also as a replica logs them; nothing is written before that is known. A log with
-    a redo log is recovered first, and continued with it: killed at any moment, it has all it had, and some of
-    what was imported. GTIDs are kept as they are, also where they go back or repeat. `progress` is called with
-    (bytes read, bytes in all) from time to time.
-    When a file turns out to be damaged, the groups before the damage are in the log, durable.
+    With `append` the directory may hold a log that these files continue; groups it has already are skipped if they are
+    the same transactions, also as a replica logs them; nothing is written before that is known. A log with a redo log
+    is recovered first, and continued with it: killed at any moment, it has all it had, and some of what was imported.
+    GTIDs are kept as they are, also where they go back or repeat. `progress` is called with (bytes read, bytes in all)
+    from time to time. When a file turns out to be damaged, the groups before the damage are in the log, durable.
 
     Raises:
         BusyError: another process has the directory.

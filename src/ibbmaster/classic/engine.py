@@ -134,8 +134,7 @@ class ClassicBinlog(FileEngine):
     def _read_tail(self, *, only_cached: bool) -> _Tail:
         """The end of what is there now.
 
-        Raises:
-            BlockingIOError: with `only_cached`, something is to be read, or another thread is reading.
+        Raises BlockingIOError: with `only_cached`, something is to be read, or another thread is reading.
         """
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError("the end of the log is being read")
@@ -230,11 +229,7 @@ class ClassicBinlog(FileEngine):
             self._watch.wait(left)
 
     def check_numbers(self) -> None:
-        """See that no file is missing between the first and the last.
-
-        Raises:
-            GapError: one is.
-        """
+        """See that no file is missing between the first and the last. Raises GapError: one is."""
         for before, file in itertools.pairwise(self._series.from_file(0)):
             if before.number is not None and file.number is not None and file.number > before.number + 1:
                 gap = missing_between(before, file)
@@ -264,8 +259,7 @@ class ClassicBinlog(FileEngine):
     def of_range(cls, log_range: ClassicRange) -> ClassicBinlog:
         """A log of the one file that a range is in; its directory, which may have ten thousand, is not listed.
 
-        Raises:
-            PositionPurgedError: it is not there any more.
+        Raises PositionPurgedError: it is not there any more.
         """
         path = place(log_range.path)
         try:
@@ -304,8 +298,7 @@ class ClassicBinlog(FileEngine):
     def whole_window(self, log_range: LogRange, memory: memoryview) -> BlockWindow | None:
         """A window on the file of a range, read into memory; None if the range is not all of it, or it is not small.
 
-        Raises:
-            StoreError: the file cannot be read.
+        Raises StoreError: the file cannot be read.
         """
         if isinstance(log_range, ClassicRange):
             self._series.number_as(log_range.file_name, log_range.file_no)
@@ -321,11 +314,7 @@ class ClassicBinlog(FileEngine):
         return [file.path for file in self._series.from_file(0)]
 
     def file_states(self) -> list[StoredFileState]:
-        """The files as their heads and ends have them.
-
-        Raises:
-            ClassicFormatError: a head cannot be read.
-        """
+        """The files as their heads and ends have them. Raises ClassicFormatError: a head cannot be read."""
         self._series.look()
         return [file_state(file) for file in self._series.from_file(0)]
 

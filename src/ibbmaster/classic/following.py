@@ -76,12 +76,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
         self._unfinished = None if text is None else (self.picture, text)
 
     def file(self, file_no: int) -> ClassicFile:
-        """A file by its number.
-
-        Raises:
-            KeyError: there is none.
-            PositionPurgedError: there is none any more.
-        """
+        """A file by its number. Raises KeyError: there is none; PositionPurgedError: there is none any more."""
         found = self.picture.file(file_no)
         if found is None:
             name = self._names.get(file_no)
@@ -89,19 +84,14 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return found
 
     def name(self, file_no: int) -> str:
-        """The name of a file by its number, also of one that is there no longer.
-
-        Raises:
-            KeyError: there was none.
-        """
+        """The name of a file by its number, also of one that is there no longer. Raises KeyError: there was none."""
         found = self.picture.file(file_no)
         return self._names[file_no] if found is None else found.name
 
     def number_as(self, name: str, file_no: int) -> None:
         """Number the files so that the one of this name has that number, as it has for another process.
 
-        Raises:
-            PositionPurgedError: there is none of that name.
+        Raises PositionPurgedError: there is none of that name.
         """
         at = self.picture.file(file_no)
         if at is not None and at.name == name:

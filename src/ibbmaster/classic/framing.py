@@ -102,8 +102,7 @@ class FileFraming:
     def advance(self, size: int, skips: Any = ALL) -> bool:
         """Frame from `size` bytes, or more if the group that begins here is longer; whether it is too long for that.
 
-        Raises:
-            ClassicFormatError: packed data are damaged.
+        Raises ClassicFormatError: packed data are damaged.
         """
         before, state = self.place, self.state
         while True:
@@ -126,8 +125,7 @@ class FileFraming:
 
         At first it looks at few: those that are skipped may end here.
 
-        Raises:
-            ClassicFormatError: packed data are damaged.
+        Raises ClassicFormatError: packed data are damaged.
         """
         if self.advance(SKIPPED_BYTES[0], skips):
             self.skip_group(skips)
@@ -155,8 +153,7 @@ class FileFraming:
 def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
     """Skip the groups that follow in the same file, up to the first that a kernel leaves to the reference.
 
-    Raises:
-        ClassicFormatError: packed data are damaged.
+    Raises ClassicFormatError: packed data are damaged.
     """
     window, nothing = np.empty(WINDOW_BYTES, dtype=np.uint8), np.zeros(0, dtype=np.uint8)
     pairs, none = np.zeros((PAIRS_MAX, PAIR_COLUMNS), dtype=np.int64), np.zeros((0, 3), dtype=np.int64)

@@ -43,8 +43,7 @@ class GroupConverter:
 
         Only groups that are newer than all of their domain are taken.
 
-        Raises:
-            StoreError: the log cannot be written.
+        Raises StoreError: the log cannot be written.
         """
         if self._to_skip:
             self._to_skip -= 1

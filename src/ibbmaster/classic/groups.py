@@ -53,9 +53,7 @@ class ClassicFileReader:
         head: what the head of the file says.
         notice: what a user should know about the end of this file, if anything.
 
-    Raises:
-        ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or
-            it is encrypted.
+    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
     """
 
     def __init__(
@@ -126,9 +124,8 @@ class ClassicFileReader:
 
         `end` of a group that is delivered in pieces is how far it was read.
 
-        Raises:
-            ClassicFormatError: the file is damaged, or it ends inside a group although the
-                server had closed it. Also from a body, if the group comes in pieces.
+        Raises ClassicFormatError: the file is damaged, or it ends inside a group although the server had closed it.
+        Also from a body, if the group comes in pieces.
         """
         window = self._window
         offset = window.offset

@@ -1,8 +1,7 @@
 """The files of a traditional binlog: which there are, in which order, and their bytes.
 
-A file may be packed, as the end of its name says (`packing`), and offsets everywhere
-are those of the unpacked file. Only this module opens files outside a store's
-directory, and only for reading.
+A file may be packed, as the end of its name says (`packing`), and offsets everywhere are those of the unpacked file.
+Only this module opens files outside a store's directory, and only for reading.
 """
 
 from __future__ import annotations
@@ -129,8 +128,7 @@ class ClassicSource:
     def read_into(self, offset: int, target: memoryview) -> int:
         """Fill `target` with the bytes from an offset on, to the end of the file at most; returns how many they are.
 
-        Raises:
-            ClassicFormatError: a packed file is damaged or cut short.
+        Raises ClassicFormatError: a packed file is damaged or cut short.
         """
         if self.only_cached:
             return self._fill_at_once(offset, target)
@@ -229,8 +227,7 @@ def read_whole(file: ClassicFile, target: memoryview) -> int | None:
 
     None if they do not fit, or have to be fetched or unpacked.
 
-    Raises:
-        StoreError: the file cannot be read.
+    Raises StoreError: the file cannot be read.
     """
     if file.size_bytes >= len(target) or file.packing is not None or isinstance(file.path, ObjectPath):
         return None
@@ -373,11 +370,7 @@ def index_path(file: ClassicFile) -> Path:
 
 
 def index_lines(index: Path) -> list[str]:
-    """The names in an index file, as they are there.
-
-    Raises:
-        StoreError: there is none, or it is too large for one.
-    """
+    """The names in an index file, as they are there. Raises StoreError: there is none, or it is too large for one."""
     if not index.is_file():
         raise MissingFileError(f"{index} is not a file")
     if index.stat().st_size > INDEX_SIZE_MAX:

@@ -80,10 +80,7 @@ class ClassicWriter:
     def __init__(
         self, disk: Disk, profile: Profile, *, state: GtidState | None = None, stem: str = STEM, first_number: int = 1
     ) -> None:
-        """
-        Raises:
-            ConfigurationError: a server like that writes no such files.
-        """
+        """Raises ConfigurationError: a server like that writes no such files."""
         if not profile.rotates_with_files:
             raise ConfigurationError(
                 f"a primary as {profile.name!r} has no traditional files: take a classic-… profile"
@@ -113,8 +110,7 @@ class ClassicWriter:
 
         `is_start`: a start of the server begins it, at which replicas drop temporary tables.
 
-        Raises:
-            StoreError: it cannot be written.
+        Raises StoreError: it cannot be written.
         """
         assert not self.is_open
         name = self._name(len(self.names))
@@ -304,11 +300,7 @@ class ClassicWriter:
         return HEADER.pack(timestamp, event_type, server_id, size, self.offset & LOG_POS_MASK if says_end else 0, flags)
 
     def flush(self) -> None:
-        """Have in the current file what was written.
-
-        Raises:
-            StoreError: it cannot be written.
-        """
+        """Have in the current file what was written. Raises StoreError: it cannot be written."""
         self._disk.write(self.names[-1], self._written, self._held)
         self._written += len(self._held)
         self._held.clear()
@@ -331,11 +323,7 @@ class _GroupEnd:
         self._is_begun = self._has_ended = False
 
     def take(self, header: EventHeader, event: bytes) -> bool:
-        """The next event; whether it ends the group.
-
-        Raises:
-            EventError: it comes after the end.
-        """
+        """The next event; whether it ends the group. Raises EventError: it comes after the end."""
         if self._has_ended:
             raise EventError(f"{type_name(header.event_type)} event after the end of its group")
         if self._is_begun:
@@ -344,11 +332,7 @@ class _GroupEnd:
         return self._has_ended
 
     def expect_ended(self) -> None:
-        """No more events come.
-
-        Raises:
-            EventError: the group has not ended.
-        """
+        """No more events come. Raises EventError: the group has not ended."""
         if not self._has_ended:
             raise EventError("it has no event that ends it, as XID or COMMIT: traditional files cannot hold it")
 

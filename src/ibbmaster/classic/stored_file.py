@@ -1,9 +1,8 @@
 """One file of a traditional binlog from an event on, every event as the file has it: what a primary sends of it.
 
-Nothing is taken off and nothing is left out. What is not a group is given event by event,
-as an `EventGroup` without GTID: the head of the file, what stands between groups and after
-them, and from a place inside a group all that is left of that. The first is always the
-FORMAT_DESCRIPTION, and it ends where the reader begins to read.
+Nothing is taken off and nothing is left out. What is not a group is given event by event, as an `EventGroup` without
+GTID: the head of the file, what stands between groups and after them, and from a place inside a group all that is left
+of that. The first is always the FORMAT_DESCRIPTION, and it ends where the reader begins to read.
 
 Invariants:
 - An event is given only if all of it is there and, where the file has checksums, is right; of
@@ -49,8 +48,7 @@ class StoredFileReader(ClassicFileReader):
         may_grow: whether more of the file may come; who looks at the directory keeps it right.
         has_ended: its last event was given.
 
-    Raises:
-        ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
+    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
     """
 
     def __init__(
@@ -263,8 +261,7 @@ class StoredFileReader(ClassicFileReader):
 
         Continues where it found the end of the file before.
 
-        Raises:
-            Truncated: not all of it is there, and the file is in use.
+        Raises Truncated: not all of it is there, and the file is in use.
         """
         window, source = self.window, self.window.source
         if source.is_packed:
@@ -332,8 +329,7 @@ class StoredFileState(NamedTuple):
 def file_state(file: ClassicFile) -> StoredFileState:
     """Look at the head and the end of a file.
 
-    Raises:
-        ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
+    Raises ClassicFormatError: the file does not begin as a traditional binlog of MariaDB, or it is encrypted.
     """
     with contextlib.closing(StoredFileReader(file)) as reader:
         return StoredFileState(file, reader.head, reader.is_marked_in_use, reader.end_type())

@@ -60,11 +60,7 @@ class BlockWindow:
         return False
 
     def require(self, size: int) -> None:
-        """Have at least `size` bytes from the next event on in the block.
-
-        Raises:
-            Truncated: the file ends before.
-        """
+        """Have at least `size` bytes from the next event on in the block. Raises Truncated: the file ends before."""
         while len(self.block) - self.position < size:
             if not self.extend():
                 raise Truncated
@@ -131,8 +127,7 @@ class BlockWindow:
     def check_log_pos(self, log_pos: int, size: int) -> None:
         """Compare where the next event ends with where it says it does; 0 says nothing.
 
-        Raises:
-            ClassicFormatError: they differ.
+        Raises ClassicFormatError: they differ.
         """
         end = self.offset + size & 0xFFFFFFFF  # the field has 32 bits, a file may be longer
         if log_pos and log_pos != end:

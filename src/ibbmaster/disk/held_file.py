@@ -88,8 +88,7 @@ class HeldFile:
 
         The byte at `flags_at` may change in any file.
 
-        Raises:
-            OSError, StoreError: it is not there.
+        Raises OSError, StoreError: it is not there.
         """
         self._file = open_it()
         self._glance = glance

@@ -86,16 +86,14 @@ class SharedDisk(ReadDisk, Protocol):
 class Disk(ReadDisk, Protocol):
     """One directory.
 
-    What was written or truncated is durable after `sync(name)`, what was created or removed
-    after `sync_dir()`. Calls that need room raise DiskFullError and may be made again, but a
-    `sync` that fails is final.
+    What was written or truncated is durable after `sync(name)`, what was created or removed after `sync_dir()`. Calls
+    that need room raise DiskFullError and may be made again, but a `sync` that fails is final.
     """
 
     def lock(self) -> None:
         """Have the directory for this process alone, until `close` or the end of the process.
 
-        Raises:
-            BusyError: another process has it.
+        Raises BusyError: another process has it.
         """
 
     def create(self, name: str) -> None:
@@ -122,8 +120,7 @@ class Disk(ReadDisk, Protocol):
 def owning(disk: Disk) -> Iterator[None]:
     """Lock a directory to open the log in it; the lock is released at once if that fails.
 
-    Raises:
-        BusyError: another process has it.
+    Raises BusyError: another process has it.
     """
     disk.lock()
     try:

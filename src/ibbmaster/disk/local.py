@@ -386,8 +386,7 @@ def made_at_once(directory: Path) -> Iterator[Path]:
 
     A directory that is a file system of its own cannot be replaced, and is filled as it is.
 
-    Raises:
-        StoreError: there is something at that name, or no directory can be made there.
+    Raises StoreError: there is something at that name, or no directory can be made there.
     """
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise StoreError(f"{directory} is not empty: give a new directory")

@@ -95,8 +95,7 @@ class ObjectClient:
     def list(self) -> tuple[list[StoredObject], list[str]]:
         """The objects, and the directories below this one, in no order.
 
-        Raises:
-            StoreError: the store cannot be reached, or refuses.
+        Raises StoreError: the store cannot be reached, or refuses.
         """
         with self._errors(""):
             answer = self._library.list_with_delimiter(self._store)
@@ -104,11 +103,7 @@ class ObjectClient:
             return [_found(one) for one in answer["objects"]], below
 
     def head(self, name: str) -> StoredObject | None:
-        """One object; None if it is not there.
-
-        Raises:
-            StoreError: the store cannot be reached, or refuses.
-        """
+        """One object; None if it is not there. Raises StoreError: the store cannot be reached, or refuses."""
         try:
             with self._errors(name):
                 return _found(self._library.head(self._store, name))
@@ -134,18 +129,13 @@ class ObjectClient:
     def create(self, name: str, data: Buffer) -> None:
         """Put a new object, whole or not at all.
 
-        Raises:
-            StoreError: there is one of that name, or the store cannot be reached, or refuses.
+        Raises StoreError: there is one of that name, or the store cannot be reached, or refuses.
         """
         with self._errors(name):
             self._library.put(self._store, name, bytes(data), mode="create")
 
     def replace(self, name: str, data: Buffer) -> None:
-        """Overwrite an object.
-
-        Raises:
-            StoreError: the store cannot be reached, or refuses.
-        """
+        """Overwrite an object. Raises StoreError: the store cannot be reached, or refuses."""
         with self._errors(name):
             self._library.put(self._store, name, bytes(data))
 
@@ -155,8 +145,7 @@ class ObjectClient:
         A large one goes in parts, which the store takes over what has come meanwhile: who uploads to one place
         has to be alone there.
 
-        Raises:
-            StoreError: there is one of that name, or the store cannot be reached, or refuses.
+        Raises StoreError: there is one of that name, or the store cannot be reached, or refuses.
         """
         if size <= PARTS_FROM_BYTES:
             with path.open("rb") as file:
@@ -169,11 +158,7 @@ class ObjectClient:
             self._library.put(self._store, name, parts, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
 
     def remove(self, name: str) -> None:
-        """Remove an object, if it is there.
-
-        Raises:
-            StoreError: the store cannot be reached, or refuses.
-        """
+        """Remove an object, if it is there. Raises StoreError: the store cannot be reached, or refuses."""
         with self._errors(name), suppress(FileNotFoundError):  # S3 alone says nothing of it
             self._library.delete(self._store, name)
 

@@ -1,7 +1,6 @@
 """Places that users name: a path of this machine, or a URL of an object store.
 
-Both are a `Path`, and `open_disk` has the directory at either: what is above asks which it is only
-where it writes.
+Both are a `Path`, and `open_disk` has the directory at either: what is above asks which it is only where it writes.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ _FILE_URL = re.compile(r"file:(?://(?=/))?", re.ASCII | re.IGNORECASE)
 def place(named: str | os.PathLike[str]) -> Path:
     """What a user names, as a path: relative to the working directory, or a URL.
 
-    Raises:
-        ConfigurationError: it is a URL of what is no object store, or of none in it.
+    Raises ConfigurationError: it is a URL of what is no object store, or of none in it.
     """
     if isinstance(named, ObjectPath):
         return named
@@ -78,11 +76,7 @@ def whole_place(path: str | os.PathLike[str]) -> str:
 
 
 def local_place(path: str | os.PathLike[str], what: str) -> Path:
-    """A place where files are changed, which objects never are.
-
-    Raises:
-        ConfigurationError: it is in an object store.
-    """
+    """A place where files are changed, which objects never are. Raises ConfigurationError: it is in an object store."""
     found = place(path)
     if isinstance(found, ObjectPath):
         raise ConfigurationError(
@@ -197,8 +191,7 @@ class ObjectPath(PosixPath):
 def stamp_of(path: Path) -> Stamp:
     """What the file at a place is known by; for those who look again and again.
 
-    Raises:
-        OSError, StoreError: there is no regular file.
+    Raises OSError, StoreError: there is no regular file.
     """
     if not isinstance(path, ObjectPath):
         found = os.stat(path)
@@ -212,11 +205,7 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def open_file(path: Path) -> LocalFile | ObjectFile:
-    """A file at a place, to read from it anywhere.
-
-    Raises:
-        OSError, StoreError: it cannot be opened.
-    """
+    """A file at a place, to read from it anywhere. Raises OSError, StoreError: it cannot be opened."""
     return ObjectFile(path) if isinstance(path, ObjectPath) else LocalFile(path)
 
 
@@ -249,10 +238,7 @@ class ObjectFile(io.RawIOBase):
     descriptor = None  # kernels and sockets cannot read it
 
     def __init__(self, path: ObjectPath) -> None:
-        """
-        Raises:
-            FileNotFoundError: there is no such object.
-        """
+        """Raises FileNotFoundError: there is no such object."""
         super().__init__()
         self._path = path
         self._at = 0

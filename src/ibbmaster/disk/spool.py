@@ -16,8 +16,7 @@ class Spool:
     def __init__(self) -> None:
         """Begin one in the directory for temporary files (TMPDIR).
 
-        Raises:
-            StoreError: there is none, or it cannot be written.
+        Raises StoreError: there is none, or it cannot be written.
         """
         try:
             self._file = tempfile.TemporaryFile(prefix="ibbmaster-", buffering=0)  # noqa: SIM115  # lives as long as this
@@ -27,11 +26,7 @@ class Spool:
         self._size = 0
 
     def write(self, data: Buffer) -> None:
-        """Take the next bytes.
-
-        Raises:
-            StoreError: there is no room for them.
-        """
+        """Take the next bytes. Raises StoreError: there is no room for them."""
         view = memoryview(data)
         try:
             while view:

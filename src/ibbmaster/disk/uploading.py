@@ -32,8 +32,7 @@ def made_place(target: Path, *, is_kept: Callable[[str], bool] = lambda name: Tr
     Then it is made among the temporary files (TMPDIR), and uploaded once it is whole; of a log without the space
     that its files have for what is to come. Of its files those are uploaded that `is_kept` takes by name.
 
-    Raises:
-        StoreError: there is something at that place, or it cannot be made there.
+    Raises StoreError: there is something at that place, or it cannot be made there.
     """
     if not isinstance(target, ObjectPath):
         with made_at_once(target) as staging:
@@ -52,8 +51,7 @@ def made_place(target: Path, *, is_kept: Callable[[str], bool] = lambda name: Tr
 def expect_nothing_at(target: ObjectPath) -> None:
     """See that there is no object below a URL.
 
-    Raises:
-        StoreError: there is, or the store cannot be reached, or refuses, or has no such bucket.
+    Raises StoreError: there is, or the store cannot be reached, or refuses, or has no such bucket.
     """
     objects, below = client_of(str(target)).list()
     names = sorted([one.name for one in objects] + below)
@@ -69,8 +67,7 @@ def expect_nothing_at(target: ObjectPath) -> None:
 def upload(directory: Path, target: ObjectPath, *, is_kept: Callable[[str], bool] = lambda name: True) -> None:
     """Put the files of a directory below a URL, and those of the directories in it; marks of what is done come last.
 
-    Raises:
-        StoreError: as `expect_nothing_at`; nothing of this upload stays there then.
+    Raises StoreError: as `expect_nothing_at`; nothing of this upload stays there then.
     """
     paths = sorted((path for path in directory.rglob("*") if path.is_file() and is_kept(path.name)), key=_order)
     sizes = {path: size for path in paths if (size := _used_bytes(path)) or parse_file_name(path.name) is None}

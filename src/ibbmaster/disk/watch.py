@@ -1,8 +1,7 @@
 """Notice that files of a directory are written, by whatever process, without looking at them again and again.
 
-The kernel reports it (inotify) where files are written on this machine. On a network file
-system it does not know of what others write, so there it is time to look every
-`POLL_PERIOD_S`.
+The kernel reports it (inotify) where files are written on this machine. On a network file system it does not know of
+what others write, so there it is time to look every `POLL_PERIOD_S`.
 """
 
 from __future__ import annotations
@@ -60,9 +59,8 @@ class DirectoryWatch:
     def wait(self, timeout_s: float) -> bool:
         """Wait until something was changed since the last call returned; False if nothing was for so long.
 
-        True means that it is time to look, not that there is something: where the kernel does
-        not report it, it is time every `POLL_PERIOD_S`. Notices are `GAP_S` apart at least, but for
-        the first `NOTICES_AT_ONCE`.
+        True means that it is time to look, not that there is something: where the kernel does not report it, it is time
+        every `POLL_PERIOD_S`. Notices are `GAP_S` apart at least, but for the first `NOTICES_AT_ONCE`.
         """
         if self._descriptor is None:
             time.sleep(max(0.0, min(timeout_s, POLL_PERIOD_S)))
@@ -100,8 +98,7 @@ class DirectoryWatch:
 def _watch(directory: Path | str) -> int:
     """A descriptor that is readable when files of a directory were changed.
 
-    Raises:
-        OSError: the kernel cannot, or does not know what is written there.
+    Raises OSError: the kernel cannot, or does not know what is written there.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     path = os.fsencode(directory)

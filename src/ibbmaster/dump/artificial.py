@@ -88,10 +88,7 @@ def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes
 
 
 def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """Says to a replica which file it is reading.
-
-    Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event().
-    """
+    """Says to a replica which file it is reading. Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event()."""
     return encode_rotate(
         Rotate(file_name=file_name, position=position),
         server_id=server_id,
@@ -117,10 +114,7 @@ def artificial_gtid_list(
 
 
 def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """Says to a replica that nothing has happened.
-
-    Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event().
-    """
+    """Says to a replica that nothing has happened. Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
     return encode_heartbeat(
         Heartbeat(file_name=file_name, position=max(position, POSITION_MIN)),
         server_id=server_id,

@@ -146,8 +146,7 @@ class EventFramer:
 def divide_events(data: bytes) -> list[bytes]:
     """The events that lie whole in `data`, one after the other.
 
-    Raises:
-        EventError: `data` does not end where an event ends.
+    Raises EventError: `data` does not end where an event ends.
     """
     events = []
     offset, end = 0, len(data)
@@ -179,11 +178,7 @@ class _Source:
         return piece is not None
 
     def take(self, size: int) -> Iterator[memoryview]:
-        """The next `size` bytes, piece by piece.
-
-        Raises:
-            EventError: the pieces end before.
-        """
+        """The next `size` bytes, piece by piece. Raises EventError: the pieces end before."""
         while size:
             if not len(self.rest) and not self.advance():
                 raise EventError(f"the events end inside an event, {size} bytes early")
@@ -234,11 +229,7 @@ class _Cutter:
         return events
 
     def finish(self) -> None:
-        """Say that no more pieces come.
-
-        Raises:
-            EventError: they end inside an event.
-        """
+        """Say that no more pieces come. Raises EventError: they end inside an event."""
         if self._held:
             raise EventError(f"the events end inside an event, after {len(self._held)} bytes of it")
 

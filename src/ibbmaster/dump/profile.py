@@ -45,10 +45,9 @@ class OpeningTimestamp(enum.Enum):
 class Profile:
     """How a kind of primary presents itself and shapes its stream.
 
-    `server_version` is what the greeting, `@@version` and the FORMAT_DESCRIPTION events
-    say: replicas need a major number of 10 or more in the greeting. `sql_version` is what
-    `VERSION()` says; only mariadb-binlog looks there, and refuses a major number that is
-    newer than its own (10.11 knows 5 and 10, 11.8 also 11).
+    `server_version` is what the greeting, `@@version` and the FORMAT_DESCRIPTION events say: replicas need a major
+    number of 10 or more in the greeting. `sql_version` is what `VERSION()` says; only mariadb-binlog looks there, and
+    refuses a major number that is newer than its own (10.11 knows 5 and 10, 11.8 also 11).
     """
 
     name: str
@@ -83,8 +82,7 @@ class Profile:
     def with_version(self, text: str) -> Profile:
         """The same kind of primary under another version, everywhere.
 
-        Raises:
-            ConfigurationError: the text is no version, or does not fit into a FORMAT_DESCRIPTION.
+        Raises ConfigurationError: the text is no version, or does not fit into a FORMAT_DESCRIPTION.
         """
         match = _VERSION.fullmatch(text)
         if match is None or len(text) >= SERVER_VERSION_SIZE:

@@ -93,12 +93,10 @@ def dump_request(
 ) -> DumpRequest:
     """Put a request together.
 
-    `variables` are the session's user variables by lower-case name, without `@`; a missing
-    one was never set. `skip_replication` is the system variable of that name; `is_registered`
-    says that COM_REGISTER_SLAVE came before.
+    `variables` are the session's user variables by lower-case name, without `@`; a missing one was never set.
+    `skip_replication` is the system variable of that name; `is_registered` says that COM_REGISTER_SLAVE came before.
 
-    Raises:
-        DumpError: a GTID list cannot be read, or there is none where one is needed.
+    Raises DumpError: a GTID list cannot be read, or there is none where one is needed.
 
     Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send().
     """
@@ -137,8 +135,7 @@ def dump_request(
 def _domain_ids(variables: Mapping[str, UserValue], name: str) -> frozenset[int] | None:
     """Numbers of domains, as replicas since 13.1 give those of CHANGE MASTER; None if there are none.
 
-    Raises:
-        DumpError: it is something else.
+    Raises DumpError: it is something else.
     """
     text = _text(variables.get(name)).strip(" ()")
     if not text:
@@ -214,10 +211,7 @@ def _gtid_list(variables: Mapping[str, UserValue], name: str) -> GtidPosition | 
 
 
 def _parse_gtid_list(text: str) -> GtidPosition:
-    """
-    Raises:
-        GtidError, DuplicateDomainError: it is no list of GTIDs.
-    """
+    """Raises GtidError, DuplicateDomainError: it is no list of GTIDs."""
     if not _GTID_LIST.fullmatch(text):
         raise GtidError(f"{text[:80]!r} is not a list of GTIDs: expected domain-server-seqno,… without spaces")
     return GtidPosition.parse(text)

@@ -285,11 +285,7 @@ class Rewriter:
 
 
 def gtid_flags(event: bytes) -> int:
-    """The flags of a GTID event.
-
-    Raises:
-        EventError: the event is too short.
-    """
+    """The flags of a GTID event. Raises EventError: the event is too short."""
     if len(event) < EVENT_HEADER_SIZE + GTID_FIXED.size:
         raise EventError(f"GTID event of {len(event)} bytes, expected at least {EVENT_HEADER_SIZE + GTID_FIXED.size}")
     return int(GTID_FIXED.unpack_from(event, EVENT_HEADER_SIZE)[2])

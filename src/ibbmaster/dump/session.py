@@ -184,11 +184,10 @@ class DumpSession:
     ) -> None:
         """Prepare a dump that reads from a position on.
 
-        `start_state` is what was logged before it, `current_state` gives what is logged now,
-        `file_name` the name of a file. The opening ROTATE says `announced_file_name`, by
-        default that of the file; `start.opening_file_name` chooses it. `started_at`, in seconds since 1970, stamps what
-        opens a traditional file, `opening_timestamp` the artificial FORMAT_DESCRIPTION of any
-        other stream; `server_version` None is that of the profile.
+        `start_state` is what was logged before it, `current_state` gives what is logged now, `file_name` the name of a
+        file. The opening ROTATE says `announced_file_name`, by default that of the file; `start.opening_file_name`
+        chooses it. `started_at`, in seconds since 1970, stamps what opens a traditional file, `opening_timestamp` the
+        artificial FORMAT_DESCRIPTION of any other stream; `server_version` None is that of the profile.
         """
         self._request = request
         self._profile = profile
@@ -278,8 +277,7 @@ class DumpSession:
     def check_position(self, position: LogPosition) -> None:
         """What comes next is read from this place in the log on, by any reader.
 
-        Raises:
-            DumpError: that is not where the last ended, so something would be lost or come twice.
+        Raises DumpError: that is not where the last ended, so something would be lost or come twice.
         """
         if position != self._position:
             raise not_continuous(self._named(self._position), self._named(position))
@@ -366,8 +364,7 @@ class DumpSession:
 
         A last word that waited for the end of an event is queued now.
 
-        Raises:
-            DumpError: the block does not begin where the last ended.
+        Raises DumpError: the block does not begin where the last ended.
         """
         assert block.begins_inside_group == self.is_inside_group, (
             "a group begins inside another one, or goes on in none"

@@ -94,8 +94,7 @@ class GroupFilter:
     def judge(self, gtid: Gtid) -> Verdict:
         """Say what to do with the group of `gtid`, and note that it has passed.
 
-        Raises:
-            DumpError: the replica's GTID lies in a hole and it is strict, or its domain has turned up without it.
+        Raises DumpError: the replica's GTID lies in a hole and it is strict, or its domain has turned up without it.
         """
         if self.decides_nothing:
             return SEND

@@ -20,10 +20,9 @@ _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,20})(?P<after>[^0-9]*
 class StartCheck:
     """What the check found.
 
-    `unknown_domain_ids` are domains the log has nothing of; they are checked again when
-    they turn up. Of domains that the replica leaves out `position` is the end of the log, or where the replica
-    is if the log has not come there: `awaited_domain_ids`.
-    `until` is what is left of the request's UNTIL, None if there is none.
+    `unknown_domain_ids` are domains the log has nothing of; they are checked again when they turn up. Of domains that
+    the replica leaves out `position` is the end of the log, or where the replica is if the log has not come there:
+    `awaited_domain_ids`. `until` is what is left of the request's UNTIL, None if there is none.
     """
 
     position: GtidPosition
@@ -38,8 +37,7 @@ def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
     A position that this server has only as a replica of another one does not occur here:
     what is applied is what is in the log.
 
-    Raises:
-        DumpError: the position names what the log does not have.
+    Raises DumpError: the position names what the log does not have.
 
     Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position().
     """
@@ -82,8 +80,7 @@ def _without_ignored(request: DumpRequest, state: GtidState) -> GtidPosition:
 def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:
     """Which of the files a dump without GTID position begins in; `file_names` are those there are, the oldest first.
 
-    Raises:
-        DumpError: there is no such file, or the offset lies before its first event.
+    Raises DumpError: there is no such file, or the offset lies before its first event.
 
     Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender().
     """
@@ -102,12 +99,11 @@ def opening_file_name(
 ) -> str:
     """The name an opening ROTATE gives a replica, which reads from `start_file_name`.
 
-    A replica that lost its connection inside a group has counted the events it got, and
-    skips as many when the group comes again; unless the ROTATE names another file than
-    the one it knows: then it takes the primary for crashed and gives the group up. On a
-    primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere
-    the replica knows only what an earlier opening said, wherever it has come to since; so it
-    hears that name again, as long as it is one of this log's; only then `newest_file_name` is called.
+    A replica that lost its connection inside a group has counted the events it got, and skips as many when the group
+    comes again; unless the ROTATE names another file than the one it knows: then it takes the primary for crashed and
+    gives the group up. On a primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere the
+    replica knows only what an earlier opening said, wherever it has come to since; so it hears that name again, as long
+    as it is one of this log's; only then `newest_file_name` is called.
 
     Source: MariaDB 10.11 and 12.3, slave.cc, queue_event(), the case of a ROTATE.
     """

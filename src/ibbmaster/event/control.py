@@ -42,8 +42,7 @@ class Rotate:
 def decode_rotate(event: Buffer) -> Rotate:
     """Read a whole event without checksum.
 
-    Raises:
-        EventError: another type, no room for the position, or a name longer than a server's can be.
+    Raises EventError: another type, no room for the position, or a name longer than a server's can be.
     """
     _, body = decode_body(event, EventType.ROTATE)
     if len(body) < ROTATE_POSITION.size:
@@ -68,11 +67,7 @@ def encode_stop(**header: Unpack[HeaderFields]) -> bytes:
 
 
 def decode_xid(event: Buffer) -> int:
-    """The transaction number of a whole event without checksum.
-
-    Raises:
-        EventError: another type or size.
-    """
+    """The transaction number of a whole event without checksum. Raises EventError: another type or size."""
     _, body = decode_body(event, EventType.XID)
     if len(body) != XID_NUMBER.size:
         raise EventError(f"XID with a body of {len(body)} bytes, expected {XID_NUMBER.size}")
@@ -88,8 +83,7 @@ def encode_xid(number: int, **header: Unpack[HeaderFields]) -> bytes:
 def decode_binlog_checkpoint(event: Buffer) -> str:
     """The file name in a whole event without checksum.
 
-    Raises:
-        EventError: another type, or the name runs over the end.
+    Raises EventError: another type, or the name runs over the end.
     """
     _, body = decode_body(event, EventType.BINLOG_CHECKPOINT)
     name = bytes(body[CHECKPOINT_NAME_SIZE.size :])
@@ -116,8 +110,7 @@ class GtidList:
 def decode_gtid_list(event: Buffer) -> GtidList:
     """Read a whole event without checksum.
 
-    Raises:
-        EventError: another type, or fewer entries than announced.
+    Raises EventError: another type, or fewer entries than announced.
 
     Source: MariaDB 12.3, log_event.cc, Gtid_list_log_event::Gtid_list_log_event(const uchar *, …).
     """

@@ -91,8 +91,7 @@ class Essence:
     def of_group(self, events: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         """Each event that counts, and what counts of it; the header is 19 bytes, too.
 
-        Raises:
-            EventError: an event is damaged.
+        Raises EventError: an event is damaged.
         """
         plain = PlainRows(self._large) if self._unpacks else None
         is_open = False
@@ -107,11 +106,7 @@ class Essence:
             plain.finish()
 
     def sums(self, events: Iterable[bytes]) -> Sums:
-        """What two transactions have equal if they are the same.
-
-        Raises:
-            EventError: an event is damaged.
-        """
+        """What two transactions have equal if they are the same. Raises EventError: an event is damaged."""
         found: list[tuple[int, bytes]] = []
         rest = None
         for _, kept in self.of_group(events):

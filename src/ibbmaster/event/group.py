@@ -35,9 +35,8 @@ _PART_TYPES = frozenset(
 class EventGroup:
     """One group as a reader hands it over.
 
-    `body` gives the rest of the group's bytes, cut anywhere, and read on demand. It is
-    good until the next group is read; a group whose body the caller does not read is skipped
-    without reading what lies out of band.
+    `body` gives the rest of the group's bytes, cut anywhere, and read on demand. It is good until the next group is
+    read; a group whose body the caller does not read is skipped without reading what lies out of band.
 
     A group without `gtid` is the FORMAT_DESCRIPTION a server logs when it starts; then
     `gtid_event` is that event, and the body is empty.

@@ -77,8 +77,7 @@ class GtidXid:
 class GtidEvent:
     """Everything a GTID event says; what its flags do not announce is None.
 
-    `extra_flags` is None where the event ends before that byte. `padding` counts the zero
-    bytes after the last field.
+    `extra_flags` is None where the event ends before that byte. `padding` counts the zero bytes after the last field.
     """
 
     gtid: Gtid
@@ -95,8 +94,7 @@ class GtidEvent:
 def decode_gtid_event(event: Buffer) -> GtidEvent:
     """Read a whole GTID event without checksum.
 
-    Raises:
-        EventError: another type, or the flags promise fields that are not there.
+    Raises EventError: another type, or the flags promise fields that are not there.
 
     Source: MariaDB 12.3, log_event.cc, Gtid_log_event::Gtid_log_event(const uchar *, …).
     """
@@ -139,8 +137,7 @@ def decode_gtid_event(event: Buffer) -> GtidEvent:
 def decode_gtid(header: EventHeader, event: Buffer) -> tuple[Gtid, int]:
     """GTID and flags alone, for the paths that look at every group.
 
-    Raises:
-        EventError: the body is too short for a GTID event.
+    Raises EventError: the body is too short for a GTID event.
     """
     if len(event) < GTID_EVENT_SIZE_MIN:
         raise EventError(f"GTID event of {len(event)} bytes, expected at least {GTID_EVENT_SIZE_MIN}")

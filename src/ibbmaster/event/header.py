@@ -34,8 +34,7 @@ class EventHeader(NamedTuple):
 def decode_event_header(data: Buffer, offset: int = 0) -> EventHeader:
     """The header at `offset`.
 
-    Raises:
-        EventError: fewer than 19 bytes, or a size that does not even hold the header.
+    Raises EventError: fewer than 19 bytes, or a size that does not even hold the header.
 
     Source: MariaDB 12.3, log_event.cc, Log_event::Log_event(const uchar *, …).
     """
@@ -99,8 +98,7 @@ def has_valid_checksum(event: Buffer) -> bool:
 def decode_body(event: Buffer, event_type: int) -> tuple[EventHeader, memoryview]:
     """Header and body of a whole event that must be of one type.
 
-    Raises:
-        EventError: the type is another, or the size is not that of the bytes.
+    Raises EventError: the type is another, or the size is not that of the bytes.
     """
     header = decode_event_header(event)
     if header.event_type != event_type:

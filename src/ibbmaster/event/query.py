@@ -46,8 +46,7 @@ class Query:
 def decode_query(event: Buffer) -> Query:
     """Read a QUERY or QUERY_COMPRESSED event without checksum.
 
-    Raises:
-        EventError: another type, a part runs over the end, or a compressed text does not unpack.
+    Raises EventError: another type, a part runs over the end, or a compressed text does not unpack.
 
     Source: MariaDB 12.3, log_event.cc, Query_log_event::Query_log_event(const uchar *, …).
     """
@@ -85,8 +84,7 @@ def encode_query(value: Query, **header: Unpack[HeaderFields]) -> bytes:
 def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
     """Code and value of each status variable; with an unknown code comes all that is left.
 
-    Raises:
-        EventError: a value runs over the end.
+    Raises EventError: a value runs over the end.
     """
     offset = 0
     while offset < len(status):
@@ -123,8 +121,7 @@ def compress(data: bytes) -> bytes:
 def decompress(data: bytes) -> bytes:
     """Unpack a compressed text.
 
-    Raises:
-        EventError: the head is wrong, the stream is broken, or it unpacks to another size, or to more than 1 GiB.
+    Raises EventError: the head is wrong, the stream is broken, or it unpacks to another size, or to more than 1 GiB.
     """
     size, _ = unpacked_size(data)
     if size > TEXT_SIZE_MAX:
@@ -135,8 +132,7 @@ def decompress(data: bytes) -> bytes:
 def unpacked_size(data: Buffer) -> tuple[int, int]:
     """The size that compressed data say they unpack to, and where their stream begins.
 
-    Raises:
-        EventError: the head is wrong.
+    Raises EventError: the head is wrong.
     """
     if not data or not data[0] & COMPRESSED_FLAG:
         raise EventError("compressed data without its head")
@@ -150,8 +146,7 @@ def unpacked_size(data: Buffer) -> tuple[int, int]:
 def unpack(data: Buffer) -> Iterator[bytes]:
     """Unpack a compressed text or row images, a piece of at most 1 MiB after the other.
 
-    Raises:
-        EventError: the head is wrong, the stream is broken, or it unpacks to another size.
+    Raises EventError: the head is wrong, the stream is broken, or it unpacks to another size.
 
     Source: MariaDB 12.3, log_event.cc, binlog_buf_uncompress().
     """

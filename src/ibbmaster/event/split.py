@@ -21,8 +21,7 @@ class EventPart(NamedTuple):
 class EventSplitter:
     """Takes pieces cut anywhere, gives parts of events; holds less than one event header.
 
-    The data of a part is a view into the piece (or into a few bytes of ours), good until
-    the next piece.
+    The data of a part is a view into the piece (or into a few bytes of ours), good until the next piece.
     """
 
     __slots__ = ("_head", "_left")
@@ -36,11 +35,7 @@ class EventSplitter:
         return not self._left and not self._head
 
     def feed(self, piece: Buffer) -> Iterator[EventPart]:
-        """The parts in one piece.
-
-        Raises:
-            EventError: an event's size does not even hold its header.
-        """
+        """The parts in one piece. Raises EventError: an event's size does not even hold its header."""
         view = memoryview(piece)
         if self._head:
             view = memoryview(self._head + bytes(view[: EVENT_HEADER_SIZE - len(self._head)]))
@@ -66,11 +61,7 @@ class EventSplitter:
             yield EventPart(header, data, not self._left)
 
     def finish(self) -> None:
-        """Say that no more pieces come.
-
-        Raises:
-            EventError: the stream ends inside an event.
-        """
+        """Say that no more pieces come. Raises EventError: the stream ends inside an event."""
         if self._head:
             raise EventError(f"the events end inside an event header, after {len(self._head)} bytes")
         if self._left:
@@ -80,8 +71,7 @@ class EventSplitter:
 def event_heads(*parts: Buffer | Iterable[Buffer], size_max: int = 64 * 1024) -> Iterator[bytes]:
     """The first `size_max` bytes of each event in some bytes, pieces cut anywhere among them.
 
-    Raises:
-        EventError: the bytes do not divide into events.
+    Raises EventError: the bytes do not divide into events.
     """
     splitter = EventSplitter()
     head = bytearray()
@@ -98,8 +88,7 @@ def event_heads(*parts: Buffer | Iterable[Buffer], size_max: int = 64 * 1024) ->
 def events_of(pieces: Iterable[Buffer], *, size_max: int) -> Iterator[bytes]:
     """The events in some bytes, pieces cut anywhere; holds one.
 
-    Raises:
-        EventError: the bytes do not divide into events, or one is longer than `size_max`.
+    Raises EventError: the bytes do not divide into events, or one is longer than `size_max`.
     """
     splitter = EventSplitter()
     parts: list[bytes] = []

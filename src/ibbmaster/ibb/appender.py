@@ -165,8 +165,7 @@ class Appender:
     def flush(self) -> tuple[int, list[PageChange]]:
         """End the current file after its last page: (pages it keeps, what to write).
 
-        The next file is begun at once, with header and full state. A file that has not been
-        begun yet stays as it is.
+        The next file is begun at once, with header and full state. A file that has not been begun yet stays as it is.
 
         Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_flush(); the corner cases are handled as the
         format description recommends.

@@ -56,8 +56,7 @@ class ChunkEnd(enum.Enum):
 def next_chunk(page: memoryview, page_offset: int, *, file_no: int, page_no: int) -> Chunk | ChunkEnd:
     """The chunk at `page_offset` of a data page, or why there is none.
 
-    Raises:
-        ChunkError: the chunk is empty or reaches past the data area, or its type is unknown.
+    Raises ChunkError: the chunk is empty or reaches past the data area, or its type is unknown.
 
     Source: MariaDB 12.3, fsp_binlog.cc, binlog_chunk_reader::read_data().
     """

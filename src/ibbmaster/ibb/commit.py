@@ -39,8 +39,7 @@ def decode_commit_header(data: Buffer, location: Location) -> tuple[CommitHeader
 
     `data` holds the record's first `HEADER_SIZE_MAX` bytes, or all if it is shorter.
 
-    Raises:
-        RecordError: the header runs over the end of the record, or a stream names nothing.
+    Raises RecordError: the header runs over the end of the record, or a stream names nothing.
 
     Source: MariaDB 12.3, innodb_binlog.cc, ha_innodb_binlog_reader::read_data().
     """

@@ -17,9 +17,8 @@ ENTRY_SIZE_MIN = 3  # three compressed integers
 class GtidStateRecord:
     """The pairs of one state record, the latest of each domain last.
 
-    Page 1 of a file holds everything logged before; a differential record what was logged
-    since page 1 of the same file. `xa_file_no` is the oldest file with a pending XA
-    transaction when the record was written.
+    Page 1 of a file holds everything logged before; a differential record what was logged since page 1 of the same
+    file. `xa_file_no` is the oldest file with a pending XA transaction when the record was written.
     """
 
     gtids: tuple[Gtid, ...]
@@ -29,8 +28,7 @@ class GtidStateRecord:
 def decode_gtid_state(data: Buffer, location: Location) -> GtidStateRecord:
     """Read the data of a state record; bytes after the last pair are room for extension.
 
-    Raises:
-        RecordError: the record ends before its last pair, an id needs more than 32 bits, or a pair comes twice.
+    Raises RecordError: the record ends before its last pair, an id needs more than 32 bits, or a pair comes twice.
 
     Source: MariaDB 12.3, innodb_binlog.cc, read_gtid_state().
     """

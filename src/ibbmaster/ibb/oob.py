@@ -1,8 +1,7 @@
 """Out-of-band records: the pieces of a large group as a forest of binary trees. Layout: protocol/ibb/oob.md.
 
-A writer can only append, so a node names the two trees it joins, or the tree before it;
-a reader that starts at the last node still gets the pieces in the order they were
-written, and never holds more than a path of the tree.
+A writer can only append, so a node names the two trees it joins, or the tree before it; a reader that starts at the
+last node still gets the pieces in the order they were written, and never holds more than a path of the tree.
 """
 
 from __future__ import annotations
@@ -35,8 +34,7 @@ def decode_oob_node(data: Buffer, location: Location) -> tuple[OobNode, int]:
 
     `data` holds the record's first `HEADER_SIZE_MAX` bytes, or all if it is shorter.
 
-    Raises:
-        RecordError: the header runs over the end of the record, or an inner node lacks a child.
+    Raises RecordError: the header runs over the end of the record, or an inner node lacks a child.
 
     Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader::parse_oob_record().
     """
@@ -74,8 +72,7 @@ class _Tree(NamedTuple):
 class OobForest:
     """The writer's side: which node comes next, and what the commit record must say.
 
-    Copies are cheap: keep one at a savepoint and go back to it, the nodes written since
-    stay in the file as garbage.
+    Copies are cheap: keep one at a savepoint and go back to it, the nodes written since stay in the file as garbage.
     """
 
     __slots__ = ("_first", "_trees")
@@ -133,13 +130,11 @@ class _Visit(NamedTuple):
 def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> Iterator[LogPosition]:
     """The records of a stream in the order of their data, node 0 first.
 
-    `read_node` reads the header of one record; it is called once a node, before anything
-    that comes after that node is looked at. What is held is the path to the current node,
-    some `log2(node_count)**2` references, so a hostile forest costs no more than the nodes
-    its commit record claims.
+    `read_node` reads the header of one record; it is called once a node, before anything that comes after that node is
+    looked at. What is held is the path to the current node, some `log2(node_count)**2` references, so a hostile forest
+    costs no more than the nodes its commit record claims.
 
-    Raises:
-        RecordError: the nodes do not come out as 0 … `node_count - 1`, or the first is not where it should be.
+    Raises RecordError: the nodes do not come out as 0 … `node_count - 1`, or the first is not where it should be.
 
     Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_oob_reader.
     """

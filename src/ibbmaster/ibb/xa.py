@@ -45,8 +45,7 @@ class XaComplete:
 def decode_xa_prepare(data: Buffer, location: Location) -> XaPrepare:
     """Read the data of an XA prepare record.
 
-    Raises:
-        RecordError: the record is too short, a part of the XID too long, or there is no stream.
+    Raises RecordError: the record is too short, a part of the XID too long, or there is no stream.
     """
     engine_count, xid, offset = _decode_fixed(data, location)
     try:
@@ -76,8 +75,7 @@ def encode_xa_prepare(record: XaPrepare) -> bytes:
 def decode_xa_complete(data: Buffer, location: Location) -> XaComplete:
     """Read the data of an XA complete record.
 
-    Raises:
-        RecordError: the record is too short, a part of the XID too long, or a flag unknown.
+    Raises RecordError: the record is too short, a part of the XID too long, or a flag unknown.
     """
     flags, xid, _ = _decode_fixed(data, location)
     if flags & ~FLAG_ROLLBACK:

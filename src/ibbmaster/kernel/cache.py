@@ -64,8 +64,7 @@ def find_directory() -> Path | None:
 def cache_key() -> str:
     """A name for all that compiled code depends on.
 
-    Raises:
-        ImportError: LLVM, which comes with Numba, is not installed.
+    Raises ImportError: LLVM, which comes with Numba, is not installed.
     """
     import llvmlite.binding as llvm
 
@@ -160,8 +159,7 @@ class KernelCache:
     def locked(self, *, wait_s: float | None = None, on_wait: Callable[[], object] = lambda: None) -> Iterator[None]:
         """Wait until no other process compiles here, and keep others from it; `on_wait` hears that one does.
 
-        Raises:
-            TimeoutError: it does so for longer than `wait_s`.
+        Raises TimeoutError: it does so for longer than `wait_s`.
         """
         with (self.path / LOCK_FILE).open("a") as file:
             if not _is_taken(file):

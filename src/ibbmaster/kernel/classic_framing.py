@@ -1,7 +1,6 @@
 """Kernels that frame the events of traditional files as packets.
 
-An event is verified, and goes out as it is stored; or as an engine's stream has it, without
-checksum and end position.
+An event is verified, and goes out as it is stored; or as an engine's stream has it, without checksum and end position.
 
 The references: `ibbmaster.classic.groups` with `ibbmaster.dump.rewriting` and `ibbmaster.dump.framing`.
 """
@@ -212,9 +211,8 @@ def frame_whole(source, offset, size, state, prefix_number, out, segments):
 def frame_classic(source, end, framing, roles, skips):
     """Frame the groups of source[READ_AT:end], each if all of it is here; or one of them IN_PARTS.
 
-    With `skips`, groups are skipped instead, up to the first that is not one of those: see
-    `is_skipped`; or all, if it has no row and PASSES_OVER is set. OUT, SEQUENCE, PAIRS and the
-    positions continue from what they were.
+    With `skips`, groups are skipped instead, up to the first that is not one of those: see `is_skipped`; or all, if it
+    has no row and PASSES_OVER is set. OUT, SEQUENCE, PAIRS and the positions continue from what they were.
 
     Returns why it stopped: Status.NEED_MORE where what comes next is not all here, Status.FULL where there is
     no room for it, Status.FALLBACK before what is not as it should be or has to be decided, Status.DONE after

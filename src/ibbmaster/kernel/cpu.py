@@ -35,8 +35,7 @@ def choose(wanted: Target) -> None:
 def target() -> Target:
     """The CPU. Where one is named, it has only the features that are named, too.
 
-    Raises:
-        ImportError: LLVM is not installed.
+    Raises ImportError: LLVM is not installed.
     """
     if _chosen is not None:
         return _chosen

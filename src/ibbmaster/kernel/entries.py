@@ -33,11 +33,7 @@ class Entries:
         self._engines: list[Any] = []  # each with the code of an object file
 
     def add(self, code: bytes, kernels: Iterable[str]) -> None:
-        """Load an object file that has these kernels.
-
-        Raises:
-            KernelError: it has them not.
-        """
+        """Load an object file that has these kernels. Raises KernelError: it has them not."""
         engine = _engine()
         engine.add_object_file(llvm.object_file.ObjectFileRef.from_data(code))
         engine.finalize_object()

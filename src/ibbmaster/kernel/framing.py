@@ -34,11 +34,10 @@ MARKED = int(EventFlag.SKIP_REPLICATION)
 def frame_bytes(source, start, end, framing):
     """Frame the events that lie in source[start:end], which may begin and end inside one.
 
-    As long as there is room in `segments`, long pieces of events are not copied, but noted
-    there: where in the output they belong, where in the source they are, and their size.
-    Output and these pieces together are never longer than `out`.
-    Returns where it stopped and why: DONE, FULL, or FALLBACK where an event's size makes no
-    sense; `state` and `head` hold what is needed to continue.
+    As long as there is room in `segments`, long pieces of events are not copied, but noted there: where in the output
+    they belong, where in the source they are, and their size. Output and these pieces together are never longer than
+    `out`. Returns where it stopped and why: DONE, FULL, or FALLBACK where an event's size makes no sense; `state` and
+    `head` hold what is needed to continue.
     """
     state, head, _, prefix, _, _, out, segments = framing
     offset = start

@@ -1,7 +1,4 @@
-"""What kernels know of a group by the GTID event that it begins with.
-
-The reference: `ibbmaster.log.event_groups`.
-"""
+"""What kernels know of a group by the GTID event that it begins with. The reference: `ibbmaster.log.event_groups`."""
 
 from __future__ import annotations
 

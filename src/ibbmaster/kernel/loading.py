@@ -1,8 +1,7 @@
 """Whether compiled kernels are available, and when they are ready.
 
-Compiling takes seconds of a CPU and is done by another process, once on a machine; the code is
-kept in a cache and loaded from there, part by part, without Numba. Until then callers take the
-reference path.
+Compiling takes seconds of a CPU and is done by another process, once on a machine; the code is kept in a cache and
+loaded from there, part by part, without Numba. Until then callers take the reference path.
 """
 
 from __future__ import annotations
@@ -179,8 +178,7 @@ def fill_cache(
 
     `on_cost` hears how many seconds of a CPU each took to compile.
 
-    Raises:
-        CompilationError: they cannot be compiled, or not kept.
+    Raises CompilationError: they cannot be compiled, or not kept.
     """
     directory = find_directory()
     if directory is None:

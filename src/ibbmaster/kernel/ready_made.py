@@ -1,8 +1,7 @@
 """Kernels that come with the package, compiled for the levels of x86-64 and for AArch64, as ARM's servers are.
 
-`python -m ibbmaster.kernel.ready_made` puts them where a wheel takes them from. They are used
-as long as they were made from the sources that are there, and this user has not compiled any for
-the very CPU.
+`python -m ibbmaster.kernel.ready_made` puts them where a wheel takes them from. They are used as long as they were made
+from the sources that are there, and this user has not compiled any for the very CPU.
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ CPU_KINDS = {  # the best first
 def find_ready_made() -> KernelCache | None:
     """Those for this CPU; None if there are none, or the environment asks for others.
 
-    Raises:
-        ImportError: LLVM is not installed.
+    Raises ImportError: LLVM is not installed.
     """
     if any(name in os.environ for name in (CPU_NAME, CPU_FEATURES, *SETTINGS)) or not DIRECTORY.is_dir():
         return None

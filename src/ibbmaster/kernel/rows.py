@@ -1,8 +1,7 @@
 """A kernel that reads the rows of row events into columns.
 
-Every value becomes one number of 64 bits, or two; of what is longer they are the place. One
-kernel serves all tables: steps say how each column is read. The reference, which also says what
-is wrong with an event: `ibbmaster.event.rows`.
+Every value becomes one number of 64 bits, or two; of what is longer they are the place. One kernel serves all tables:
+steps say how each column is read. The reference, which also says what is wrong with an event: `ibbmaster.event.rows`.
 """
 
 from __future__ import annotations

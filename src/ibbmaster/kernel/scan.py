@@ -29,8 +29,7 @@ from ibbmaster.kernel.memory import inlined, jit, load32
 def nest(type_byte, record_type, nested_type):
     """Whether a chunk is in its place, and the types of the records that continue after it.
 
-    `record_type` is that of the current record, `nested_type` of a state or dummy record inside
-    it; -1 stands for none.
+    `record_type` is that of the current record, `nested_type` of a state or dummy record inside it; -1 stands for none.
     """
     found = type_byte & TYPE_MASK
     goes_on = bool(type_byte & CONT)

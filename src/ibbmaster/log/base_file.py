@@ -54,8 +54,7 @@ def base_rows(path: Path) -> Iterator[BaseRows]:
 def expect_continued(log: LogEngine, position: GtidPosition) -> None:
     """See that a log has all that came after the position of a dump, which it may have yet to reach.
 
-    Raises:
-        PositionPurgedError: groups between the two are missing.
+    Raises PositionPurgedError: groups between the two are missing.
     """
     try:
         log.seek(position)

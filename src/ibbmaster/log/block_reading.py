@@ -43,8 +43,7 @@ class BlockReader:
 
     A block has `block_pages`, or fewer at the end of the file.
 
-    Raises:
-        StoreError: the file cannot be read; also from `read`.
+    Raises StoreError: the file cannot be read; also from `read`.
     """
 
     def __init__(self, disk: ReadDisk, name: str, kernels: Kernels | None, *, block_pages: int = BLOCK_PAGES) -> None:

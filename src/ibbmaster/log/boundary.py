@@ -44,8 +44,7 @@ class FileBoundary:
     def check(self) -> None:
         """All was read, and the last group does not reach into the next file.
 
-        Raises:
-            FormatError: the next file begins after other groups, or its beginning is damaged.
+        Raises FormatError: the next file begins after other groups, or its beginning is damaged.
         """
         next_no = self._range.file_no + 1
         if self._range.end_offset < self._disk.size(format_file_name(self._range.file_no)):

@@ -16,8 +16,7 @@ from ibbmaster.position import LogPosition
 def check_filler(page: memoryview, end: Location) -> None:
     """Judge what follows the last chunk of a page that is full.
 
-    Raises:
-        ChunkError: there is room for a chunk, and other bytes than filler.
+    Raises ChunkError: there is room for a chunk, and other bytes than filler.
     """
     rest = bytes(page[end.page_offset : DATA_SIZE])
     if len(rest) >= CHUNK_SIZE_MIN and rest.strip(bytes((FILLER,))):
@@ -70,8 +69,7 @@ class ChunkCursor:
     def next_chunk(self) -> Chunk | None:
         """The next chunk, or None at the end of what is visible; then call again later.
 
-        Raises:
-            ChecksumError, ChunkError, HeaderError: what comes next is damaged, or lost before the end of the file.
+        Raises ChecksumError, ChunkError, HeaderError: what comes next is damaged, or lost before the end of the file.
 
         Source: MariaDB 12.3, fsp_binlog.cc, binlog_chunk_reader; the end of a file as §17.2 of the format has it.
         """
@@ -99,8 +97,7 @@ class ChunkCursor:
 
         State and dummy records in between are left out.
 
-        Raises:
-            ChunkError: another record begins before this one has ended.
+        Raises ChunkError: another record begins before this one has ended.
         """
         nesting = Nesting()
         nesting.take(first)

@@ -1,9 +1,8 @@
 """The groups of a log that is damaged: everything that can be read, and a list of what cannot.
 
-After damage reading begins again at the next place that is a record's beginning for sure: on the
-same page, if its checksum is right and the lengths of its chunks lead to the end of its data, else
-on the next page with data. So a group is left out only if a chunk or page of its own is damaged, or
-what it has out of band.
+After damage reading begins again at the next place that is a record's beginning for sure: on the same page, if its
+checksum is right and the lengths of its chunks lead to the end of its data, else on the next page with data. So a group
+is left out only if a chunk or page of its own is damaged, or what it has out of band.
 """
 
 from __future__ import annotations

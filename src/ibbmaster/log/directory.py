@@ -77,8 +77,7 @@ class BinlogDirectory(LogEngine):
     def file_numbers(self) -> Sequence[int]:
         """The numbers of the files, without a gap.
 
-        Raises:
-            StoreError: there is none, or one in the middle is missing.
+        Raises StoreError: there is none, or one in the middle is missing.
         """
         names, listed = self._disk.list(), self._listed
         if listed is not None and names is listed[0]:
@@ -128,8 +127,7 @@ class BinlogDirectory(LogEngine):
 
         Where another process may be writing, what was found must stay there for a while.
 
-        Raises:
-            FormatError: there is data after it, or the file was cut there, so it is not the end.
+        Raises FormatError: there is data after it, or the file was cut there, so it is not the end.
         """
         deadline = time.monotonic() + patience_s
         while True:
@@ -262,8 +260,7 @@ class BinlogDirectory(LogEngine):
     def _seen_last(self) -> tuple[GtidState, LogPosition]:
         """What was logged when the end was seen last, which is not to be changed, and where that was.
 
-        Raises:
-            BlockingIOError: it was not seen yet, or another thread is looking.
+        Raises BlockingIOError: it was not seen yet, or another thread is looking.
         """
         seen = self._last_look
         if seen is None:
@@ -281,8 +278,7 @@ class BinlogDirectory(LogEngine):
     def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
         """State and tail, at the end of what can be seen; exclusive to the caller.
 
-        Raises:
-            BlockingIOError: with `only_cached`, another thread has them, or something has to be read.
+        Raises BlockingIOError: with `only_cached`, another thread has them, or something has to be read.
         """
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError(f"{self}: somebody else is looking where the log ends")

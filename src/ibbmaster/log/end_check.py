@@ -1,8 +1,7 @@
 """Whether a log really ends where nothing was written: what lies after is damage, not a later part.
 
-A file that is ready before it is needed is all zeros, and a page that was lost looks the
-same. So a zero is never taken for the end without looking after it, nor before a place that
-the log is known to reach.
+A file that is ready before it is needed is all zeros, and a page that was lost looks the same. So a zero is never taken
+for the end without looking after it, nor before a place that the log is known to reach.
 """
 
 from __future__ import annotations

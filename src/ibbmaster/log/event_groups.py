@@ -59,14 +59,12 @@ class StoredGroup(EventGroup):
 class EventGroupReader:
     """Reads the groups after a place in the log.
 
-    The page may begin with the rest of a record, which is skipped. `state` is what was
-    logged before the page, if that is known for sure; from the first full state record on it
-    is, and each file must begin with what the groups before it come to: a log with a hole is
-    damaged. With `end`, no record that begins there or after it is looked at. `end_watch` judges
-    the places where nothing is written yet; `at_step_back` is called, and may raise, where groups
-    begin whose numbers are not above the last of their domain and server. With `other_checks`, what is
-    skipped is judged, too, and filler has to be filler.
-    Not thread-safe, one for each reader of the log.
+    The page may begin with the rest of a record, which is skipped. `state` is what was logged before the page, if that
+    is known for sure; from the first full state record on it is, and each file must begin with what the groups before
+    it come to: a log with a hole is damaged. With `end`, no record that begins there or after it is looked at.
+    `end_watch` judges the places where nothing is written yet; `at_step_back` is called, and may raise, where groups
+    begin whose numbers are not above the last of their domain and server. With `other_checks`, what is skipped is
+    judged, too, and filler has to be filler. Not thread-safe, one for each reader of the log.
     """
 
     def __init__(
@@ -204,8 +202,7 @@ class EventGroupReader:
     def check_reached(self, end: LogPosition) -> None:
         """Where there was no group: whether the log, which is known to reach to `end`, was read so far.
 
-        Raises:
-            ChunkError, MissingFileError: it was not.
+        Raises ChunkError, MissingFileError: it was not.
         """
         check_reached(self.disk, self.stopped_at, end, after=self._last_gtid)
 
@@ -304,11 +301,7 @@ class EventGroupReader:
         self._cursor.go_to(start)
 
     def _check_may_wait(self) -> None:
-        """Whether what comes next may be read from the disk.
-
-        Raises:
-            BlockingIOError: it may not.
-        """
+        """Whether what comes next may be read from the disk. Raises BlockingIOError: it may not."""
         if self._pages.only_cached:
             raise BlockingIOError(f"{self.disk}: more than a group in memory has to be read at {self._cursor.location}")
 
@@ -419,8 +412,7 @@ def _first_gtid(head: Buffer) -> tuple[Gtid, ...]:
 def decode_first_event(head: bytes, start: int, ref: LogPosition) -> tuple[Gtid | None, int]:
     """The GTID of a commit record's payload, and where its first event ends.
 
-    Raises:
-        RecordError: the payload begins with neither a GTID nor a FORMAT_DESCRIPTION event.
+    Raises RecordError: the payload begins with neither a GTID nor a FORMAT_DESCRIPTION event.
     """
     try:
         header = decode_event_header(head, start)

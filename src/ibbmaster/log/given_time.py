@@ -23,11 +23,7 @@ class GivenTime(NamedTuple):
 
 
 def parse_time(where: str, text: str) -> GivenTime:
-    """Read a time; `where` is for the error.
-
-    Raises:
-        ConfigurationError: the text is none, or a date alone.
-    """
+    """Read a time; `where` is for the error. Raises ConfigurationError: the text is none, or a date alone."""
     try:
         moment = datetime.datetime.fromisoformat(text.strip())
         is_local = moment.tzinfo is None

@@ -47,11 +47,7 @@ def group_events(group: EventGroup) -> Iterator[bytes]:
 
 
 def table_name(event: bytes) -> TableName:
-    """The name of the table of a TABLE_MAP event, as text shows it.
-
-    Raises:
-        EventError: a part runs over the end.
-    """
+    """The name of the table of a TABLE_MAP event, as text shows it. Raises EventError: a part runs over the end."""
     head = decode_table_map(event)
     return TableName(head.database.decode("utf-8", "replace"), head.table.decode("utf-8", "replace"))
 
@@ -63,11 +59,7 @@ def own_name(event: bytes) -> TableName:
 
 
 def query_texts(event: bytes) -> tuple[str, str]:
-    """The beginning of a statement, and the database it ran in.
-
-    Raises:
-        EventError: a part runs over the end.
-    """
+    """The beginning of a statement, and the database it ran in. Raises EventError: a part runs over the end."""
     query = decode_query(event)
     return query.text.decode("utf-8", "replace")[:QUERY_TEXT_MAX], query.database.decode("utf-8", "replace")
 
@@ -75,8 +67,7 @@ def query_texts(event: bytes) -> tuple[str, str]:
 def xid_text(gtid_event: bytes) -> str | None:
     """The XA transaction that a group prepares or completes, as statements name it.
 
-    Raises:
-        EventError: the flags promise fields that are not there.
+    Raises EventError: the flags promise fields that are not there.
     """
     if not gtid_event[GTID_FLAGS_OFFSET] & OF_XA:
         return None
@@ -124,8 +115,7 @@ class TableDecoder(RowDecoder):
     def expect_names(self) -> None:
         """See that the columns have names: else they cannot be distinguished.
 
-        Raises:
-            EventError: they have none, and none are declared.
+        Raises EventError: they have none, and none are declared.
         """
         if self.schema.has_names:
             return
@@ -140,12 +130,11 @@ class TableDecoder(RowDecoder):
 class RowReader:
     """Reads the changes of groups; remembers the tables, which come again in every group.
 
-    `find_version` gives the version of a table at a place, with `asks_seldom` only where a
-    TABLE_MAP has no names; `declarations` say what the binlog does not say, by table (`db.t`).
-    With `keeps_bytes` a value that cannot be read is given as its bytes. `make_readers` gives, for
-    a table and its version, what the values of its columns are read as. `means` says whether a name at
-    a place is that of the one table that is wanted, whatever `tables` are. `large` is what is done with row
-    events that are larger than the memory.
+    `find_version` gives the version of a table at a place, with `asks_seldom` only where a TABLE_MAP has no names;
+    `declarations` say what the binlog does not say, by table (`db.t`). With `keeps_bytes` a value that cannot be read
+    is given as its bytes. `make_readers` gives, for a table and its version, what the values of its columns are read
+    as. `means` says whether a name at a place is that of the one table that is wanted, whatever `tables` are. `large`
+    is what is done with row events that are larger than the memory.
     """
 
     def __init__(
@@ -196,8 +185,7 @@ class RowReader:
     ) -> Iterator[tuple[bytes, TableDecoder | None]]:
         """Every event of a group but TABLE_MAPs, fragments put together; a row event with what reads it.
 
-        Raises:
-            EventError: as `changes`, but for what is in row events.
+        Raises EventError: as `changes`, but for what is in row events.
         """
         table_of = lambda event, number: self.decoder(event, SchemaPlace(start, number))  # noqa: E731 - as a callback
         for _, event, decoder in walk(events, self.large, table_of):

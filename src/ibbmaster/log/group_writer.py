@@ -132,8 +132,7 @@ class GroupWriter:
     def roll_back_to(self, name: str) -> None:
         """Forget what was written since a savepoint, and the savepoints after it.
 
-        Raises:
-            StoreError: there is no such savepoint.
+        Raises StoreError: there is no such savepoint.
         """
         self._check_open()
         stream = self._transaction

@@ -36,10 +36,9 @@ class LogFile:
 class ReadPlan:
     """Where reading begins, at the head of a file or on a page of it, and what was logged before.
 
-    `resets` counts how often the log was reset before: the position is one of that log only.
-    `is_restart`: a start of the server began the file; in `.ibb` files a group without GTID says so.
-    Unless it `is_begun`, the file is ready and not used yet: `state` is what was logged when that was seen,
-    and more may be before the file begins.
+    `resets` counts how often the log was reset before: the position is one of that log only. `is_restart`: a start of
+    the server began the file; in `.ibb` files a group without GTID says so. Unless it `is_begun`, the file is ready and
+    not used yet: `state` is what was logged when that was seen, and more may be before the file begins.
     """
 
     position: LogPosition
@@ -68,11 +67,7 @@ class FramedEventGroups(EventGroups, Protocol):
     """Groups that lie in files, where a kernel may read them by itself."""
 
     def check_log(self) -> None:
-        """Whether this is still the log that the reader began with.
-
-        Raises:
-            PositionPurgedError: it is not.
-        """
+        """Whether this is still the log that the reader began with. Raises PositionPurgedError: it is not."""
 
     def continue_at(
         self,
@@ -96,8 +91,7 @@ class CachedEventGroups(FramedEventGroups, Protocol):
     def next_group_at_once(self) -> EventGroup:
         """The next group, of which all is in memory, as is its body.
 
-        Raises:
-            BlockingIOError: it is not, is in another file, or this is the end: no group was read.
+        Raises BlockingIOError: it is not, is in another file, or this is the end: no group was read.
         """
 
 
@@ -247,8 +241,7 @@ class GroupSource(Protocol):
 
         With `on_fault` damage is reported there, and reading continues after it, as far as that is possible.
 
-        Raises:
-            FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
+        Raises FormatError, ClassicFormatError: a file is damaged, and there is no `on_fault`.
         """
 
 
@@ -257,8 +250,7 @@ class LogEngine(GroupSource, Protocol):
 
     With `only_cached` a call takes what is in memory, for those who may not wait.
 
-    Raises:
-        BlockingIOError: with `only_cached`, another thread or the disk would have to be waited for.
+    Raises BlockingIOError: with `only_cached`, another thread or the disk would have to be waited for.
     """
 
     def files(self) -> list[LogFile]:
@@ -276,15 +268,13 @@ class LogEngine(GroupSource, Protocol):
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
         """Where a replica at `position` begins to read; with `only_cached` perhaps earlier than it could.
 
-        Raises:
-            PositionPurgedError: what it needs is no longer there.
+        Raises PositionPurgedError: what it needs is no longer there.
         """
 
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
         """To read a file from its head, the oldest one if none is named, whatever a replica has.
 
-        Raises:
-            KeyError: there is no such file.
+        Raises KeyError: there is no such file.
         """
 
     def groups(self, plan: ReadPlan) -> EventGroups:

@@ -18,14 +18,12 @@ PAIR_SIZE_MAX = 5 + 5 + 9  # bytes of a (domain, server, number) in a state reco
 class LogLimits:
     """What the options say, made to fit the GTID state: no record spans more than two files.
 
-    `record_size_max` is the largest record that may be written, `inline_size_max` the
-    largest group in one record, `piece_size_max` the largest piece of a larger one,
-    `state_size_max` the largest state record, `next_file` pages and interval of the next file: as
-    the options say, or more for a large GTID state. All follow the number of pairs in the state,
-    which only grows; they are numbers at hand, as each commit asks for them.
+    `record_size_max` is the largest record that may be written, `inline_size_max` the largest group in one record,
+    `piece_size_max` the largest piece of a larger one, `state_size_max` the largest state record, `next_file` pages and
+    interval of the next file: as the options say, or more for a large GTID state. All follow the number of pairs in the
+    state, which only grows; they are numbers at hand, as each commit asks for them.
 
-    Raises:
-        ConfigurationError: a size the format does not allow.
+    Raises ConfigurationError: a size the format does not allow.
     """
 
     def __init__(

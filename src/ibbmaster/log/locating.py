@@ -75,8 +75,7 @@ def readable_groups(log: LogEngine, start: LogPosition, on_fault: OnFault) -> It
 def expect_logged(gtid: Gtid, state: GtidState) -> None:
     """Whether a GTID, or a later one of its server, is logged.
 
-    Raises:
-        PositionError: it is not; the text says what is.
+    Raises PositionError: it is not; the text says what is.
     """
     logged = state.seq_no(gtid.domain_id, gtid.server_id)
     if logged is None or logged < gtid.seq_no:

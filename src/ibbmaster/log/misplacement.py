@@ -16,8 +16,7 @@ STEP_PAGES = 64  # of a file that is still written, between one look and the nex
 class MisplacementCheck:
     """Verifies a file when numbers go back in it, and remembers what it found. Thread-safe.
 
-    Logs of a primary without gtid_strict_mode go back rightly; each file of theirs is
-    verified once.
+    Logs of a primary without gtid_strict_mode go back rightly; each file of theirs is verified once.
     """
 
     def __init__(self, disk: ReadDisk) -> None:
@@ -28,8 +27,7 @@ class MisplacementCheck:
     def check(self, location: Location) -> None:
         """A number goes back in this file, at or after this place.
 
-        Raises:
-            RecordError: a page is in the wrong place, as a GTID state or its copy proves.
+        Raises RecordError: a page is in the wrong place, as a GTID state or its copy proves.
         """
         is_closed = PageReader(self._disk).header(location.file_no + 1) is not None
         key = location.file_no, -1 if is_closed else location.page_no // STEP_PAGES

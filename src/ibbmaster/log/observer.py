@@ -84,10 +84,7 @@ class LogObserver(Generic[F]):
     """Thread-safe. `picture` is that of the last look; its last file is held open, and so is one that is awaited."""
 
     def __init__(self, files: Sequence[F]) -> None:
-        """
-        Raises:
-            OSError, StoreError: the last file is not there any more.
-        """
+        """Raises OSError, StoreError: the last file is not there any more."""
         self._lock = threading.RLock()
         self._held = self._hold(files[-1])
         self._awaited: tuple[F, HeldFile] | None = None
@@ -107,8 +104,7 @@ class LogObserver(Generic[F]):
     def _find(self) -> Sequence[F]:
         """The files that are there and begun, in order.
 
-        Raises:
-            OSError, StoreError: there is none, or they make up no log.
+        Raises OSError, StoreError: there is none, or they make up no log.
         """
 
     @abstractmethod
@@ -163,11 +159,7 @@ class LogObserver(Generic[F]):
         return self._awaited is None and self._held.is_untouched()
 
     def look(self, *, only_cached: bool = False) -> Picture[F]:
-        """See what is there now.
-
-        Raises:
-            BlockingIOError: with `only_cached`, another thread is looking.
-        """
+        """See what is there now. Raises BlockingIOError: with `only_cached`, another thread is looking."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError("another thread is looking which files there are")
         try:
@@ -181,8 +173,7 @@ class LogObserver(Generic[F]):
     def check(self, resets: int) -> None:
         """Whether a reader of the log as it was after this number of resets may go on.
 
-        Raises:
-            LogResetError: other files have taken the place of those it began with.
+        Raises LogResetError: other files have taken the place of those it began with.
         """
         if self.picture.resets != resets:
             raise LogResetError("the files there were have been replaced by others: the log was reset")

@@ -40,9 +40,8 @@ class OutOfBandReader:
     def data(self, stream: OobStream, commit_ref: LogPosition) -> Iterator[Buffer]:
         """The bytes of one stream of the group whose commit record is at `commit_ref`.
 
-        Raises:
-            FormatError: a reference leads to something else, or to a file that is not there, or the nodes do
-                not make up the stream.
+        Raises FormatError: a reference leads to something else, or to a file that is not there, or the nodes do not
+        make up the stream.
         """
         check_stream(stream, commit_ref)
         for node in self.nodes(stream):
@@ -51,8 +50,7 @@ class OutOfBandReader:
     def nodes(self, stream: OobStream) -> Iterator[FoundNode]:
         """Where the nodes of one stream are, in the order of their data; only their headers are read.
 
-        Raises:
-            FormatError: as `data`.
+        Raises FormatError: as `data`.
         """
         sizes: dict[LogPosition, int] = {}  # of the nodes that were looked at and not given yet
 
@@ -64,11 +62,7 @@ class OutOfBandReader:
             yield FoundNode(ref, sizes.pop(ref))
 
     def node_data(self, ref: LogPosition) -> Iterator[Buffer]:
-        """The data of one node.
-
-        Raises:
-            FormatError: as `data`.
-        """
+        """The data of one node. Raises FormatError: as `data`."""
         _, data, is_last, chunks, _ = self._open_node(ref, self._data_pages)
         yield data
         for chunk in chunks:
@@ -114,8 +108,7 @@ class OutOfBandReader:
 def check_stream(stream: OobStream, commit_ref: LogPosition) -> None:
     """Whether a stream can be that of the group whose commit record is at `commit_ref`.
 
-    Raises:
-        RecordError: it does not lie before that.
+    Raises RecordError: it does not lie before that.
     """
     if stream.last >= commit_ref or stream.first > stream.last:
         problem = f"commit record refers to nodes from {stream.first} to {stream.last}, not before itself"

@@ -79,8 +79,7 @@ class PageReader:
     def header(self, file_no: int) -> FileHeader | None:
         """The header of a file; None if the file is not there, or pre-allocated and not used yet.
 
-        Raises:
-            HeaderError, ChecksumError: page 0 is neither blank nor a header that can be read.
+        Raises HeaderError, ChecksumError: page 0 is neither blank nor a header that can be read.
         """
         try:
             data = self._read(file_no, 0, 1)
@@ -118,11 +117,7 @@ class PageReader:
 
 
 def read_cached(disk: ReadDisk, name: str, offset: int, size: int) -> bytes:
-    """As `disk.read`, of what is in memory.
-
-    Raises:
-        BlockingIOError: it is not, or another thread is reading.
-    """
+    """As `disk.read`, of what is in memory. Raises BlockingIOError: it is not, or another thread is reading."""
     target = bytearray(size)
     found = disk.read_into(name, offset, memoryview(target), only_cached=True)
     if found is None:

@@ -40,13 +40,11 @@ def choose_files(
 ) -> PurgeResult:
     """From the oldest file on, those that are to go and may.
 
-    `files` are (number, bytes, last written) from the oldest on, `needed` the oldest that
-    a reader needs now, the active one at most. `oob_file_no` gives the oldest file that
-    the groups of a file may need: what is left can be read to the last byte. (MariaDB
-    checks that only for files that are being read.)
+    `files` are (number, bytes, last written) from the oldest on, `needed` the oldest that a reader needs now, the
+    active one at most. `oob_file_no` gives the oldest file that the groups of a file may need: what is left can be read
+    to the last byte. (MariaDB checks that only for files that are being read.)
 
-    Raises:
-        StoreError: the request names a file that never was.
+    Raises StoreError: the request names a file that never was.
 
     Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_purge().
     """

@@ -73,8 +73,7 @@ def check_range_reached(reader: EventGroupReader, end: LogPosition, *, is_strict
     """Whether a reader that finds nothing any more was to stop there. Without `is_strict` the end of a range is only
     where its file ends, and the log may end before.
 
-    Raises:
-        ChunkError, MissingFileError: it was not.
+    Raises ChunkError, MissingFileError: it was not.
     """
     if is_strict:
         reader.check_reached(end)

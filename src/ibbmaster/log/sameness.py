@@ -25,8 +25,7 @@ ESSENCE = Essence(OF_REPLICA, large_rows())
 class Content:
     """What is compared of a group; reading its events is done once this is made.
 
-    Raises:
-        EventError: an event is damaged; of a short group when it is compared with one of other bytes.
+    Raises EventError: an event is damaged; of a short group when it is compared with one of other bytes.
     """
 
     def __init__(self, pieces: Iterable[Buffer]) -> None:

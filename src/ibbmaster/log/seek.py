@@ -253,8 +253,7 @@ def _keep_for_near(
 def _find_file(search: _Search, active: int) -> tuple[int, GtidState]:
     """The newest file whose full state is before the position: MariaDB walks back from the newest.
 
-    Raises:
-        PositionPurgedError: there is none.
+    Raises PositionPurgedError: there is none.
     """
     oldest = search.oldest
     while not search.judge(active) and search.full_state(active) is None and active > oldest:

@@ -1,9 +1,8 @@
 """Whether a GTID state record fits the groups before it, and what MariaDB itself leaves out of it.
 
-After a clean restart in the middle of a file MariaDB's differential states lack the pairs
-that were logged before it and not since. Its own state is then made from the last of them:
-after a second restart in the same file it has lost those pairs for good, or has them as
-they were when the file began, and so has the full state of the next file.
+After a clean restart in the middle of a file MariaDB's differential states lack the pairs that were logged before it
+and not since. Its own state is then made from the last of them: after a second restart in the same file it has lost
+those pairs for good, or has them as they were when the file began, and so has the full state of the next file.
 """
 
 from __future__ import annotations

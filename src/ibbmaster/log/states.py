@@ -24,8 +24,7 @@ KNOWN_MAX = (
 def read_state_record(pages: PageReader, file_no: int, page_no: int) -> GtidStateRecord | None:
     """The state record that begins page `page_no`, or None if that page has none, or is not there yet.
 
-    Raises:
-        FormatError: the page or the record is damaged.
+    Raises FormatError: the page or the record is damaged.
     """
     page = pages.page(file_no, page_no)
     if page is None:
@@ -90,8 +89,7 @@ def check_continuation(
     with which that file begins. In the first file, a state of one pair of domain and server with
     sequence number 1 may be written as empty; unless `is_complete`, pairs may be missing in the state.
 
-    Raises:
-        RecordError: the file begins after other groups.
+    Raises RecordError: the file begins after other groups.
     """
     for gtid in found:
         seq_no = state.seq_no(gtid.domain_id, gtid.server_id)

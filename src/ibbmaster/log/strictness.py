@@ -29,11 +29,7 @@ class LenientDirectory(BinlogDirectory):
     """Takes what is there: files may be missing, and what is damaged is left out."""
 
     def file_numbers(self) -> list[int]:
-        """The numbers of the files that are there.
-
-        Raises:
-            StoreError: there is none.
-        """
+        """The numbers of the files that are there. Raises StoreError: there is none."""
         numbers = sorted(number for name in self.disk.list() if (number := parse_file_name(name)) is not None)
         if not numbers:
             raise StoreError(f"{self}: no binlog files (binlog-000000.ibb and so on)")

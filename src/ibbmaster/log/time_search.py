@@ -66,8 +66,7 @@ def find_time(log: LogEngine, time: int) -> TimeFound | None:
     Reads some groups of about as many places as halving takes, and all headers of one range of `.ibb` files, or of
     one traditional file.
 
-    Raises:
-        FormatError, ClassicFormatError, StoreError: the log cannot be read.
+    Raises FormatError, ClassicFormatError, StoreError: the log cannot be read.
     """
     return _Search(log, time).found()
 

@@ -23,8 +23,7 @@ def check_unbroken(disk: ReadDisk, end: LogPosition) -> None:
 
     Takes about half a second for a gigabyte that is in memory. Whether a page is another's is not seen: `verify` does.
 
-    Raises:
-        FormatError: a page is damaged, was lost, or has less data than was written there.
+    Raises FormatError: a page is damaged, was lost, or has less data than was written there.
     """
     name, file_no = format_file_name(end.file_no), end.file_no
     for first in range(0, end.page_no, BLOCK_PAGES):

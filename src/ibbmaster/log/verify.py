@@ -44,12 +44,10 @@ def verify(
 ) -> Iterator[Fault]:
     """Yield every fault of a directory, in the order of the files.
 
-    `others` are the same directory, once for each further thread that shall check a part of
-    the log at the same time. `totals` counts along; `on_pages` is called with the number of pages
-    that were read.
+    `others` are the same directory, once for each further thread that shall check a part of the log at the same time.
+    `totals` counts along; `on_pages` is called with the number of pages that were read.
 
-    Raises:
-        StoreError: there are no binlog files, or the directory cannot be read.
+    Raises StoreError: there are no binlog files, or the directory cannot be read.
     """
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:
@@ -325,8 +323,7 @@ class _Verifier:
     def _check_page(self, page: memoryview, location: Location, offset: int) -> Generator[Fault, None, int]:
         """Check the chunks of one page from a place on.
 
-        Returns where to continue, 0 for the next page: after the first record, if others can
-        be checked faster.
+        Returns where to continue, 0 for the next page: after the first record, if others can be checked faster.
         """
         file_no, page_no = location.file_no, location.page_no
         while True:

@@ -19,11 +19,7 @@ class Pace:
 
     @classmethod
     def parse(cls, text: str) -> Pace:
-        """Read `original`, `x10`, `max` or `step`.
-
-        Raises:
-            ConfigurationError: it is none of them.
-        """
+        """Read `original`, `x10`, `max` or `step`. Raises ConfigurationError: it is none of them."""
         named = {"original": 1.0, "max": math.inf, "step": 0.0}
         if text in named:
             return cls(factor=named[text])

@@ -226,8 +226,7 @@ class PlayedLog(LogEngine):
     def has_after(self, position: LogPosition) -> bool:
         """Whether a group after a place between groups is logged by now.
 
-        Raises:
-            IbbMasterError: the recording cannot be read on.
+        Raises IbbMasterError: the recording cannot be read on.
         """
         while position >= self._end:
             if not self.advance():

@@ -297,8 +297,7 @@ class RepeatedGroups(EventGroups):
     def next_group(self) -> EventGroup | None:
         """The next group, or None at the end of the last round.
 
-        Raises:
-            StageError: the numbers end, and the rounds do not.
+        Raises StageError: the numbers end, and the rounds do not.
         """
         while True:
             group = self._groups.next_group()

@@ -66,11 +66,7 @@ class RecordedDump:
                 self._recording.warn(f"dump {self.number}: {gap}")
 
     def take(self, piece: DumpPiece) -> bool:
-        """Take a packet, or a piece of one; whether its checksum is wrong.
-
-        Raises:
-            EventError: it is no event.
-        """
+        """Take a packet, or a piece of one; whether its checksum is wrong. Raises EventError: it is no event."""
         self._count()
         if not piece.is_first:
             return self._take_more(piece)

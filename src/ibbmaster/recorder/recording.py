@@ -78,11 +78,7 @@ class Recording:
     """
 
     def __init__(self, directory: Path, source: str) -> None:
-        """Begin one.
-
-        Raises:
-            ConfigurationError: something is there already, or the directory cannot be made.
-        """
+        """Begin one. Raises ConfigurationError: something is there already, or the directory cannot be made."""
         self.directory = directory
         self.group_count = self.connection_count = 0
         self.problem = ""
@@ -406,8 +402,7 @@ class Recording:
 def expect_free(directory: Path) -> None:
     """See that a recording can begin in a directory, which may have to be made.
 
-    Raises:
-        ConfigurationError: something is there already, or it cannot be looked at.
+    Raises ConfigurationError: something is there already, or it cannot be looked at.
     """
     try:
         if directory.exists() and any(directory.iterdir()):

@@ -82,8 +82,7 @@ class Relay:
     ) -> None:
         """Relay until it is cancelled; started with the address it listens on.
 
-        Raises:
-            ConfigurationError: the address cannot be listened on.
+        Raises ConfigurationError: the address cannot be listened on.
         """
         await self.serve_on(await listen_on(host, port), task_status=task_status)
 
@@ -166,8 +165,7 @@ class Relay:
 async def listen_on(host: str, port: int) -> list[trio.SocketListener]:
     """Take an address to relay from: clients that connect wait until a relay serves.
 
-    Raises:
-        ConfigurationError: the address cannot be listened on.
+    Raises ConfigurationError: the address cannot be listened on.
     """
     try:
         return await trio.open_tcp_listeners(port, host=host, backlog=BACKLOG)

@@ -100,8 +100,7 @@ class Answers:
     async def _work(self, ask: Callable[[], Iterable[Response | Kill]]) -> None:
         """Answer in worker threads, a piece at a time; what is asked can be broken off.
 
-        Raises:
-            trio.BrokenResourceError: the client has left.
+        Raises trio.BrokenResourceError: the client has left.
         """
         client, session = self._client, self._client.session
         work = session.work = Work(time.monotonic, client.primary.options.statement_s)

@@ -34,8 +34,7 @@ class Certificate:
 def load_certificate(certificate_file: Path, key_file: Path) -> Certificate:
     """Read a PEM certificate (chain) and its private key.
 
-    Raises:
-        ConfigurationError: a file cannot be read, or the two do not belong together.
+    Raises ConfigurationError: a file cannot be read, or the two do not belong together.
     """
     try:
         return parse_certificate(certificate_file.read_bytes(), key_file.read_bytes(), is_automatic=False)
@@ -84,8 +83,7 @@ def self_signed_pem(now: datetime) -> bytes:
 def parse_certificate(certificates: bytes, key: bytes, *, is_automatic: bool) -> Certificate:
     """Of PEM: the server's own certificate, those of who signed it, and its private key.
 
-    Raises:
-        ValueError: a part cannot be read, the key is locked by a password, or the two do not belong together.
+    Raises ValueError: a part cannot be read, the key is locked by a password, or the two do not belong together.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization

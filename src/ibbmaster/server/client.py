@@ -89,11 +89,7 @@ class ConnectedClient:
             await self.sender.send(framed)
 
     async def start_tls(self) -> None:
-        """Encrypt from now on.
-
-        Raises:
-            trio.BrokenResourceError: as `TlsStream.do_handshake`.
-        """
+        """Encrypt from now on. Raises trio.BrokenResourceError: as `TlsStream.do_handshake`."""
         from ibbmaster.server.tls_stream import TlsStream
 
         certificate = self.primary.options.certificate
@@ -178,8 +174,7 @@ class ConnectedClient:
     def note_unread(self) -> None:
         """A command of which a part is here takes memory until it is answered, and has to come as a whole.
 
-        Raises:
-            RemoteProtocolError: there is no memory left.
+        Raises RemoteProtocolError: there is no memory left.
         """
         size = self.wire.unread_size
         if size == self._unread_size or self.wire.state is not State.COMMAND:

@@ -36,15 +36,13 @@ class ClientStream(Protocol):
     def receive_now(self, size: int) -> bytes | None:
         """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet.
 
-        Raises:
-            trio.BrokenResourceError: the connection is lost, or what came cannot be deciphered.
+        Raises trio.BrokenResourceError: the connection is lost, or what came cannot be deciphered.
         """
 
     async def send_all(self, data: Buffer, *, wait: Wait) -> None:
         """Send all of `data`, which must not change meanwhile; `wait` is awaited where the socket takes nothing.
 
-        Raises:
-            trio.BrokenResourceError: the client is gone.
+        Raises trio.BrokenResourceError: the client is gone.
         """
 
 

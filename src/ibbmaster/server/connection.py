@@ -112,8 +112,7 @@ class _Conversation:
     def _read_and_answer(self) -> bool:
         """Read what has come, and answer it; True where this connection has to continue by itself.
 
-        Raises:
-            RemoteProtocolError, trio.BrokenResourceError: as elsewhere.
+        Raises RemoteProtocolError, trio.BrokenResourceError: as elsewhere.
         """
         client, wire, sink = self._client, self._client.wire, self._client.sender.sink
         for _ in range(ANSWERED_IN_A_ROW):

@@ -1,10 +1,9 @@
 """One dump: blocks from the source, through its stages if there are any, to the socket.
 
-Blocks that are in memory, or whose pages are, are made on the event loop: that takes less
-than a hop to a thread. What may have to wait for a disk is read and framed in a worker
-thread. A replica alone that is far behind has a thread for a while, which reads, frames and
-sends without coming back for each block. There is no queue, so a replica that reads slowly
-slows down only its own dump, and a dump never holds more than one block.
+Blocks that are in memory, or whose pages are, are made on the event loop: that takes less than a hop to a thread. What
+may have to wait for a disk is read and framed in a worker thread. A replica alone that is far behind has a thread for a
+while, which reads, frames and sends without coming back for each block. There is no queue, so a replica that reads
+slowly slows down only its own dump, and a dump never holds more than one block.
 """
 
 from __future__ import annotations

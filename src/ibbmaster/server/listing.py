@@ -33,8 +33,7 @@ class Listing(Protocol):
     def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
         """The events of a file from the first one at an offset or after it.
 
-        Raises:
-            KeyError, RefusedError: there is no such file, or no event begins there.
+        Raises KeyError, RefusedError: there is no such file, or no event begins there.
         """
 
     def state_at(self, file: LogFile, offset: int) -> GtidState | None:
@@ -109,11 +108,7 @@ class StoredListing(Listing):
 
 
 def stored_rows(engine: FileEngine, file: LogFile, offset: int) -> Iterator[BinlogEventRow]:
-    """The events of a file from an offset on.
-
-    Raises:
-        RefusedError: no event begins there.
-    """
+    """The events of a file from an offset on. Raises RefusedError: no event begins there."""
     if offset > file.size and not file.is_packed:
         raise _refused(
             f"Invalid pos specified. Requested from pos:{offset} is greater than actual file size:{file.size}"

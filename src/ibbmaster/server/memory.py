@@ -52,8 +52,7 @@ class SessionMemory:
     def hold(self, what: str, size: int) -> None:
         """Note the number of bytes that `what` has now.
 
-        Raises:
-            RefusedError: there is no room for more; what was noted before stays.
+        Raises RefusedError: there is no room for more; what was noted before stays.
         """
         whole = self._size + size - self._kept.get(what, 0)
         wanted = max(whole - OWN_BYTES, 0)

@@ -55,8 +55,7 @@ class Reactor:
     async def wait(self, descriptor: int, handle: Handler) -> None:
         """Return once `handle` is done; it is called while there is something to read.
 
-        Raises:
-            Exception: what `handle` has raised.
+        Raises Exception: what `handle` has raised.
         """
         watched = self._add(
             descriptor, handle, functools.partial(trio.lowlevel.reschedule, trio.lowlevel.current_task())
@@ -74,8 +73,7 @@ class Reactor:
     def watching(self, descriptor: int, handle: Handler, end: Callable[[], object]) -> Iterator[None]:
         """Call `handle` as `wait` does, and `end` when it is done, while the block runs.
 
-        Raises:
-            Exception: what `handle` has raised.
+        Raises Exception: what `handle` has raised.
         """
         watched = self._add(descriptor, handle, end)
         try:

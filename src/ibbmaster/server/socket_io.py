@@ -16,8 +16,7 @@ Wait = Callable[[int], Awaitable[object]]
 async def write_all(descriptor: int, data: Buffer, wait: Wait) -> None:
     """Write all of `data`, which must not change until this returns.
 
-    Raises:
-        trio.BrokenResourceError: the client is gone.
+    Raises trio.BrokenResourceError: the client is gone.
     """
     left = memoryview(data)
     while len(left):
@@ -32,8 +31,7 @@ async def write_all(descriptor: int, data: Buffer, wait: Wait) -> None:
 def read_now(descriptor: int, size: int) -> bytes | None:
     """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet.
 
-    Raises:
-        trio.BrokenResourceError: the connection is lost.
+    Raises trio.BrokenResourceError: the connection is lost.
     """
     try:
         return os.read(descriptor, size)

@@ -66,11 +66,7 @@ class TlsStream:
         return self._connection.get_cipher_name() or ""
 
     async def do_handshake(self) -> None:
-        """Agree with the client.
-
-        Raises:
-            trio.BrokenResourceError: it left, or does not speak TLS as we do.
-        """
+        """Agree with the client. Raises trio.BrokenResourceError: it left, or does not speak TLS as we do."""
         while True:
             try:
                 self._connection.do_handshake()
@@ -130,8 +126,7 @@ class TlsStream:
     def _sent(self, data: memoryview, patience_ms: int) -> int:
         """How much of `data` was taken, behind the piece that was begun before.
 
-        Raises:
-            trio.BrokenResourceError: the client is gone.
+        Raises trio.BrokenResourceError: the client is gone.
         """
         with self._corked(len(self._begun) + len(data) > RECORD_BYTES):
             if not self.is_flushed:
@@ -164,8 +159,7 @@ class TlsStream:
     def _is_out(self, piece: Buffer, patience_ms: int) -> bool:
         """Send a piece, or more of the one before; whether all of it is written.
 
-        Raises:
-            trio.BrokenResourceError: the client is gone.
+        Raises trio.BrokenResourceError: the client is gone.
         """
         while True:
             try:

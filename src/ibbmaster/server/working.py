@@ -38,8 +38,7 @@ class Workers:
 
         Who is cancelled does not wait for the thread: break the work off, then it will not stay for long.
 
-        Raises:
-            BrokenOffError: before its turn came the work was not wanted any more.
+        Raises BrokenOffError: before its turn came the work was not wanted any more.
         """
         limiters = self._accounts.get((user, is_admin))
         if limiters is None:

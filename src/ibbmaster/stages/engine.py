@@ -67,11 +67,7 @@ class StagedGroups(EventGroups):
         self._groups.close()
 
     def next_group(self) -> EventGroup | None:
-        """The next group that is left, or None at the end.
-
-        Raises:
-            StageError: a stage refuses it.
-        """
+        """The next group that is left, or None at the end. Raises StageError: a stage refuses it."""
         span = self._span
         while span is None or span.until is None or self._groups.position < span.end:
             group = self._groups.next_group()

@@ -28,11 +28,7 @@ class EventStream:
         self.head = b""
 
     def next_event(self) -> EventHeader | None:
-        """Go to the next event; None after the last.
-
-        Raises:
-            EventError: the body ends inside an event.
-        """
+        """Go to the next event; None after the last. Raises EventError: the body ends inside an event."""
         if self._left:
             for _ in self.pieces():
                 pass
@@ -86,11 +82,7 @@ class EventStream:
 
 
 def mapped_table(event: bytes) -> TableName:
-    """The table of a TABLE_MAP event, of which nothing else is read.
-
-    Raises:
-        EventError: it ends inside its names.
-    """
+    """The table of a TABLE_MAP event, of which nothing else is read. Raises EventError: it ends inside its names."""
     at = NAMES_OFFSET
     if len(event) > at:
         database = event[at + 1 : at + 1 + event[at]]

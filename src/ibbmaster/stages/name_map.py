@@ -64,8 +64,7 @@ class NameMap:
     def __init__(self, pairs: Sequence[tuple[str, str]], find_case: Callable[[], NameCase]) -> None:
         """`pairs` are old and new names: of databases, or of tables as `database.table`.
 
-        Raises:
-            ConfigurationError: one is a table and the other is not, or two become one.
+        Raises ConfigurationError: one is a table and the other is not, or two become one.
         """
         self._find_case = functools.cache(find_case)
         self.databases: dict[str, str] = {}
@@ -84,22 +83,14 @@ class NameMap:
             raise ConfigurationError(f"--rename: two would be called {twice}")
 
     def database(self, name: str) -> str:
-        """What a database is called now.
-
-        Raises:
-            NotUnderstoodError: it is called what another one is called now.
-        """
+        """What a database is called now. Raises NotUnderstoodError: it is called what another one is called now."""
         found = self._find(name, self.databases)
         if found is None and self._is(name, self.databases.values()):
             raise NotUnderstoodError(f"database {printed_name(name)} is in the log, and another one is to be called so")
         return name if found is None else found
 
     def table(self, name: TableName) -> TableName:
-        """What a table is called now.
-
-        Raises:
-            NotUnderstoodError: it is called what another one is called now.
-        """
+        """What a table is called now. Raises NotUnderstoodError: it is called what another one is called now."""
         for old, new in self.tables.items():
             if self._same(old.database, name.database) and self._same(old.name, name.name):
                 return new
@@ -125,8 +116,7 @@ class NameMap:
     def text(self, statement: LoggedStatement) -> str:
         """The statement with other names.
 
-        Raises:
-            NotUnderstoodError: a name may be one that is changed, or another one.
+        Raises NotUnderstoodError: a name may be one that is changed, or another one.
         """
         words = list(_words(statement))
         self._expect_free(words, statement)

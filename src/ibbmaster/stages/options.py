@@ -155,8 +155,7 @@ def staged_with(
 ) -> StagedLog:
     """As `staged`, of which the part of the log is known.
 
-    Raises:
-        ConfigurationError: an option cannot be used with this log.
+    Raises ConfigurationError: an option cannot be used with this log.
     """
     from ibbmaster.stages.engine import StagedLog
 
@@ -200,8 +199,7 @@ def staged(
 def renamed_table(name: TableName, options: StageOptions, find_case: Callable[[], NameCase]) -> TableName:
     """What a table is called after these options.
 
-    Raises:
-        ConfigurationError: it is called as another one is to be called.
+    Raises ConfigurationError: it is called as another one is to be called.
     """
     names = _names(options, find_case)
     try:
@@ -213,8 +211,7 @@ def renamed_table(name: TableName, options: StageOptions, find_case: Callable[[]
 def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
     """What is worth knowing of GTIDs at which a part ends by their numbers, because the log does not have them.
 
-    Raises:
-        ConfigurationError: another server has logged that number.
+    Raises ConfigurationError: another server has logged that number.
     """
     for domain_id, gtid in until.items():
         last = ends.get(domain_id)
@@ -265,8 +262,7 @@ def stages_of(
 
     `case` and `find_history` as in `staged`.
 
-    Raises:
-        ConfigurationError: an option cannot be used with this log.
+    Raises ConfigurationError: an option cannot be used with this log.
     """
     from ibbmaster.stages.filtering import KINDS, ContentFilter, OriginFilter
     from ibbmaster.stages.renaming import NameChange
@@ -325,8 +321,7 @@ def expect_only(log: StagedLog, options: StageOptions) -> None:
 
     With `after` or `until` nothing is checked: such a part may lack a table.
 
-    Raises:
-        ConfigurationError, StoreError: as `expect_tables`.
+    Raises ConfigurationError, StoreError: as `expect_tables`.
     """
     if options.get("only") and not (options.get("after") or options.get("until")) and log.state():
         expect_tables(log, only=True)

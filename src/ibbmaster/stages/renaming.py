@@ -29,11 +29,7 @@ class NameChange(GroupTransform):
         self._known: dict[TableName, TableName] = {}  # as many as a log has tables
 
     def renamed(self, table: TableName) -> TableName:
-        """The name that a table gets.
-
-        Raises:
-            NotUnderstoodError: it cannot have one.
-        """
+        """The name that a table gets. Raises NotUnderstoodError: it cannot have one."""
         new = self._known.get(table)
         if new is None:
             new = self._known[table] = self._names.table(table)

@@ -63,8 +63,7 @@ class LogSpan:
     def check_start(self, position: GtidPosition) -> None:
         """Whether a replica at a position misses nothing of what is before the span.
 
-        Raises:
-            PositionPurgedError: it does.
+        Raises PositionPurgedError: it does.
         """
         if not self.begin.is_before(position):
             raise PositionPurgedError(

@@ -21,10 +21,9 @@ COMPLAINT_PERIOD_S = 60.0
 class Background:
     """Runs the background work of a store while it is entered as a context; close the store afterwards.
 
-    Full pages are written as they come; everything else once a period: what is appended is
-    made durable, an idle log is brought to its files, the next file is made, and files are
-    purged. What recovery left to forget is forgotten in a small share of the time, as
-    `clock` measures it in seconds.
+    Full pages are written as they come; everything else once a period: what is appended is made durable, an idle log is
+    brought to its files, the next file is made, and files are purged. What recovery left to forget is forgotten in a
+    small share of the time, as `clock` measures it in seconds.
     """
 
     def __init__(

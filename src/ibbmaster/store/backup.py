@@ -1,10 +1,9 @@
 """A copy of a store, taken while it is written.
 
-Files only grow, and the redo log holds every change that a file may lack. So: the redo log
-is looked at first, then the files are copied, in whatever state they are, and then the redo
-log. If that still reaches back to where it was looked at first, opening the copy brings its
-files to one moment, that of the redo log's end; if not, what may have changed is copied
-again. Source of the idea: InnoDB's physical backup.
+Files only grow, and the redo log holds every change that a file may lack. So: the redo log is looked at first, then the
+files are copied, in whatever state they are, and then the redo log. If that still reaches back to where it was looked
+at first, opening the copy brings its files to one moment, that of the redo log's end; if not, what may have changed is
+copied again. Source of the idea: InnoDB's physical backup.
 """
 
 from __future__ import annotations

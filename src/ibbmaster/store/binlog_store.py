@@ -39,9 +39,8 @@ from ibbmaster.store.store_reader import StoreReader
 class BinlogStore(WritableLogEngine):
     """A directory of `.ibb` files that is written and read. Thread-safe.
 
-    Opening it recovers it. `initial_state` is what was logged before the first group of a
-    new log; `engines` are those that take part in transactions in two phases. `replay_from`
-    is for a copy whose files are older than its redo log.
+    Opening it recovers it. `initial_state` is what was logged before the first group of a new log; `engines` are those
+    that take part in transactions in two phases. `replay_from` is for a copy whose files are older than its redo log.
 
     Raises:
         BusyError: another process has the directory.
@@ -112,8 +111,7 @@ class BinlogStore(WritableLogEngine):
     def xa_commit(self, xid: Xid, gtid: Gtid, gtid_event: Buffer) -> LogPosition:
         """Commit a prepared transaction, perhaps one that was prepared before a restart.
 
-        Raises:
-            StoreError: there is no such transaction, or as `write_direct`.
+        Raises StoreError: there is no such transaction, or as `write_direct`.
         """
         entry = self._prepared(xid)
         assert entry.stream is not None
@@ -123,11 +121,7 @@ class BinlogStore(WritableLogEngine):
         return ticket.ref
 
     def xa_rollback(self, xid: Xid) -> None:
-        """Roll a prepared transaction back.
-
-        Raises:
-            StoreError: there is no such transaction, or as `write_direct`.
-        """
+        """Roll a prepared transaction back. Raises StoreError: there is no such transaction, or as `write_direct`."""
         entry = self._prepared(xid)
         self._writer.make_durable(self._writer.append_rollback(entry, XaState.FINISHED))
 
@@ -248,8 +242,7 @@ class BinlogStore(WritableLogEngine):
     def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None:
         """End the active file where it is, and begin the next; domains no file holds any more can be forgotten.
 
-        Raises:
-            BusyError: a file still holds groups of a domain that is to be forgotten.
+        Raises BusyError: a file still holds groups of a domain that is to be forgotten.
         """
         dropped = tuple(delete_domain_ids)
         earliest = self.start_of_file().state if dropped else GtidState()
@@ -263,8 +256,7 @@ class BinlogStore(WritableLogEngine):
     def reset(self, state: GtidState | None = None) -> None:
         """Remove every file and begin again with number 0, and with `state` as what was logged before.
 
-        Raises:
-            BusyError: a group that wrote out of band is open, or a transaction prepared.
+        Raises BusyError: a group that wrote out of band is open, or a transaction prepared.
         """
         self._writer.reset(state or GtidState(), self._remove_files)
         self._reset_count += 1  # who has asked meanwhile may have the state of before, and the files of now
@@ -376,8 +368,7 @@ class BinlogStore(WritableLogEngine):
     def check_unbroken(self) -> None:
         """Read the active file up to where the log ends, before anything is appended after it.
 
-        Raises:
-            FormatError: a page of it is damaged, or was lost.
+        Raises FormatError: a page of it is damaged, or was lost.
         """
         check_unbroken(self._visible, self._writer.durable.mark)
 

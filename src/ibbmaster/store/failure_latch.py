@@ -41,10 +41,9 @@ def _is_final(error: BaseException) -> bool:
 class FailureLatch:
     """Where what changes memory and disk runs, as `with latch.step:`.
 
-    In a `step` every error is final but those that say that nothing was changed: that
-    something is busy, or the disk full. `work` is a step that does not begin after an error.
-    What is `repeatable` is done again after anything but an error of the disk. What is
-    `unrepeatable` fails with a full disk, too.
+    In a `step` every error is final but those that say that nothing was changed: that something is busy, or the disk
+    full. `work` is a step that does not begin after an error. What is `repeatable` is done again after anything but an
+    error of the disk. What is `unrepeatable` fails with a full disk, too.
 
     The lock under which something runs is taken before and released after: else another
     thread goes on between the error and the note of it, and syncs once more what a sync has
@@ -66,10 +65,6 @@ class FailureLatch:
             self.failure = error if isinstance(error, StoreError) else StoreError(f"interrupted by {error!r}")
 
     def check(self) -> None:
-        """Whether something may be written.
-
-        Raises:
-            FailedError: there was an error.
-        """
+        """Whether something may be written. Raises FailedError: there was an error."""
         if self.failure is not None:
             raise FailedError(f"the log is not written any further after an error: {self.failure}")

@@ -1,8 +1,7 @@
 """From memory and redo log to the files: pages, checkpoints, and the files to write next.
 
-Nothing reaches a file before its redo is durable, so a file never holds what a crash may
-take back. Everything here is for one thread at a time, and never holds the writer's lock
-while the disk works.
+Nothing reaches a file before its redo is durable, so a file never holds what a crash may take back. Everything here is
+for one thread at a time, and never holds the writer's lock while the disk works.
 """
 
 from __future__ import annotations
@@ -117,8 +116,7 @@ class Flusher:
     def make_file(self, file_no: int, size_pages: int) -> int:
         """Have an empty file of at least this size, durable itself; returns the pages it has.
 
-        The file two before it is complete and durable before: so only two files can ever
-        need the redo log.
+        The file two before it is complete and durable before: so only two files can ever need the redo log.
         """
         with self.lock, self._latch.work:
             old = {number for number in self._dirty if number < file_no - 1}

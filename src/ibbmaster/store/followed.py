@@ -182,11 +182,7 @@ class FollowedDirectory(LogEngine):
         return BinlogDirectory(view, known_end=lambda: None if view.tail is None else view.tail.mark)
 
     def _ask_at_once(self, question: Callable[[BinlogDirectory], Answer]) -> Answer:
-        """As `_ask`, where nothing has to be looked for first.
-
-        Raises:
-            BlockingIOError: it has.
-        """
+        """As `_ask`, where nothing has to be looked for first. Raises BlockingIOError: it has."""
         self._glance()
         opened = self._log
         if opened is not None and self._seen is not None:
@@ -272,8 +268,7 @@ class FollowedDirectory(LogEngine):
     def check(self, position: LogPosition, resets: int) -> None:
         """Whether a reader of the log as it was after this number of resets may continue at a position.
 
-        Raises:
-            PositionPurgedError: the log was begun anew, or what comes next is gone.
+        Raises PositionPurgedError: the log was begun anew, or what comes next is gone.
         """
         with contextlib.suppress(MissingFileError):  # nothing is there; perhaps it will be
             self._glance()

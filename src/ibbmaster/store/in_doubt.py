@@ -1,9 +1,8 @@
 """Transactions in doubt after a restart: one small decision each, then what they wrote is forgotten little by little.
 
-Nothing of what they wrote is read for a decision, which is durable at once. To go through what
-was rolled back, to find how much of each file is garbage, and then to let go of the files takes
-time in proportion to the transaction, so it is not waited for: it is done while the store serves,
-can be interrupted anywhere and is begun anew by the next start.
+Nothing of what they wrote is read for a decision, which is durable at once. To go through what was rolled back, to find
+how much of each file is garbage, and then to let go of the files takes time in proportion to the transaction, so it is
+not waited for: it is done while the store serves, can be interrupted anywhere and is begun anew by the next start.
 
 Source of the rules: MariaDB 12.3, handler.cc, ha_recover_engine_binlog().
 """
@@ -86,11 +85,7 @@ class Cleaning:
         self.garbage: Counter[int] = Counter()
 
     def step(self) -> bool:
-        """Do a little; whether there is more to do.
-
-        Raises:
-            StoreError: the log cannot be written.
-        """
+        """Do a little; whether there is more to do. Raises StoreError: the log cannot be written."""
         with self._lock:
             return self._step()
 

@@ -64,8 +64,7 @@ class RedoReport:
 def check_redo(disk: ReadDisk, *, is_in_use: Callable[[], bool] = lambda: False) -> RedoReport | None:
     """What the redo log of a directory holds; None if there is none, or nothing in it.
 
-    Raises:
-        StoreError: the directory cannot be read.
+    Raises StoreError: the directory cannot be read.
     """
     if not has_redo_log(disk):
         return None

@@ -62,9 +62,8 @@ class XaState(IntEnum):
 class XaEntry:
     """A transaction in two phases.
 
-    `first_file_no` is the oldest file it needs. `engine_count` is how many engines prepared
-    it with changes, 0 for one that the log alone decides. `stream` is what it wrote out of
-    band, if it did.
+    `first_file_no` is the oldest file it needs. `engine_count` is how many engines prepared it with changes, 0 for one
+    that the log alone decides. `stream` is what it wrote out of band, if it did.
     """
 
     xid: Xid
@@ -98,8 +97,7 @@ class Reset:
 class Checkpoint:
     """Every change before `lsn` is durable in the files.
 
-    `end` is where the log ended there, None before the first file. `xa` is the table as of
-    this record itself.
+    `end` is where the log ended there, None before the first file. `xa` is the table as of this record itself.
     """
 
     lsn: int
@@ -129,11 +127,7 @@ class RedoRecord(NamedTuple):
         return self.payload[:1] == bytes((ItemType.RESET,))
 
     def items(self) -> list[Item]:
-        """What it holds.
-
-        Raises:
-            StoreError: it is as it was written, but makes no sense.
-        """
+        """What it holds. Raises StoreError: it is as it was written, but makes no sense."""
         try:
             return list(_decode_items(self.payload))
         except (ValueError, struct.error, IndexError) as error:

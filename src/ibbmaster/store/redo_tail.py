@@ -1,10 +1,9 @@
 """What a redo log adds to the files, for a process that only reads; it grows with the log.
 
-A writer that is still there says in a file of its own up to where the log is durable, and
-only records before that place count: one may be there and not be durable. The writer may
-also begin a segment anew while it is read: a record counts only with the LSN that comes
-next and a right checksum. A reader that does not find it makes a new scan, from a later
-checkpoint on, which has brought to the files what was missed.
+A writer that is still there says in a file of its own up to where the log is durable, and only records before that
+place count: one may be there and not be durable. The writer may also begin a segment anew while it is read: a record
+counts only with the LSN that comes next and a right checksum. A reader that does not find it makes a new scan, from a
+later checkpoint on, which has brought to the files what was missed.
 """
 
 from __future__ import annotations
@@ -50,11 +49,7 @@ class RedoTail:
         self._apply(scan.records)
 
     def follow(self, durable_lsn: int) -> bool:
-        """Take what is durable now; False if a part of it is gone already.
-
-        Raises:
-            StoreError: it cannot be read.
-        """
+        """Take what is durable now; False if a part of it is gone already. Raises StoreError: it cannot be read."""
         while self.lsn < durable_lsn:
             start = RECORDS_START + self.lsn - self._segment_lsn
             data = self._disk.read(SEGMENT_NAMES[self._segment], start, durable_lsn - self.lsn)

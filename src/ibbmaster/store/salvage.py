@@ -1,9 +1,8 @@
 """Everything that can be read of a directory, written to a new one; what cannot is listed.
 
-The directory may be one that no start accepts: with damaged pages, missing files, or files
-and a redo log that do not fit together. It is only read. Its log is read twice: as the redo
-log makes it, and, from the first page that the redo log changes on, as the files alone have
-it. A group in both is written once.
+The directory may be one that no start accepts: with damaged pages, missing files, or files and a redo log that do not
+fit together. It is only read. Its log is read twice: as the redo log makes it, and, from the first page that the redo
+log changes on, as the files alone have it. A group in both is written once.
 """
 
 from __future__ import annotations
@@ -45,9 +44,8 @@ SEEN_MAX = 200_000  # groups that are known again by their content, before the r
 class SalvageReport:
     """What was written and what was not.
 
-    `group_count` groups are in the new log, `duplicates` were in the old one twice or more.
-    `conflict_count` have no place in the new log, as it has other groups of their domain that
-    are as new: they are in a log of their own.
+    `group_count` groups are in the new log, `duplicates` were in the old one twice or more. `conflict_count` have no
+    place in the new log, as it has other groups of their domain that are as new: they are in a log of their own.
     """
 
     group_count: int = 0

@@ -25,12 +25,10 @@ class Durability(IntEnum):
 class StoreOptions:
     """Sizes are in bytes.
 
-    `is_sparse`: new files take no room on the disk until they are filled. With
-    `full_disk_retry_s` 0 a full disk is an error at once; else a writer waits for room.
-    Files are purged automatically when they are older than `expire_s`, or all of them
-    larger than `max_total_bytes`, and at least `replicas_needed_for_purge` replicas are
-    connected. With `gtid_strict` a group is taken only if its GTID is newer than every one
-    of its domain in the log; gaps are allowed.
+    `is_sparse`: new files take no room on the disk until they are filled. With `full_disk_retry_s` 0 a full disk is an
+    error at once; else a writer waits for room. Files are purged automatically when they are older than `expire_s`, or
+    all of them larger than `max_total_bytes`, and at least `replicas_needed_for_purge` replicas are connected. With
+    `gtid_strict` a group is taken only if its GTID is newer than every one of its domain in the log; gaps are allowed.
 
     Source: MariaDB 12.3, the variable gtid_strict_mode.
     """
@@ -50,11 +48,7 @@ class StoreOptions:
     gtid_strict: bool = True
 
     def log_limits(self) -> LogLimits:
-        """The sizes of a log with these options.
-
-        Raises:
-            ConfigurationError: a size is out of bounds.
-        """
+        """The sizes of a log with these options. Raises ConfigurationError: a size is out of bounds."""
         if self.redo_bytes < 2 * SEGMENT_BYTES_MIN:
             raise ConfigurationError(f"a redo log of {self.redo_bytes} bytes: at least {2 * SEGMENT_BYTES_MIN}")
         return LogLimits(

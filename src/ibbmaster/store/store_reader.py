@@ -69,8 +69,7 @@ class StoreReader:
     def check_log(self) -> None:
         """Whether this is still the log that the reader began with.
 
-        Raises:
-            PositionPurgedError: the log was reset since, or the file to begin with purged.
+        Raises PositionPurgedError: the log was reset since, or the file to begin with purged.
         """
         if self.is_purged:
             raise PositionPurgedError(f"{format_file_name(self.file_no)} was purged before it could be read")

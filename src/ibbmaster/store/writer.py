@@ -57,11 +57,10 @@ class Room(NamedTuple):
 class BinlogWriter(StepWriter):
     """Appends event groups to the log in a directory; begins it, or continues where it ends.
 
-    `initial_state` is what was logged before the first group of a new log. Groups up to
-    `spill_bytes` are written at once, larger ones in pieces of at most `oob_piece_bytes`
-    while they come. With `is_sparse` a new file takes no room on the disk until it is
-    filled. With `gtid_strict` a group is taken only if its GTID is newer than every one of
-    its domain in the log.
+    `initial_state` is what was logged before the first group of a new log. Groups up to `spill_bytes` are written at
+    once, larger ones in pieces of at most `oob_piece_bytes` while they come. With `is_sparse` a new file takes no room
+    on the disk until it is filled. With `gtid_strict` a group is taken only if its GTID is newer than every one of its
+    domain in the log.
 
     Not thread-safe. What was written is durable after `flush` or `close`.
 
@@ -142,9 +141,8 @@ class BinlogWriter(StepWriter):
     def write_group(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
         """Append one group: its GTID event, and the bytes of all others, cut anywhere.
 
-        The pieces of `body` must not change until this returns. Without `gtid`, the event is
-        the FORMAT_DESCRIPTION a server logs when it starts. An error of `body` itself leaves
-        the log without the group.
+        The pieces of `body` must not change until this returns. Without `gtid`, the event is the FORMAT_DESCRIPTION a
+        server logs when it starts. An error of `body` itself leaves the log without the group.
 
         Raises:
             GtidOrderError: the GTID is not newer than what its domain has; the log is as it was.
@@ -155,8 +153,7 @@ class BinlogWriter(StepWriter):
     def room(self) -> Room:
         """Where a kernel may place commit records of known pairs, each at most `inline_size_max` long.
 
-        Raises:
-            StoreError: the disk fails, or has failed before.
+        Raises StoreError: the disk fails, or has failed before.
         """
         self._check_usable()
         appender = self.appender
@@ -178,11 +175,7 @@ class BinlogWriter(StepWriter):
         return GroupWriter(self)
 
     def flush(self) -> None:
-        """Make everything durable that was committed.
-
-        Raises:
-            StoreError: the disk fails, or has failed before.
-        """
+        """Make everything durable that was committed. Raises StoreError: the disk fails, or has failed before."""
         self._check_usable()
         with self.changing:
             self._pages.write_out()

@@ -41,22 +41,14 @@ class XaTable:
         self.size_max = (len(self._entries) + 1) * ENTRY_SIZE_MAX
 
     def check_room(self, xid: Xid) -> None:
-        """Whether another transaction can be prepared.
-
-        Raises:
-            StoreError: the XID is in use, or there are too many.
-        """
+        """Whether another transaction can be prepared. Raises StoreError: the XID is in use, or there are too many."""
         if xid in self._entries:
             raise StoreError(f"{_text(xid)} is in use")
         if len(self._entries) >= ENTRIES_MAX:
             raise StoreError(f"{ENTRIES_MAX} transactions are prepared: finish some of them first")
 
     def prepared(self, xid: Xid) -> XaEntry:
-        """The entry of a prepared transaction.
-
-        Raises:
-            StoreError: there is none.
-        """
+        """The entry of a prepared transaction. Raises StoreError: there is none."""
         entry = self._entries.get(xid)
         if entry is None or entry.state is not XaState.PREPARED:
             raise StoreError(f"{_text(xid)} is not prepared")
@@ -88,8 +80,7 @@ def find_pending_xa(disk: ReadDisk, end: Continuation) -> tuple[XaEntry, ...]:
 
     Reads from the oldest file that the active one's header names to the end.
 
-    Raises:
-        FormatError: a record is damaged.
+    Raises FormatError: a record is damaged.
 
     Source: MariaDB 12.3, innodb_binlog.cc, ibb_xa_recover and its callers.
     """

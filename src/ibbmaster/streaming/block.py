@@ -125,29 +125,20 @@ def skipped_block(before: Mark, after: Mark, gtids: tuple[Gtid, ...]) -> Block:
 
 
 def check_continues(block: Block, at: Mark) -> None:
-    """Whether a block begins at a place.
-
-    Raises:
-        DumpError: it does not, so something would be lost or come twice.
-    """
+    """Whether a block begins at a place. Raises DumpError: it does not, so something would be lost or come twice."""
     if block.before != at:
         raise not_continuous(str(at), str(block.before))
 
 
 def joined(pieces: Sequence[Block]) -> Block:
-    """Blocks that follow each other as one.
-
-    Raises:
-        DumpError: they do not follow each other.
-    """
+    """Blocks that follow each other as one. Raises DumpError: they do not follow each other."""
     return _of_all(pieces, b"".join(piece.data() for piece in pieces), pieces[-1].sequence_after)
 
 
 def sent_block(pieces: Sequence[Block], sequence: int) -> Block:
     """No packets, as those of all these blocks went out; `sequence` is the number of the one that comes next.
 
-    Raises:
-        DumpError: they do not follow each other.
+    Raises DumpError: they do not follow each other.
     """
     return _of_all(pieces, b"", sequence, _last_where_they_grow)
 

@@ -50,8 +50,7 @@ REREADS = 20  # of a page whose checksum is wrong: a writer may be in the middle
 class LargeGroup:
     """What the dumps that are inside one group share: its inline part, and where its nodes are. Thread-safe.
 
-    Raises:
-        FormatError: references lead nowhere.
+    Raises FormatError: references lead nowhere.
     """
 
     def __init__(self, disk: ReadDisk, group: StoredGroup, kernels: Kernels) -> None:

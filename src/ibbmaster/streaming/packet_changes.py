@@ -61,8 +61,7 @@ class PacketChange(Protocol):
     def change(self, packets: Packets, prefix: bytes, out: Any, sequence: int) -> Packets | None:
         """The packets after it, in `out`, the first of which has a number; None where the reference has to do it.
 
-        Raises:
-            StageError, EventError: as the stage.
+        Raises StageError, EventError: as the stage.
         """
 
 

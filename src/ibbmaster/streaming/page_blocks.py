@@ -175,8 +175,7 @@ class PageBlocks:
     def check_way(self) -> None:
         """Check what is left of the way to the group that a pump has begun to send: it goes out in another way now.
 
-        Raises:
-            FormatError, StoreError: as `PassedRun.check`.
+        Raises FormatError, StoreError: as `PassedRun.check`.
         """
         if self.way is not None:
             self.check_part(self.way)
@@ -369,8 +368,7 @@ class OpenFile(NamedTuple):
 class PagePump:
     """The `BlockPump` of pages: what one visit of a thread needs, from the file to the socket.
 
-    Once a file is open it is checked that it is of this log: from then on it is that,
-    whatever becomes of its name.
+    Once a file is open it is checked that it is of this log: from then on it is that, whatever becomes of its name.
     """
 
     def __init__(

@@ -78,8 +78,7 @@ class SentSteps:
     def block(self) -> Block:
         """All of them, without packets, and with a number after them that says nothing.
 
-        Raises:
-            DumpError: they do not follow each other.
+        Raises DumpError: they do not follow each other.
         """
         return sent_block(self._blocks, 0)
 
@@ -89,8 +88,7 @@ def shared_step(
 ) -> SharedStep | None:
     """Blocks that one dump has got one after the other; None if each has to get them by itself.
 
-    Raises:
-        DumpError: they do not follow each other.
+    Raises DumpError: they do not follow each other.
     """
     if not 0 < sum(map(len, blocks)) <= BYTES_MAX:
         return None

@@ -64,9 +64,8 @@ class _Way(NamedTuple):
 class BlockSource:
     """The blocks of one dump, in order, whichever way they are made. One caller at a time.
 
-    Between any two calls the dump is at one mark, where the next block begins. Each block is
-    compared with it, and by the session with its own count: a group is never lost, sent
-    twice, or begun inside another one.
+    Between any two calls the dump is at one mark, where the next block begins. Each block is compared with it, and by
+    the session with its own count: a group is never lost, sent twice, or begun inside another one.
     """
 
     def __init__(self, groups: EventGroups, session: DumpSession, shared: SharedBlocks) -> None:
@@ -102,9 +101,8 @@ class BlockSource:
     def next_block(self, generation: int, *, may_wait: bool) -> Block | None:
         """The next packets, perhaps none; None where it has to be asked with `may_wait`, in a worker thread.
 
-        `generation` is what the follower said before. What the session has queued goes out
-        by itself and first, so that nothing stands between the parts of a group; what opens a stream
-        with the first groups, if they are in memory.
+        `generation` is what the follower said before. What the session has queued goes out by itself and first, so that
+        nothing stands between the parts of a group; what opens a stream with the first groups, if they are in memory.
         """
         self.is_at_end = False
         self._note_way()
@@ -366,12 +364,7 @@ class BlockSource:
         return cache.find(key, sequence, make, only_cached=only_cached, is_shared=is_shared)
 
     def _go_behind(self, block: Block) -> None:
-        """Continue after a block.
-
-        Raises:
-            DumpError: it does not begin here.
-            PositionPurgedError: the log was reset.
-        """
+        """Continue after a block. Raises DumpError: it does not begin here; PositionPurgedError: the log was reset."""
         check_continues(block, self._at)
         files = self._files
         assert files is not None

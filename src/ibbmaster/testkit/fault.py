@@ -45,11 +45,7 @@ class PlannedFault:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
-        """A fault from a table of a scenario.
-
-        Raises:
-            ConfigurationError: it has a key or a value that means nothing.
-        """
+        """A fault from a table of a scenario. Raises ConfigurationError: it has a key or a value that means nothing."""
         word = given.get("action")
         kind = ACTIONS.get(word) if isinstance(word, str) else None
         if kind is None:
@@ -71,8 +67,7 @@ class PlannedFault:
     def parse(cls, line: str) -> Self:
         """A fault from one line: action and place, then `; key=value`, as `cut after gtid; gtid=0-1-7; by=end`.
 
-        Raises:
-            ConfigurationError: it says no fault.
+        Raises ConfigurationError: it says no fault.
         """
         return cls.of(table_of(line))
 
@@ -102,11 +97,7 @@ class PlannedFault:
 
 
 def table_of(line: str) -> dict[str, object]:
-    """The table that a line stands for.
-
-    Raises:
-        ConfigurationError: it says no fault.
-    """
+    """The table that a line stands for. Raises ConfigurationError: it says no fault."""
     if len(line) > LINE_SIZE_MAX:
         raise ConfigurationError(f"a fault of {len(line)} characters: expected at most {LINE_SIZE_MAX}")
     first, *rest = (part.strip() for part in line.split(";"))

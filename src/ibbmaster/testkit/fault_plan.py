@@ -52,11 +52,7 @@ class FaultPlan:
         return self._pending
 
     def add(self, fault: PlannedFault) -> PlannedFault:
-        """Plan one more; a dump that runs meets it as well.
-
-        Raises:
-            ConfigurationError: there are too many.
-        """
+        """Plan one more; a dump that runs meets it as well. Raises ConfigurationError: there are too many."""
         with self._lock:
             if len(self._pending) >= FAULTS_MAX:
                 raise ConfigurationError(f"{FAULTS_MAX} faults are planned already: expected fewer")

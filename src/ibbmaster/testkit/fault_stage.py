@@ -94,17 +94,12 @@ class Faults:
     def add(self, place: str | None = None, **given: object) -> PlannedFault:
         """Plan a fault: `add("after gtid", action="cut", gtid="0-1-7", by="end")`.
 
-        Raises:
-            ConfigurationError: a key or a value means nothing.
+        Raises ConfigurationError: a key or a value means nothing.
         """
         return self.add_fault(PlannedFault.of({**({} if place is None else {"place": place}), **given}))
 
     def add_fault(self, fault: PlannedFault) -> PlannedFault:
-        """Plan a fault that was read already.
-
-        Raises:
-            ConfigurationError: there are too many, or it has no place.
-        """
+        """Plan a fault that was read already. Raises ConfigurationError: there are too many, or it has no place."""
         if fault.place is None:
             raise ConfigurationError("what happens at a time belongs into a scenario: expected a place")
         return self.plan.add(fault)
@@ -120,8 +115,7 @@ class Faults:
     def wait(self, timeout: float = 10.0) -> None:
         """Wait until everything that was planned for a place has happened, and the primary is as that leaves it.
 
-        Raises:
-            TimeoutError: something has not, in that number of seconds.
+        Raises TimeoutError: something has not, in that number of seconds.
         """
         deadline = time.monotonic() + timeout
         while waiting := self.plan.unfinished:
@@ -185,8 +179,7 @@ class Faults:
     async def do(self, fault: PlannedFault, session: Session) -> Response | None:
         """Do to a connection what its place asks for; a response is to be sent instead of what would come.
 
-        Raises:
-            trio.BrokenResourceError: the connection shall end now.
+        Raises trio.BrokenResourceError: the connection shall end now.
         """
         match fault.action:
             case actions.CutConnection(by="silence"):

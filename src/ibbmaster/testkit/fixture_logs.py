@@ -185,11 +185,7 @@ def fixture_log(path: Path, *, state: GtidState | str = "", **options: Unpack[Wr
 
 
 def expect_sound(log: WritableLog) -> None:
-    """See that a log is sound.
-
-    Raises:
-        AssertionError: it is not; the text names the first fault.
-    """
+    """See that a log is sound. Raises AssertionError: it is not; the text names the first fault."""
     log.bring_to_files()
     faults = [fault for fault in log.verify() if fault.is_damage]
     assert not faults, f"the log {log.path} has {len(faults)} faults: {faults[0]}"

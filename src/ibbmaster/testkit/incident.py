@@ -65,8 +65,7 @@ class Incidents:
     def crash(self, torn: str | None = None) -> None:
         """Reset every connection and close the port; clients are not notified. `torn` is where the log was written.
 
-        Raises:
-            ConfigurationError: with `torn`, it is no log of a test.
+        Raises ConfigurationError: with `torn`, it is no log of a test.
         """
         log = self._primary.log
         if torn is not None and not isinstance(log, FixtureLog):
@@ -99,8 +98,7 @@ class Incidents:
     def purge(self) -> None:
         """Remove every file but the newest, which is begun for that; dumps that need them are reset.
 
-        Raises:
-            ConfigurationError: something else keeps them.
+        Raises ConfigurationError: something else keeps them.
         """
         log = self._primary.log
         log.flush()
@@ -183,11 +181,7 @@ class GroupCopier:
         self._last = last
 
     def copy_to(self, into: WritableLog, gtid: str | None) -> None:
-        """Write what comes next, up to a GTID.
-
-        Raises:
-            ConfigurationError: it does not come.
-        """
+        """Write what comes next, up to a GTID. Raises ConfigurationError: it does not come."""
         for group in self._groups:
             _copy_group(group, into)
             if str(group.gtid) == gtid != self._last:

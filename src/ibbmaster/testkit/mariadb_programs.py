@@ -48,8 +48,7 @@ class ServerPrograms:
     def command(self, program: str) -> list[str]:
         """The words that start a program, `mariadbd` or `mariadb-binlog` for instance.
 
-        Raises:
-            ProgramsMissingError: it is not there.
+        Raises ProgramsMissingError: it is not there.
         """
         path = next((p for d in ("usr/sbin", "usr/bin") if (p := self.root / d / program).exists()), None)
         if path is None:
@@ -86,11 +85,7 @@ class ServerPrograms:
 
 @functools.cache
 def find_programs(version: str) -> ServerPrograms:
-    """The programs of a version.
-
-    Raises:
-        ProgramsMissingError: they are not on this machine.
-    """
+    """The programs of a version. Raises ProgramsMissingError: they are not on this machine."""
     reasons = []
     for root in candidate_roots(version, os.environ):
         programs = ServerPrograms(version=version, root=root)

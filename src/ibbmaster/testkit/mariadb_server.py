@@ -62,11 +62,7 @@ class ServerTemplate:
     """A freshly initialised data directory of a version, which each server gets a copy of."""
 
     def __init__(self, programs: ServerPrograms, directory: Path) -> None:
-        """Take the template in a directory, or make it if there is none.
-
-        Raises:
-            RealServerError: it cannot be made.
-        """
+        """Take the template in a directory, or make it if there is none. Raises RealServerError: it cannot be made."""
         self.programs = programs
         self.data = directory / "data"
         self.plugins = directory / "plugins"
@@ -188,11 +184,7 @@ class RealServer:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self) -> None:
-        """Start and wait until it takes connections.
-
-        Raises:
-            RealServerError: it ended instead, or took too long.
-        """
+        """Start and wait until it takes connections. Raises RealServerError: it ended instead, or took too long."""
         (self.directory / "tmp").mkdir(exist_ok=True)
         if len(os.fsencode(self.socket.absolute())) > SOCKET_PATH_MAX:
             self._socket_directory = Path(tempfile.mkdtemp(prefix="ibb-"))

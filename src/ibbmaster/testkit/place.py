@@ -140,11 +140,7 @@ class Place:
 
     @classmethod
     def parse(cls, text: str, *, gtid: str | None = None, sql: str | None = None) -> Place:
-        """A place from its words.
-
-        Raises:
-            ConfigurationError: they name none.
-        """
+        """A place from its words. Raises ConfigurationError: they name none."""
         match = _TEXT.fullmatch(text.strip().lower()) if len(text) <= TEXT_SIZE_MAX else None
         landmarks = {landmark.value: landmark for landmark in Landmark}
         if match is None or match["landmark"] not in landmarks:

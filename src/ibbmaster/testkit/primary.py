@@ -85,8 +85,7 @@ class FixturePrimary:
         `serving` are the options of `ibbmaster.serve`: `profile`, which may be a version here, as "10.6", `server_id`,
         ...; `tls`, one of its or of `CERTIFICATES`: "expired", "wrong-host", ...
 
-        Raises:
-            ConfigurationError: an option cannot be used.
+        Raises ConfigurationError: an option cannot be used.
         """
         named = version_options(serving.pop("profile", None))
         serving = {**named, **serving}
@@ -133,8 +132,7 @@ class FixturePrimary:
     def start(self) -> Self:
         """Serve; again on the same port, if it was stopped.
 
-        Raises:
-            ConfigurationError: the address cannot be listened on.
+        Raises ConfigurationError: the address cannot be listened on.
         """
         if self._running is None:
             for files in self._live:
@@ -154,8 +152,7 @@ class FixturePrimary:
     ) -> None:
         """Be another kind of server, or one with another log, when it is started the next time.
 
-        Raises:
-            ConfigurationError: there is no such profile.
+        Raises ConfigurationError: there is no such profile.
         """
         given = self._checked.primary
         if profile is not None:
@@ -179,8 +176,7 @@ class FixturePrimary:
     def fault(self, place: str, **given: object) -> PlannedFault:
         """Let something go wrong: `fault("after gtid", action="cut", gtid="0-1-7")`.
 
-        Raises:
-            ConfigurationError: a key or a value means nothing.
+        Raises ConfigurationError: a key or a value means nothing.
         """
         return self.faults.add(place, **given)
 
@@ -202,18 +198,13 @@ class FixturePrimary:
             self._live.pop().close()
 
     def verify(self) -> None:
-        """See that the log is sound.
-
-        Raises:
-            AssertionError: it is not; the text names the first fault.
-        """
+        """See that the log is sound. Raises AssertionError: it is not; the text names the first fault."""
         expect_sound(self.log)
 
     def in_loop(self, function: Callable[[Registry], Returned]) -> Returned:
         """Run a function in the event loop that serves, with the registry of its connections: to end some.
 
-        Raises:
-            ConfigurationError: nothing is served.
+        Raises ConfigurationError: nothing is served.
         """
         return self._served.in_loop(function)
 
@@ -300,8 +291,7 @@ class FixturePrimary:
         Columns are as CREATE TABLE has them: `id="bigint unsigned primary key"`. Any other table is
         created by `ddl`, and taken by its name alone.
 
-        Raises:
-            ConfigurationError: it is there already, or is not, or cannot be written.
+        Raises ConfigurationError: it is there already, or is not, or cannot be written.
         """
         table = parse_table_name(table_name)
         if columns:
@@ -326,8 +316,7 @@ class FixturePrimary:
         Options: its GTID, as `domain`, `server_id` and `seq_no`, or as `gtid`; `is_transactional`,
         `commit_id` and `format`, as `TransactionOptions` says.
 
-        Raises:
-            GtidError: that is no GTID.
+        Raises GtidError: that is no GTID.
         """
         return self._writer.begin(options)
 
@@ -343,25 +332,19 @@ class FixturePrimary:
     def start_alter(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
         """Log START ALTER, as with `binlog_alter_two_phase`; what is logged then has the table as it was.
 
-        Raises:
-            ConfigurationError: it is no ALTER TABLE.
+        Raises ConfigurationError: it is no ALTER TABLE.
         """
         return self._writer.start_alter(sql, database, options)
 
     def commit_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
         """Log COMMIT ALTER for the START of that GTID; tables are from now on what it made of them.
 
-        Raises:
-            ConfigurationError: none has begun so.
+        Raises ConfigurationError: none has begun so.
         """
         return self._take_effect(self._writer.end_alter(started, GtidExtraFlag.COMMIT_ALTER, options))
 
     def rollback_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
-        """Log ROLLBACK ALTER for the START of that GTID.
-
-        Raises:
-            ConfigurationError: none has begun so.
-        """
+        """Log ROLLBACK ALTER for the START of that GTID. Raises ConfigurationError: none has begun so."""
         return self._writer.end_alter(started, GtidExtraFlag.ROLLBACK_ALTER, options).gtid
 
     def _take_effect(self, logged: WrittenStatement) -> Gtid:
@@ -377,8 +360,7 @@ class FixturePrimary:
         With `is_live` each further group is there, too, before its commit returns, until this is closed or
         serves another log; `log.flush()` begins a file. Returns those that are there now.
 
-        Raises:
-            ConfigurationError: that server has no such files, or the directory is there.
+        Raises ConfigurationError: that server has no such files, or the directory is there.
         """
         profile = self._checked.primary.profile
         files = ClassicFiles(self.log, Path(directory), profile, server_id=self.server_id, clock=self.clock)
@@ -390,18 +372,13 @@ class FixturePrimary:
         return files.paths
 
     def xa_commit(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid:
-        """XA COMMIT of a transaction that was prepared.
-
-        Raises:
-            ConfigurationError: there is none of that name.
-        """
+        """XA COMMIT of a transaction that was prepared. Raises ConfigurationError: there is none of that name."""
         return self._writer.xa_commit(xid, options)
 
     def xa_rollback(self, xid: Xid | str, **options: Unpack[GtidOptions]) -> Gtid | None:
         """XA ROLLBACK of a transaction that was prepared; None for a log that says nothing of it.
 
-        Raises:
-            ConfigurationError: there is none of that name.
+        Raises ConfigurationError: there is none of that name.
         """
         return self._writer.xa_rollback(xid, options)
 
@@ -436,8 +413,7 @@ class FixturePrimary:
         It has what its system has acknowledged (under TLS: what was sent); whether it has done it, only itself
         can tell.
 
-        Raises:
-            TimeoutError: it has not, in `timeout` seconds; the text says what it was doing.
+        Raises TimeoutError: it has not, in `timeout` seconds; the text says what it was doing.
         """
         for one in self._wanted(gtid):
             if not self.witness.wait(functools.partial(self.witness.has, replica, one), timeout):

@@ -97,8 +97,7 @@ class ServerSession:
     ) -> bytes:
         """The QUERY event of a statement; `catalog` is what there is before it.
 
-        Raises:
-            EventError: no replica could run it.
+        Raises EventError: no replica could run it.
         """
         number, alter = given.get("number"), given.get("alter", b"")
         statement = _Statement(sql, origin.database, catalog)

@@ -1,8 +1,7 @@
 """Groups of a scenario that are written shortly: many of one kind, and long texts.
 
-A group or a change with `times` comes that number of times, counted from `first`; `{n}` in its texts
-is the number, and a text that is only that is a number. A value `{text = "ab", times = 3}` is
-that text that number of times.
+A group or a change with `times` comes that number of times, counted from `first`; `{n}` in its texts is the number, and
+a text that is only that is a number. A value `{text = "ab", times = 3}` is that text that number of times.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ _NUMBER = "{n}"
 def repeated_groups(groups: Sequence[Any]) -> Iterator[Any]:
     """The groups that are meant, one by one; what is no table is left to who reads it.
 
-    Raises:
-        ConfigurationError: a number is none, or too large.
+    Raises ConfigurationError: a number is none, or too large.
     """
     for group in _repeated(groups):
         if isinstance(group, Mapping) and isinstance(group.get("changes"), list):

@@ -70,8 +70,7 @@ class Scenario:
 
         Clients may plan more faults by `SET GLOBAL ibb_fault`.
 
-        Raises:
-            ConfigurationError: an option, the log or a group cannot be used.
+        Raises ConfigurationError: an option, the log or a group cannot be used.
         """
         options: dict[str, Any] = {**self.primary, **serving}
         faults = Faults(self.seed, takes_statements=True)
@@ -152,8 +151,7 @@ class Scenario:
 def read_scenario(path: Path | str) -> Scenario:
     """A scenario from a file; a directory it names is relative to it.
 
-    Raises:
-        ConfigurationError: it cannot be read, or something in it means nothing; the text names the key.
+    Raises ConfigurationError: it cannot be read, or something in it means nothing; the text names the key.
     """
     path = Path(path)
     if path.is_dir():
@@ -164,11 +162,7 @@ def read_scenario(path: Path | str) -> Scenario:
 
 
 def parse_scenario(text: str, base: Path | None = None) -> Scenario:
-    """A scenario from its text.
-
-    Raises:
-        ConfigurationError: something in it means nothing; the text names the key.
-    """
+    """A scenario from its text. Raises ConfigurationError: something in it means nothing; the text names the key."""
     try:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -181,8 +175,7 @@ def parse_scenario(text: str, base: Path | None = None) -> Scenario:
 def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
     """A scenario from what its text says.
 
-    Raises:
-        ConfigurationError: something in it means nothing; the text names the key.
+    Raises ConfigurationError: something in it means nothing; the text names the key.
     """
     only("", given, _KEYS[""])
     log = expect_table("log", given.get("log", {}))

@@ -35,8 +35,7 @@ class SequenceRow(NamedTuple):
     def reserved(self, name: str) -> tuple[int, SequenceRow]:
         """The next value, and the row after as many as the server takes at once.
 
-        Raises:
-            ConfigurationError: there is none left.
+        Raises ConfigurationError: there is none left.
 
         Source: MariaDB 12.3, sql_sequence.cc, SEQUENCE::next_value().
         """

@@ -1,8 +1,7 @@
 """The packets of one dump in, the same packets with faults in them out. No clock, no socket, no chance.
 
-Without a due fault every byte comes out as it came. Packets after something left out or put
-in are numbered anew. No more than one event is held back, or two groups that are to be
-swapped, up to `HELD_MAX`.
+Without a due fault every byte comes out as it came. Packets after something left out or put in are numbered anew. No
+more than one event is held back, or two groups that are to be swapped, up to `HELD_MAX`.
 """
 
 from __future__ import annotations

@@ -55,8 +55,7 @@ class StreamPlaces:
     def look(self, payload: bytes) -> SeenPacket:
         """The next packet; of a very large one the beginning will do. After a last one call `end_group`.
 
-        Raises:
-            EventError: an event, or its GTID, is none.
+        Raises EventError: an event, or its GTID, is none.
         """
         prefix = prefix_of(payload)
         if not prefix:

@@ -48,8 +48,7 @@ class WritableVersion:
     def named(self, values: Values) -> dict[int, Value]:
         """Values by the numbers of their columns, as they will be read.
 
-        Raises:
-            ConfigurationError: there is no such column, or one cannot have its value.
+        Raises ConfigurationError: there is no such column, or one cannot have its value.
         """
         numbers = {column.name.lower(): number for number, column in enumerate(self.table.columns)}
         found = {}
@@ -62,11 +61,7 @@ class WritableVersion:
         return found
 
     def read(self, number: int, value: object) -> Value:
-        """A value as a reader of the log will have it.
-
-        Raises:
-            ConfigurationError: the column cannot have it.
-        """
+        """A value as a reader of the log will have it. Raises ConfigurationError: the column cannot have it."""
         column = self.written.columns[number]
         where = f"{self.table.full_name} column {column.name} ({column.declared})"
         if value is None:
@@ -79,11 +74,7 @@ class WritableVersion:
             raise ConfigurationError(f"{where}: {value!r}: {error}") from None
 
     def constant(self, number: int, expression: str) -> Value:
-        """The value of a literal of SQL in a column.
-
-        Raises:
-            ConfigurationError: it is no literal.
-        """
+        """The value of a literal of SQL in a column. Raises ConfigurationError: it is no literal."""
         try:
             return self.read(number, literal_value(expression))
         except VariableValueError:
@@ -93,8 +84,7 @@ class WritableVersion:
     def converted(self, row: KeptRow, changed: Iterable[tuple[int, TableColumn]]) -> KeptRow:
         """A row of the version before, where columns have other types now.
 
-        Raises:
-            ConfigurationError: a value cannot be one of its new type.
+        Raises ConfigurationError: a value cannot be one of its new type.
         """
         values = dict(row)
         for number, column in changed:
@@ -128,8 +118,7 @@ class WritableVersion:
     def with_computed(self, row: Sequence[Value], numbers: Iterable[int]) -> tuple[Value, ...]:
         """A row in which some generated columns are computed.
 
-        Raises:
-            ConfigurationError: what one comes to is not known.
+        Raises ConfigurationError: what one comes to is not known.
         """
         values = list(row)
         by_name = {column.name.lower(): value for column, value in zip(self.table.columns, row, strict=True)}
@@ -161,11 +150,7 @@ class WritableVersion:
 
 
 def writable_version(table: TableVersion, table_id: int) -> WritableVersion:
-    """A version with how its rows are written.
-
-    Raises:
-        ConfigurationError: that cannot be done.
-    """
+    """A version with how its rows are written. Raises ConfigurationError: that cannot be done."""
     if not table.columns:
         raise ConfigurationError(f"{table.full_name} is no table of rows")
     columns = tuple(_written(table, column) for column in table.columns)

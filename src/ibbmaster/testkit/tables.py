@@ -122,9 +122,8 @@ class FixtureTable:
 
         Into a sequence: give its only row other values, as SETVAL does.
 
-        Raises:
-            ConfigurationError: a value cannot be that of its column, there is no such column, one without
-                default is missing, or there is a row of that key already.
+        Raises ConfigurationError: a value cannot be that of its column, there is no such column, one without default is
+        missing, or there is a row of that key already.
         """
         version = self._current()
         named = [version.named(row) for row in (rows or (values,))]
@@ -152,8 +151,7 @@ class FixtureTable:
 
         As on a server, what changes nothing is not logged.
 
-        Raises:
-            ConfigurationError: as `insert`, or there is no such row.
+        Raises ConfigurationError: as `insert`, or there is no such row.
         """
         version = self._current()
         named = version.named(values)
@@ -182,8 +180,7 @@ class FixtureTable:
     def delete(self, where: Values | None = None, /, **values: object) -> None:
         """Delete the row of this key, or the one that has these values.
 
-        Raises:
-            ConfigurationError: there is no such row.
+        Raises ConfigurationError: there is no such row.
         """
         version = self._current()
         number, before = self._find(version, version.named({**(where or {}), **values}))
@@ -194,8 +191,7 @@ class FixtureTable:
 
         In no transaction but one that is not transactional: as on a server, it is a group by itself.
 
-        Raises:
-            ConfigurationError: it is no sequence, or has run out.
+        Raises ConfigurationError: it is no sequence, or has run out.
         """
         version = self._current()
         if not version.is_sequence:
@@ -234,8 +230,7 @@ class FixtureTable:
     def become(self, table: TableVersion, table_id: int) -> None:
         """Be another version of the table: rows keep what both have, and lose all where the table is a new one.
 
-        Raises:
-            ConfigurationError: columns of such types cannot be written, or hold the values that are there.
+        Raises ConfigurationError: columns of such types cannot be written, or hold the values that are there.
         """
         old = self._version
         self.name = table.full_name
@@ -272,11 +267,7 @@ class FixtureTable:
     # Its rows -----------------------------------------------------------------------------------
 
     def expect_known(self) -> None:
-        """See that there is such a table.
-
-        Raises:
-            ConfigurationError: there is none, or its rows cannot be written.
-        """
+        """See that there is such a table. Raises ConfigurationError: there is none, or its rows cannot be written."""
         self._current()
 
     def _current(self) -> WritableVersion:

@@ -12,8 +12,7 @@ _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': 
 def toml_value(value: object) -> str:
     """A value in one line: a text, a number, true or false, a list, or a table.
 
-    Raises:
-        TypeError: TOML has no such value.
+    Raises TypeError: TOML has no such value.
     """
     match value:
         case bool():

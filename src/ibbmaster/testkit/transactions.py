@@ -100,8 +100,7 @@ class FixtureTransaction:
     def statement(self, sql: str, *, database: str = "") -> None:
         """Log a statement that changes rows as its text; no `FixtureTable` hears of it.
 
-        Raises:
-            ConfigurationError: it is a group by itself, as DDL is.
+        Raises ConfigurationError: it is a group by itself, as DDL is.
         """
         if not is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} is a group by itself, as it is in MariaDB: give it to ddl()")
@@ -131,11 +130,7 @@ class FixtureTransaction:
         self._savepoints[name] = len(self._steps)
 
     def roll_back_to(self, name: str) -> None:
-        """Take back everything since a savepoint.
-
-        Raises:
-            ConfigurationError: there is none of that name.
-        """
+        """Take back everything since a savepoint. Raises ConfigurationError: there is none of that name."""
         self._expect_open()
         if name not in self._savepoints:
             known = ", ".join(self._savepoints) or "none"
@@ -151,8 +146,7 @@ class FixtureTransaction:
     def commit(self) -> Gtid | None:
         """Log it; None if it has changed nothing.
 
-        Raises:
-            GtidOrderError: its GTID is not newer than what its domain has.
+        Raises GtidOrderError: its GTID is not newer than what its domain has.
         """
         self._expect_open()
         if not self._has_events:
@@ -400,11 +394,7 @@ class FixtureWriter:
         return Origin(server_id=server_id, timestamp=self.clock.timestamp, database=database)
 
     def named(self, options: GtidOptions) -> Gtid:
-        """The GTID that a group would get now.
-
-        Raises:
-            GtidError: one of its numbers is too large, or negative.
-        """
+        """The GTID that a group would get now. Raises GtidError: one of its numbers is too large, or negative."""
         if "gtid" in options:
             return as_gtid(options["gtid"])
         domain = options.get("domain", self._domain)
@@ -438,8 +428,7 @@ class FixtureWriter:
 def expect_statement(sql: str, database: str) -> None:
     """See that a server would take a statement; what it defines must be readable.
 
-    Raises:
-        ConfigurationError: it is none, or none that is known.
+    Raises ConfigurationError: it is none, or none that is known.
     """
     problem = _problem_of(sql, database)
     if problem:

@@ -17,11 +17,7 @@ VERSIONS: dict[str, tuple[str, str]] = {
 
 
 def profile_of(name: str) -> Profile:
-    """How a primary of that version, or of that profile, behaves.
-
-    Raises:
-        ConfigurationError: there is none.
-    """
+    """How a primary of that version, or of that profile, behaves. Raises ConfigurationError: there is none."""
     return check_options(**version_options(name), tls="off").primary.profile
 
 

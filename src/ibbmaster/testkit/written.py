@@ -52,11 +52,7 @@ class WrittenGroup:
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> WrittenGroup:
-        """A group from a table of a scenario.
-
-        Raises:
-            ConfigurationError: a key or a value means nothing.
-        """
+        """A group from a table of a scenario. Raises ConfigurationError: a key or a value means nothing."""
         kinds = [kind for kind in _KEYS if kind in given]
         if len(kinds) != 1:
             raise ConfigurationError(f"expected one of {', '.join(_KEYS)}; found {', '.join(kinds) or 'none'}")
@@ -82,8 +78,7 @@ class WrittenGroup:
     def write(self, primary: FixturePrimary, recorded: GroupCopier | None = None) -> Gtid | None:
         """Log it; gives its GTID, if it has got one. `recorded` has the groups of the log to begin with.
 
-        Raises:
-            IbbMasterError: it cannot be logged.
+        Raises IbbMasterError: it cannot be logged.
         """
         match self.kind:
             case "flush":
@@ -155,11 +150,7 @@ def _do(primary: FixturePrimary, transaction: FixtureTransaction, verb: str, cha
 
 
 def expect(where: str, kind: type[Value] | tuple[type, ...], value: object) -> Any:
-    """A value of a type; truth values are no numbers.
-
-    Raises:
-        ConfigurationError: it is of another one.
-    """
+    """A value of a type; truth values are no numbers. Raises ConfigurationError: it is of another one."""
     kinds = kind if isinstance(kind, tuple) else (kind,)
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         names = {str: "a text", int: "a whole number", bool: "true or false", float: "a number", dict: "a table"}
@@ -168,31 +159,19 @@ def expect(where: str, kind: type[Value] | tuple[type, ...], value: object) -> A
 
 
 def expect_table(where: str, value: object) -> Mapping[str, Any]:
-    """A table of TOML or an object of JSON.
-
-    Raises:
-        ConfigurationError: it is something else.
-    """
+    """A table of TOML or an object of JSON. Raises ConfigurationError: it is something else."""
     found: Mapping[str, Any] = expect(where, dict, value)
     return found
 
 
 def expect_list(where: str, value: object) -> Sequence[Any]:
-    """A list.
-
-    Raises:
-        ConfigurationError: it is something else.
-    """
+    """A list. Raises ConfigurationError: it is something else."""
     found: Sequence[Any] = expect(where, list, value)
     return found
 
 
 def only(where: str, given: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """See that there are no other keys.
-
-    Raises:
-        ConfigurationError: one means nothing.
-    """
+    """See that there are no other keys. Raises ConfigurationError: one means nothing."""
     strange = next((key for key in given if key not in keys), None)
     if strange is not None:
         place = f"{where}: " if where else ""

@@ -99,8 +99,7 @@ class Account:
 def make_account(user: str, password: str, *, plugin: str = "native", requires_tls: bool = False) -> Account:
     """An account for a password in clear, which is not kept; `plugin` is "native" or "ed25519".
 
-    Raises:
-        ConfigurationError: another plugin, ed25519 without PyNaCl, or a user name with NUL.
+    Raises ConfigurationError: another plugin, ed25519 without PyNaCl, or a user name with NUL.
     """
     verifier: Verifier
     match plugin:
@@ -125,8 +124,7 @@ def ed25519_public_key(password: str) -> bytes:
 
     It is Ed25519 (RFC 8032, 5.1.5) with the password, of whatever length, in place of the 32 random bytes.
 
-    Raises:
-        ConfigurationError: PyNaCl is not installed.
+    Raises ConfigurationError: PyNaCl is not installed.
 
     Source: MariaDB 12.3, plugin/auth_ed25519/server_ed25519.c, compute_password_digest().
     """

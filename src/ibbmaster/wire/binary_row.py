@@ -113,8 +113,7 @@ def decode_parameters(
     `types` are those of the last time, which a client need not send again; `sent_before` are
     parameters that came in pieces of their own, by number.
 
-    Raises:
-        RemoteProtocolError: there are fewer bytes than `count` parameters take, or more, or a type is unknown.
+    Raises RemoteProtocolError: there are fewer bytes than `count` parameters take, or more, or a type is unknown.
     """
     if count == 0:
         return [], []

@@ -81,10 +81,7 @@ SERVER_OFFERED = SERVER_DEFAULT | Capability.EXTENDED_METADATA
 
 
 class StatusFlag(enum.IntFlag):
-    """The server status in OK and EOF packets.
-
-    Source: MariaDB 12.3, mysql_com.h.
-    """
+    """The server status in OK and EOF packets. Source: MariaDB 12.3, mysql_com.h."""
 
     IN_TRANSACTION = 0x0001
     AUTOCOMMIT = 0x0002

@@ -219,8 +219,7 @@ class ServerConnection:
         During a dump everything is dropped: one client sends a stray byte after its command, and
         semi-synchronous replicas send acknowledgements that were not requested.
 
-        Raises:
-            RemoteProtocolError: too much before the login, or something in clear after a request for TLS.
+        Raises RemoteProtocolError: too much before the login, or something in clear after a request for TLS.
         """
         if not len(data):
             self._is_at_end = True
@@ -239,8 +238,7 @@ class ServerConnection:
     def tls_started(self, certificate_der: bytes) -> None:
         """Continue inside TLS; `certificate_der` is the certificate that was shown.
 
-        Raises:
-            LocalProtocolError: TLS was not asked for.
+        Raises LocalProtocolError: TLS was not asked for.
         """
         if self.state is not State.TLS:
             raise LocalProtocolError(f"TLS started while the connection waited for {self.state.value}")
@@ -250,8 +248,7 @@ class ServerConnection:
     def next_event(self) -> Event | None:
         """What the bytes received so far come to, or None if more are needed.
 
-        Raises:
-            RemoteProtocolError: the client broke the protocol: send what is to be sent, then close.
+        Raises RemoteProtocolError: the client broke the protocol: send what is to be sent, then close.
         """
         match self.state:
             case State.COMMAND:
@@ -298,11 +295,7 @@ class ServerConnection:
             raise LocalProtocolError(f"an answer while the connection waits for {self.state.value}")
 
     def begin_dump(self) -> PacketStream:
-        """What numbers the packets of a dump.
-
-        Raises:
-            LocalProtocolError: the last command was not COM_BINLOG_DUMP.
-        """
+        """What numbers the packets of a dump. Raises LocalProtocolError: the last command was not COM_BINLOG_DUMP."""
         if self.state is not State.DUMP:
             raise LocalProtocolError(f"a dump while the connection waits for {self.state.value}")
         return self._stream

@@ -108,8 +108,7 @@ def _of_every_greeting(version: str, capabilities: Capability, collation_id: int
 def decode_greeting(payload: Buffer) -> Greeting:
     """The value of a greeting.
 
-    Raises:
-        RemoteProtocolError: it is not a greeting of protocol version 10 with a plugin name.
+    Raises RemoteProtocolError: it is not a greeting of protocol version 10 with a plugin name.
     """
     fields = _Fields(payload, "a greeting")
     (protocol_version,) = fields.take(1)
@@ -140,9 +139,8 @@ def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
     A payload that ends where an optional part would begin has none; bytes after the last
     part are left alone, as newer clients may send more.
 
-    Raises:
-        RemoteProtocolError: it is shorter than its fixed part, of an older protocol, has a text that is not
-            terminated, not UTF-8 or longer than MariaDB allows, or a length that leads out of it.
+    Raises RemoteProtocolError: it is shorter than its fixed part, of an older protocol, has a text that is not
+    terminated, not UTF-8 or longer than MariaDB allows, or a length that leads out of it.
 
     Source: MariaDB 12.3, sql_acl.cc, parse_client_handshake_packet().
     """

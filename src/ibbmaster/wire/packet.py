@@ -141,8 +141,7 @@ class PacketStream:
     def begin(self, size: int) -> None:
         """Announce a payload of `size` bytes, at least one; `add` must bring all of them.
 
-        Raises:
-            LocalProtocolError: the payload before is not complete.
+        Raises LocalProtocolError: the payload before is not complete.
         """
         if self._payload_left:
             raise LocalProtocolError(f"a payload begins while {self._payload_left} bytes of another are missing")
@@ -154,8 +153,7 @@ class PacketStream:
     def add(self, piece: Buffer) -> Iterator[Buffer]:
         """Packet headers and views into `piece`, in the order they go out.
 
-        Raises:
-            LocalProtocolError: the piece is longer than what is left of the payload.
+        Raises LocalProtocolError: the piece is longer than what is left of the payload.
         """
         size = len(piece)
         if size > self._payload_left:

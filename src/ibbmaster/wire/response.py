@@ -62,10 +62,7 @@ class FieldType(enum.IntEnum):
 
 
 class ColumnFlag(enum.IntFlag):
-    """What a definition says of a column beyond its type.
-
-    Source: MariaDB 12.3, include/mysql_com.h.
-    """
+    """What a definition says of a column beyond its type. Source: MariaDB 12.3, include/mysql_com.h."""
 
     NOT_NULL = 1
     PRIMARY_KEY = 2
@@ -291,11 +288,7 @@ def with_more_results(response: Response) -> Response:
 
 
 def decode_ok(payload: Buffer) -> Ok:
-    """The value of an OK packet, without session tracking.
-
-    Raises:
-        RemoteProtocolError: the payload is no OK packet.
-    """
+    """The value of an OK packet, without session tracking. Raises RemoteProtocolError: the payload is no OK packet."""
     try:
         _expect_mark(payload, OK_MARK, "an OK packet")
         affected_rows, offset = lenenc.decode_int(payload, 1)
@@ -315,8 +308,7 @@ def decode_ok(payload: Buffer) -> Ok:
 def decode_err(payload: Buffer) -> Err:
     """The value of an ERR packet; one without SQLSTATE gets HY000.
 
-    Raises:
-        RemoteProtocolError: the payload is no ERR packet.
+    Raises RemoteProtocolError: the payload is no ERR packet.
     """
     _expect_mark(payload, ERR_MARK, "an ERR packet")
     if len(payload) < 3:

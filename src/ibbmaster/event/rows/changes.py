@@ -78,8 +78,7 @@ def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> t
 
     Not copied unless they are compressed, and then put where `large` says: either may be larger than the memory.
 
-    Raises:
-        EventError: they do not unpack, or are too many for that.
+    Raises EventError: they do not unpack, or are too many for that.
     """
     if not header.is_compressed:
         return bytes(event) if isinstance(event, (bytearray, memoryview)) else event, header.rows_offset
@@ -135,11 +134,7 @@ class RowDecoder:
         return self._read(kind, header, data, offset)
 
     def expect_columns(self, header: RowsHeader) -> None:
-        """See that a row event has the columns of the table.
-
-        Raises:
-            EventError: it has more or fewer.
-        """
+        """See that a row event has the columns of the table. Raises EventError: it has more or fewer."""
         if header.column_count != len(self.stored):
             found, columns = header.column_count, len(self.stored)
             raise EventError(f"row event of {found} columns, {self.schema.name} has {columns}")

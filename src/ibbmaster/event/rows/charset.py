@@ -1,8 +1,7 @@
 """Character sets by collation number, and their text.
 
-The numbers are those `information_schema.COLLATIONS` of MariaDB 10.11 lists. From 1024 on
-stand the NO PAD twins of the old ones, from 2048 on the UCA 14.0 collations: 256 numbers for
-each of five Unicode character sets.
+The numbers are those `information_schema.COLLATIONS` of MariaDB 10.11 lists. From 1024 on stand the NO PAD twins of the
+old ones, from 2048 on the UCA 14.0 collations: 256 numbers for each of five Unicode character sets.
 """
 
 from __future__ import annotations
@@ -65,8 +64,7 @@ def decode_text(data: bytes, charset: str) -> str:
     MariaDB's latin1 is cp1252 with the five holes filled by the controls of Latin-1. Its ucs2 may hold
     halves of surrogate pairs, which are no text anywhere else: an error.
 
-    Raises:
-        ValueError: the bytes are no text of it, or Python has no codec for it.
+    Raises ValueError: the bytes are no text of it, or Python has no codec for it.
     """
     codec = CODECS.get(charset)
     if codec is None:
@@ -97,8 +95,7 @@ def _letter_of(byte: int, charset: str) -> str:
 def encode_text(text: str, charset: str) -> bytes:
     """Text as bytes of a character set: the inverse of `decode_text`.
 
-    Raises:
-        ValueError: the character set does not have one of the characters, or Python has no codec for it.
+    Raises ValueError: the character set does not have one of the characters, or Python has no codec for it.
     """
     codec = CODECS.get(charset)
     if codec is None:
@@ -120,8 +117,7 @@ def encode_text(text: str, charset: str) -> bytes:
 def decode_label(data: bytes, charset: str) -> str:
     """A label of ENUM or SET, whose bytes CONVERT TO CHARACTER SET leaves as they are; a byte that is no text is `?`.
 
-    Raises:
-        ValueError: Python has no codec for the character set.
+    Raises ValueError: Python has no codec for the character set.
     """
     try:
         return decode_text(data, charset)

@@ -67,8 +67,7 @@ class WrittenTable:
     def image(self, row: Row, columns: Columns | None = None) -> bytes:
         """One image of a row: with every column, or with some.
 
-        Raises:
-            ValueError: a value cannot be that of its column; the text names it.
+        Raises ValueError: a value cannot be that of its column; the text names it.
         """
         numbers = range(len(self.columns)) if columns is None else columns
         if len(row) != len(self.columns):
@@ -111,9 +110,8 @@ def written_table(
 
     Columns of the key are NOT NULL.
 
-    Raises:
-        ConfigurationError: a column cannot be written, or the key names one that is not there, or is not
-            the one that a column declares.
+    Raises ConfigurationError: a column cannot be written, or the key names one that is not there, or is not the one
+    that a column declares.
     """
     database, table = parse_table_name(name)
     if max(len(database.encode()), len(table.encode())) > 255:

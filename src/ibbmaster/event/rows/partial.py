@@ -75,8 +75,7 @@ class FragmentOrder:
     def finish(self) -> None:
         """The group has ended, or an event that is no fragment comes.
 
-        Raises:
-            EventError: that is inside the fragments of a row event.
+        Raises EventError: that is inside the fragments of a row event.
         """
         if self.is_open:
             found = f"fragment {self._next} of {self._count} is missing"
@@ -115,11 +114,7 @@ class FragmentChecks:
         self._size = 0  # of the fragment that passes; 0: it is another event
 
     def take(self, part: EventPart) -> None:
-        """The next part of the events.
-
-        Raises:
-            EventError: a fragment is lost, repeated, out of order, or wrong.
-        """
+        """The next part of the events. Raises EventError: a fragment is lost, repeated, out of order, or wrong."""
         if part.header is not None:
             is_fragment = part.header.event_type == EventType.PARTIAL_ROW_DATA
             if not is_fragment:
@@ -132,11 +127,7 @@ class FragmentChecks:
                 self._order.take(self._head, self._size)
 
     def finish(self) -> None:
-        """The group has ended.
-
-        Raises:
-            EventError: that is inside the fragments of a row event.
-        """
+        """The group has ended. Raises EventError: that is inside the fragments of a row event."""
         self._order.finish()
 
 
@@ -162,9 +153,8 @@ class PartialRows:
 
         One that is held elsewhere is a buffer of bytes that can be read and cut as `bytes` can.
 
-        Raises:
-            EventError: a fragment is missing or wrong, or another event comes between two of them; or the row event
-                is larger than it may be.
+        Raises EventError: a fragment is missing or wrong, or another event comes between two of them; or the row event
+        is larger than it may be.
         """
         if event[TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:
             return self.take(event)
@@ -174,8 +164,7 @@ class PartialRows:
     def finish(self) -> None:
         """The group has ended, or an event that is no fragment comes.
 
-        Raises:
-            EventError: that is inside the fragments of a row event.
+        Raises EventError: that is inside the fragments of a row event.
         """
         self._order.finish()
 

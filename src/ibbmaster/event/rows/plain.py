@@ -32,8 +32,7 @@ class PlainRows:
     def whole_event(self, event: bytes) -> bytes | None:
         """The event itself, or the plain row event that it ends; None for a fragment that is not the last.
 
-        Raises:
-            EventError: a fragment is missing or wrong, rows do not unpack, or are more than they may be.
+        Raises EventError: a fragment is missing or wrong, rows do not unpack, or are more than they may be.
         """
         whole = self._partial.whole_event(event)
         if whole is None:
@@ -44,11 +43,7 @@ class PlainRows:
         return self._unpacked(whole, event_type - STEP_V2) if event_type in COMPRESSED_V2 else whole
 
     def finish(self) -> None:
-        """The group ends here.
-
-        Raises:
-            EventError: that is inside the fragments of a row event.
-        """
+        """The group ends here. Raises EventError: that is inside the fragments of a row event."""
         self._partial.finish()
 
     def _unpacked(self, event: Buffer, event_type: int) -> bytes:

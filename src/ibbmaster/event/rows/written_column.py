@@ -35,8 +35,7 @@ def written_column(
 ) -> WrittenColumn:
     """A column from its type as CREATE TABLE writes it. Without `storage` text is utf8mb4.
 
-    Raises:
-        ConfigurationError: the type is unknown, or cannot be written.
+    Raises ConfigurationError: the type is unknown, or cannot be written.
     """
     taken = read_declared(f"column {name}", declared)
     charset = named_charset(declared) if storage is None else None

@@ -36,8 +36,7 @@ class LoggedVariable:
 def decode_intvar(event: Buffer) -> tuple[str, int]:
     """`insert_id` or `last_insert_id`, and its value.
 
-    Raises:
-        EventError: another type or size, or neither of both.
+    Raises EventError: another type or size, or neither of both.
 
     Source: MariaDB 12.3, log_event.cc, Intvar_log_event.
     """
@@ -53,8 +52,7 @@ def decode_intvar(event: Buffer) -> tuple[str, int]:
 def decode_rand(event: Buffer) -> tuple[int, int]:
     """Both seeds of RAND().
 
-    Raises:
-        EventError: another type or size.
+    Raises EventError: another type or size.
 
     Source: MariaDB 12.3, log_event.cc, Rand_log_event.
     """
@@ -68,8 +66,7 @@ def decode_rand(event: Buffer) -> tuple[int, int]:
 def decode_user_var(event: Buffer) -> LoggedVariable:
     """A user variable that the statement reads.
 
-    Raises:
-        EventError: another type, a part runs over the end, or the value is none of its type.
+    Raises EventError: another type, a part runs over the end, or the value is none of its type.
 
     Source: MariaDB 12.3, log_event.cc, User_var_log_event.
     """

@@ -33,8 +33,7 @@ class LoadData:
 def decode_load_data(event: bytes) -> LoadData:
     """Read an EXECUTE_LOAD_QUERY event without checksum.
 
-    Raises:
-        EventError: a part runs over the end, or the file is named where there is no text.
+    Raises EventError: a part runs over the end, or the file is named where there is no text.
 
     Source: MariaDB 12.3, log_event.cc, Execute_load_query_log_event.
     """

@@ -66,8 +66,7 @@ class LoggedStatement(NamedTuple):
 def decode_statement(event: Buffer) -> LoggedStatement:
     """Read the statement of a whole QUERY, QUERY_COMPRESSED or EXECUTE_LOAD_QUERY event without checksum.
 
-    Raises:
-        EventError: another type, or a part runs over the end.
+    Raises EventError: another type, or a part runs over the end.
 
     Source: MariaDB 12.3, log_event.cc, Query_log_event and Execute_load_query_log_event.
     """

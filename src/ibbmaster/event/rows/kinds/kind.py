@@ -51,22 +51,14 @@ class DeclaredType(NamedTuple):
         return int(match[2] or 0) if match is not None else 0
 
     def expect(self, column: Column, is_possible: bool) -> None:
-        """See that a column may be of this type.
-
-        Raises:
-            ConfigurationError: it may not.
-        """
+        """See that a column may be of this type. Raises ConfigurationError: it may not."""
         if not is_possible:
             problem = f"declared as {self.text!r}, but the binlog has it as {column.type_name}"
             raise ConfigurationError(f"{self.where}: {problem}")
 
 
 def read_declared(where: str, text: str) -> DeclaredType:
-    """Take a type apart.
-
-    Raises:
-        ConfigurationError: it does not begin with a word.
-    """
+    """Take a type apart. Raises ConfigurationError: it does not begin with a word."""
     match = _DECLARED.fullmatch(text)
     if match is None:
         raise ConfigurationError(f"{where}: {text!r} is no column type")
@@ -110,8 +102,7 @@ class ColumnKind(ABC):
     def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> Layout:
         """What the metadata of a column says; `raw` are its bytes, `metadata` the number that they are.
 
-        Raises:
-            EventError: no column has such metadata.
+        Raises EventError: no column has such metadata.
         """
         return Layout(column_type)
 
@@ -141,15 +132,13 @@ class ColumnKind(ABC):
     def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
         """What a declared type says of a column that its TABLE_MAP does not: fields of `Column`.
 
-        Raises:
-            ConfigurationError: the column cannot be of this type.
+        Raises ConfigurationError: the column cannot be of this type.
         """
         return {}
 
     def write(self, declared: DeclaredType) -> WrittenType | None:
         """How a column of a declared type is written; None if that cannot be done.
 
-        Raises:
-            ConfigurationError: there is no such type.
+        Raises ConfigurationError: there is no such type.
         """
         return None

@@ -18,8 +18,7 @@ def uuid_text(data: bytes) -> str:
     """A UUID of a row event, as it reads; or as it is stored, where versions 1 to 5 have their segments in
     reverse order, so that they sort by time. No value that a server takes can be meant in both ways.
 
-    Raises:
-        ValueError: not 16 bytes.
+    Raises ValueError: not 16 bytes.
 
     Source: MariaDB 12.3, plugin/type_uuid/sql_type_uuid.h.
     """
@@ -39,18 +38,13 @@ def uuid_text(data: bytes) -> str:
 def uuid_bytes(text: str) -> bytes:
     """A UUID as real servers write it into row events: as it reads, whatever its version.
 
-    Raises:
-        ValueError: the text is none.
+    Raises ValueError: the text is none.
     """
     return uuid.UUID(text).bytes
 
 
 def inet4_text(data: bytes) -> str:
-    """Four bytes as dotted decimals.
-
-    Raises:
-        ValueError: not 4 bytes.
-    """
+    """Four bytes as dotted decimals. Raises ValueError: not 4 bytes."""
     if len(data) != INET4_SIZE:
         raise ValueError(f"an INET4 of {len(data)} bytes")
     return ".".join(map(str, data))
@@ -59,8 +53,7 @@ def inet4_text(data: bytes) -> str:
 def inet6_text(data: bytes) -> str:
     """Sixteen bytes as MariaDB writes them: the longest run of zero words short, even if it is one, IPv4 in decimals.
 
-    Raises:
-        ValueError: not 16 bytes.
+    Raises ValueError: not 16 bytes.
 
     Source: MariaDB 12.3, plugin/type_inet/sql_type_inet.cc, Inet6::to_string().
     """

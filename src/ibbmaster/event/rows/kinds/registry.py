@@ -30,11 +30,7 @@ BY_WORD: dict[str, ColumnKind] = {word: kind for kind in KINDS for word in kind.
 
 
 def kind_of(column: Column) -> ColumnKind:
-    """The kind of a column.
-
-    Raises:
-        ValueError: values of its type cannot be read at all.
-    """
+    """The kind of a column. Raises ValueError: values of its type cannot be read at all."""
     kind = BY_TYPE.get(column.type)
     if kind is None:
         raise ValueError("values of this type cannot be read")
@@ -42,19 +38,14 @@ def kind_of(column: Column) -> ColumnKind:
 
 
 def value_reader(column: Column) -> Reader:
-    """How values of a column are read.
-
-    Raises:
-        ValueError: values of this type cannot be read at all.
-    """
+    """How values of a column are read. Raises ValueError: values of this type cannot be read at all."""
     return kind_of(column).reader(column)
 
 
 def bytes_reader(column: Column) -> Reader:
     """How values of a column are skipped: as they are stored, whether or not they can be read.
 
-    Raises:
-        ValueError: the length of values of this type is not known.
+    Raises ValueError: the length of values of this type is not known.
     """
     kind = kind_of(column)
     size = kind.fixed_size(column)

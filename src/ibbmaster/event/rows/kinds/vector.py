@@ -9,11 +9,7 @@ VECTOR_NUMBER_SIZE = _NUMBER.size
 
 
 def vector_of(data: bytes) -> tuple[float, ...]:
-    """The numbers of a stored VECTOR.
-
-    Raises:
-        ValueError: the bytes are no whole numbers of four.
-    """
+    """The numbers of a stored VECTOR. Raises ValueError: the bytes are no whole numbers of four."""
     if len(data) % _NUMBER.size:
         raise ValueError(f"a vector of {len(data)} bytes")
     return tuple(number for (number,) in _NUMBER.iter_unpack(data))
@@ -22,8 +18,7 @@ def vector_of(data: bytes) -> tuple[float, ...]:
 def vector_bytes(value: object) -> bytes:
     """A VECTOR as it is stored, from numbers, or a list of them as text; bytes are taken as they are.
 
-    Raises:
-        ValueError: that is none.
+    Raises ValueError: that is none.
     """
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
