@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.classic import group_checks, verifying
+from ibbmaster.classic import verifying
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.event.header import encode_event
 from ibbmaster.event.rows.partial import encode_fragments
@@ -153,8 +153,8 @@ CAPTURES = ["10.11/domains", "10.11/group-commit", "11.8/ddl-trx-xa", "11.8/doma
 def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkeypatch, capture):
     rng = random.Random(random.randrange(2**32))
     block_bytes = rng.choice([700, 5000, 1 << 20])
-    monkeypatch.setattr(group_checks, "BLOCK_BYTES", block_bytes)
-    monkeypatch.setattr(group_checks, "LONG_BYTES", rng.choice([1, block_bytes // 2, block_bytes]))
+    monkeypatch.setattr(verifying, "BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr(verifying, "LONG_BYTES", rng.choice([1, block_bytes // 2, block_bytes]))
     shutil.copytree(CLASSIC / capture, tmp_path, dirs_exist_ok=True)
     paths = [path for path in sorted(tmp_path.glob("binlog.0*")) if path.suffix[1:].isdigit()]
     groups = 0
@@ -185,8 +185,8 @@ def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkey
 def test_kernels_find_what_the_reference_finds_in_each_place_of_a_group_of_several_blocks(
     tmp_path, monkeypatch, with_checksums, ends
 ):
-    monkeypatch.setattr(group_checks, "BLOCK_BYTES", 256)
-    monkeypatch.setattr(group_checks, "LONG_BYTES", 32)
+    monkeypatch.setattr(verifying, "BLOCK_BYTES", 256)
+    monkeypatch.setattr(verifying, "LONG_BYTES", 32)
     whole = ClassicFileBuilder(with_checksums=with_checksums)
     whole.add(EventType.GTID_LIST, bytes(4))
     start = len(whole.data)
@@ -199,7 +199,7 @@ def test_kernels_find_what_the_reference_finds_in_each_place_of_a_group_of_sever
         else:
             whole.add(EventType.XID, bytes(8))
     path, taken = tmp_path / "binlog.000001", 0
-    real = group_checks.GroupChecks._check_long
+    real = verifying.GroupChecks._check_long
     for at in [None, *range(start, len(whole.data), 7)]:
         data = bytearray(whole.data)
         if at is not None:
@@ -221,6 +221,6 @@ def test_kernels_find_what_the_reference_finds_in_each_place_of_a_group_of_sever
         taken += long is not None
         return long
 
-    monkeypatch.setattr(group_checks.GroupChecks, "_check_long", counted)
+    monkeypatch.setattr(verifying.GroupChecks, "_check_long", counted)
     faults_of(tmp_path)
     assert (taken > 0) == (ends != "not here")

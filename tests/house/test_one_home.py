@@ -11,7 +11,7 @@ LOOKED_INTO = (ROOT / "src", ROOT / "tests" / "interop")  # tests with odd names
 
 
 def has_rows_define(node: ast.AST) -> bool:
-    """Whether somebody has rows define tables who has not asked `log.undefined_tables` if they must."""
+    """Whether somebody has rows define tables who has not asked `log.group_folding` if they must."""
     match node:
         case ast.keyword(arg="takes_rows", value=ast.Constant(value=True)):
             return True

@@ -31,7 +31,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     ),
     "kernel/test_compiling.py": (
         *("kernel/checking.py", "kernel/collecting.py", "kernel/columns.py", "kernel/fields.py", "kernel/framing.py"),
-        *("kernel/group_begin.py", "kernel/jit.py", "kernel/memory.py", "kernel/pump.py"),
+        *("kernel/group_begin.py", "kernel/memory.py", "kernel/pump.py"),
         "kernel/rows.py",
     ),
     "fold/test_fast_folding.py": ("kernel/row_changes.py",),
@@ -43,15 +43,15 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
     "log/test_event_groups.py": ("log/cursor.py", "log/out_of_band.py", "log/pages.py"),
-    "log/test_verify.py": ("kernel/reading.py", "log/page_checks.py", "log/record_checks.py"),
-    "log/test_end_check.py": ("log/boundary.py", "log/range_reading.py"),
+    "log/test_verify.py": ("kernel/reading.py",),
+    "log/test_end_check.py": ("log/range_reading.py",),
     "kernel/test_classic_framing.py": ("kernel/classic_groups.py", "kernel/classic_pump.py"),
     "ibb/test_scan.py": ("kernel/scan.py",),
     "classic/test_page_groups.py": ("kernel/placing.py",),
-    "classic/test_verifying.py": ("classic/group_checks.py", "kernel/classic_checking.py"),
+    "classic/test_verifying.py": ("kernel/classic_checking.py",),
     "classic/test_engine.py": ("classic/framing.py", "classic/read_groups.py"),
     # Files that grow, are continued, purged and reset: what counts is what a primary would send of them.
-    "classic/test_stored_groups.py": ("classic/continuing.py", "classic/stored_file.py"),
+    "classic/test_stored_groups.py": ("classic/stored_file.py",),
     "streaming/test_changed_blocks.py": (
         *("kernel/changing.py", "kernel/leaving_out.py", "streaming/packet_changes.py"),
     ),
@@ -98,8 +98,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "stages/test_renaming.py": ("stages/name_map.py",),
     "api/test_serving_options.py": ("option.py",),
     # A session is one state: where it is, and what it can name there.
-    "server/test_connection.py": ("server/answering.py", "server/client.py", "server/client_dump.py"),
-    "server/test_sending.py": ("server/client_stream.py",),
+    "server/test_connection.py": ("server/answering.py", "server/client.py"),
     "server/test_leaving.py": (),  # likewise: what clients that leave, or hold all threads, do to it
     "server/test_attacks.py": (),  # of nobody alone: what one account does to all of a server
     "dialogue/test_dialog.py": ("dialogue/log_tables.py", "expr/session_facts.py"),

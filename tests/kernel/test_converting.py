@@ -8,7 +8,7 @@ import pytest
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.kernel import loading
-from ibbmaster.store.page_writer import seal_pages
+from ibbmaster.store.writer import seal_pages
 
 
 @pytest.fixture(autouse=True)

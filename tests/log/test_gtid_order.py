@@ -4,11 +4,13 @@ import itertools
 
 import pytest
 
-from ibbmaster.errors import DuplicateGtidError, GtidOrderError
+from ibbmaster.errors import DuplicateGtidError, EventError, GtidOrderError
+from ibbmaster.event.control import encode_xid
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.ibb.xa import Xid
+from ibbmaster.log.gtid_order import KEPT_BYTES_MAX, Content
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import Durability, StoreOptions
@@ -195,3 +197,31 @@ def test_after_a_reset_numbers_begin_again(store):
     write(store, "0-1-5")
     store.reset()
     write(store, "0-1-1")
+
+
+HEAD = make_gtid_event(Gtid.parse("0-1-5"))
+
+
+def group(size, fill=b"x", xid=1, note=b""):
+    note_event = [make_event(EventType.ANNOTATE_ROWS, 1, note)] if note else []
+    return [HEAD, *note_event, make_event(EventType.USER_VAR, 1, fill * size), encode_xid(xid, server_id=1)]
+
+
+@pytest.mark.parametrize("size", [10, KEPT_BYTES_MAX + 1])
+def test_what_a_replica_logs_is_the_same_however_it_is_cut_and_other_events_are_not(size):
+    whole = b"".join(group(size, xid=7, note=b"INSERT"))
+    here, again = Content(group(size)), Content([whole[at : at + 1000] for at in range(0, len(whole), 1000)])
+    other = Content(group(size, fill=b"y"))
+    assert here.is_same(again)
+    assert here.digest == again.digest
+    assert not here.is_same(other)
+    assert here.digest != other.digest
+    assert here.difference(other) == "event 1, USER_VAR, differs"
+    assert here.difference(Content(group(size)[:-1])) == "event 2 is not there, XID was expected"
+
+
+def test_equal_bytes_are_the_same_whatever_they_are_and_damage_is_an_error_where_they_differ():
+    broken = [HEAD, make_event(EventType.QUERY, 1, b"")]
+    assert Content(broken).is_same(Content(broken))
+    with pytest.raises(EventError, match="QUERY of 19 bytes"):
+        Content(broken).is_same(Content(group(3)))

@@ -23,13 +23,12 @@ from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import LogEngine
 from ibbmaster.server.certificate import make_certificate
-from ibbmaster.server.client_stream import PlainStream
+from ibbmaster.server.client_stream import PlainStream, Sender
 from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.options import PrimaryOptions
 from ibbmaster.server.primary import Primary
 from ibbmaster.server.registry import EndReason, Session
-from ibbmaster.server.sending import Sender
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.wire.auth import make_account

@@ -32,8 +32,8 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.server import dumping
+from ibbmaster.server.client_stream import Sender
 from ibbmaster.server.registry import EndReason
-from ibbmaster.server.sending import Sender
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.store_options import StoreOptions

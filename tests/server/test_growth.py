@@ -16,10 +16,9 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.kernel import loading
 from ibbmaster.server import crowd
 from ibbmaster.server.certificate import make_certificate
-from ibbmaster.server.client_stream import PlainStream
+from ibbmaster.server.client_stream import PlainStream, Sender
 from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.follower import Follower
-from ibbmaster.server.sending import Sender
 from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.store.binlog_store import BinlogStore
 from ibbmaster.store.store_options import StoreOptions

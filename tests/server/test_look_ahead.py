@@ -20,7 +20,7 @@ from ibbmaster.server import look_ahead
 from ibbmaster.server.look_ahead import LookAhead
 from ibbmaster.store.followed import FollowedDirectory
 from ibbmaster.store.writer import BinlogWriter
-from ibbmaster.streaming.known_skips import KnownSkips
+from ibbmaster.streaming.block_cache import KnownSkips
 from ibbmaster.streaming.page_blocks import PageBlocks
 from ibbmaster.streaming.shared import SharedBlocks
 from tests.damage import flip

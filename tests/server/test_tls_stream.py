@@ -11,7 +11,7 @@ import trio
 import trio.testing
 
 from ibbmaster.server.certificate import make_certificate
-from ibbmaster.server.sending import Sender
+from ibbmaster.server.client_stream import Sender
 from ibbmaster.server.tls_stream import PIECE_BYTES, THREAD_MIN, TlsStream
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]

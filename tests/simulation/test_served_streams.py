@@ -28,11 +28,10 @@ from ibbmaster.kernel import loading
 from ibbmaster.log.group_writer import GroupWriter
 from ibbmaster.log.purge import PurgeRequest
 from ibbmaster.server.certificate import make_certificate
-from ibbmaster.server.client_stream import PlainStream
+from ibbmaster.server.client_stream import PlainStream, Sender
 from ibbmaster.server.dumping import begin_dump, run_dump
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.registry import EndReason, Registry, Session
-from ibbmaster.server.sending import Sender
 from ibbmaster.server.tls_stream import TlsStream
 from ibbmaster.store.store_options import Durability, StoreOptions
 from ibbmaster.streaming import block_cache, shared

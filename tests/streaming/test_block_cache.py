@@ -1,15 +1,20 @@
 """Blocks are kept for others while there are others, no more of them than agreed, and each is made once."""
 
+import random
 import threading
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.streaming import block_cache
 from ibbmaster.streaming.block import OVERHEAD, Block
-from ibbmaster.streaming.block_cache import BlockCache
+from ibbmaster.streaming.block_cache import NO_WAY, BlockCache, KnownSkips, KnownWay, KnownWays
 from ibbmaster.streaming.framing_state import FramingState
+
+FIRST, SECOND = KnownWay(20_000, 90_000), KnownWay(100_000, 300_000)
 
 
 def block(size, sequence_after=0):
@@ -155,3 +160,178 @@ def test_what_many_wait_for_is_made_once_and_who_must_not_wait_does_not(readers)
     assert made == [None]
     assert len(found) == 5
     assert len(set(map(id, found))) == 1
+
+
+def mark(offset):
+    return FramingState(LogPosition(0, offset))
+
+
+def last_of_pairs(groups):
+    """As kernels note them: domains as they came, servers in the order of their last groups."""
+    last: dict[int, dict[int, Gtid]] = {}
+    for gtid in groups:
+        last.setdefault(gtid.domain_id, {}).pop(gtid.server_id, None)
+        last[gtid.domain_id][gtid.server_id] = gtid
+    return tuple(gtid for servers in last.values() for gtid in servers.values())
+
+
+def walked(groups, begin, end, *, is_stopped=False):
+    """Groups, each of one byte, that were skipped in one step."""
+    numbers: dict[tuple[int, int], list[int]] = {}
+    for gtid in groups[begin:end]:
+        numbers.setdefault((gtid.domain_id, gtid.server_id), []).append(gtid.seq_no)
+    is_in_order = all(one < other for pair in numbers.values() for one, other in pairwise(pair))
+    gtids = last_of_pairs(groups[begin:end])
+    head = f"head at {begin}".encode()
+    return Block(
+        b"",
+        None,
+        0,
+        before=mark(begin),
+        after=mark(end),
+        gtids=gtids,
+        head=head,
+        is_in_order=is_in_order,
+        is_stopped=is_stopped,
+    )
+
+
+def is_skipped(gtid, limits):
+    limit = limits.get(gtid.domain_id)
+    return limit is not None and (gtid.server_id != limit.server_id or gtid.seq_no < limit.seq_no)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_what_is_found_is_what_a_walk_group_by_group_would_skip(seed):
+    rng = random.Random(seed)
+    numbers: dict[tuple[int, int], int] = {}
+    groups = []
+    for _ in range(300):
+        pair = rng.randrange(2), rng.randrange(1, 3)
+        step_back = rng.random() < (0.02 if seed % 2 else 0.0)
+        numbers[pair] = max(1, numbers.get(pair, 0) + (-rng.randrange(4) if step_back else rng.randrange(1, 3)))
+        groups.append(Gtid(domain_id=pair[0], server_id=pair[1], seq_no=numbers[pair]))
+    ways, lengths = KnownSkips(), []
+
+    for _ in range(60):
+        begin = rng.choice((0, 0, 50))
+        limits = {gtid.domain_id: gtid for gtid in rng.sample(groups, rng.randrange(1, 6))}
+        stop = next((i for i in range(begin, len(groups)) if not is_skipped(groups[i], limits)), len(groups))
+        found = ways.find(("file", mark(begin)), limits.values())
+        at, blocks = begin, []
+        if found is not None:
+            at, blocks = found.end.offset, [found]
+            assert begin < at <= stop
+            assert found.head == f"head at {begin}".encode()
+            step_by_step, at_once = GtidState(), GtidState()
+            for gtid in groups[begin:at]:
+                step_by_step.log(gtid)
+            for gtid in found.gtids:
+                at_once.log(gtid)
+            assert str(at_once) == str(step_by_step)
+            assert [at_once.latest(domain_id) for domain_id in range(2)] == [
+                step_by_step.latest(domain_id) for domain_id in range(2)
+            ]
+            lengths.append(at - begin)
+        while at < stop:
+            end = min(stop, (at // 32 + 1) * 32)
+            blocks.append(walked(groups, at, end, is_stopped=end == stop < len(groups)))
+            at = end
+        ways.note(("file", mark(begin)), blocks, limits.values())
+        if blocks and stop < len(groups) and (whole := ways.find(("file", mark(begin)), limits.values())) is not None:
+            assert whole.end.offset <= stop
+            assert not whole.is_stopped or whole.end.offset == stop
+    assert seed % 2 or max(lengths) > 32
+
+
+def test_a_way_ends_where_numbers_step_back():
+    """What is last of a pair behind them does not say what the way is over."""
+    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in (*range(1, 11), 3, 4)]
+    ways = KnownSkips()
+    ways.note(("file", mark(0)), [walked(groups, 0, 10), walked(groups, 10, 12)])
+    assert ways.find(("file", mark(0)), [groups[4]]) is None  # 0-1-5, which the first block has
+    assert ways.find(("file", mark(0)), [Gtid(domain_id=0, server_id=1, seq_no=50)]).end.offset == 10
+
+
+def test_who_has_come_as_far_as_another_knows_what_stopped_that_one():
+    """It need not look again; who has come farther has to."""
+    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    ways = KnownSkips()
+    ways.note(("file", mark(0)), [walked(groups, 0, 3), walked(groups, 3, 5, is_stopped=True)], [groups[5]])
+    same, other = (ways.find(("file", mark(0)), [groups[number]]) for number in (5, 7))
+    assert (same.end.offset, same.is_stopped, same.gtids) == (5, True, (groups[4],))
+    assert (other.end.offset, other.is_stopped) == (5, False)
+
+
+def test_whole_ways_are_bounded(monkeypatch):
+    monkeypatch.setattr(block_cache, "WHOLE_MAX", 1)
+    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    ways = KnownSkips()
+    for number in (4, 5):
+        ways.note(("file", mark(0)), [walked(groups, 0, number, is_stopped=True)], [groups[number]])
+    assert [ways.find(("file", mark(0)), [groups[number]]).is_stopped for number in (4, 5)] == [False, True]
+
+
+def test_a_way_of_another_file_or_from_another_place_is_not_taken():
+    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    ways = KnownSkips()
+    ways.note(("file", mark(0)), [walked(groups, 0, 5)])
+    assert ways.find(("file", mark(0)), [groups[7]]) is not None
+    assert ways.find(("other", mark(0)), [groups[7]]) is None
+    assert ways.find(("file", mark(1)), [groups[7]]) is None
+
+
+def test_the_way_not_gone_for_longest_is_forgotten(monkeypatch):
+    monkeypatch.setattr(block_cache, "GTIDS_MAX", 6)
+    groups = [Gtid(domain_id=0, server_id=1, seq_no=number) for number in range(1, 10)]
+    ways = KnownSkips()
+    for begin in (0, 1, 2):
+        ways.note(("file", mark(begin)), [walked(groups, begin, 5)])
+    assert ways.find(("file", mark(0)), [groups[7]]) is not None
+    ways.note(("file", mark(3)), [walked(groups, 3, 5)])
+    assert ways.find(("file", mark(1)), [groups[7]]) is None
+    assert [ways.find(("file", mark(begin)), [groups[7]]) is not None for begin in (0, 2, 3)] == [True] * 3
+
+
+@pytest.fixture
+def ways():
+    known = KnownWays()
+    for way in (SECOND, FIRST, SECOND):
+        known.note("one", way)
+    return known
+
+
+@pytest.mark.parametrize(
+    ("offset", "way"), [(0, FIRST), (20_000, FIRST), (20_001, SECOND), (100_000, SECOND), (100_001, NO_WAY)]
+)
+def test_the_way_that_begins_next_is_found_in_its_file(ways, offset, way):
+    assert ways.next_from("one", offset, 0) == way
+    assert ways.next_from("another", offset, 0) == NO_WAY
+
+
+def test_a_way_that_ends_after_what_may_be_sent_is_not_known(ways):
+    assert ways.next_from("one", 0, 90_001) == FIRST
+    assert ways.next_from("one", 0, 90_000) == NO_WAY
+
+
+def test_what_was_wrong_is_forgotten_with_all_of_its_file(ways):
+    ways.note("another", FIRST)
+    ways.forget("one")
+    ways.forget("one")
+    assert ways.next_from("one", 0, 0) == NO_WAY
+    assert ways.next_from("another", 0, 0) == FIRST
+    assert len(ways) == 1
+
+
+def test_files_that_were_read_long_ago_are_forgotten(ways, monkeypatch):
+    monkeypatch.setattr(block_cache, "WAYS_MAX", 5)
+    for number in range(3):
+        ways.note("another", KnownWay(number, number + 10))
+    assert len(ways) == 5
+    ways.note("one", KnownWay(400_000, 500_000))
+    assert len(ways) == 3
+    assert ways.next_from("another", 0, 0) == NO_WAY
+    assert ways.next_from("one", 0, 0) == FIRST
+    for number in range(9):
+        ways.note("long", KnownWay(number, number + 10))
+        assert len(ways) <= 5

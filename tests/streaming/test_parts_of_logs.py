@@ -10,8 +10,7 @@ from ibbmaster.classic.engine import ClassicBinlog
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.player.pace import Pace
-from ibbmaster.player.played_log import PlayedLog
+from ibbmaster.player.played_log import Pace, PlayedLog
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.span import span_of
 from ibbmaster.streaming.shared import SharedBlocks

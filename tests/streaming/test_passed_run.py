@@ -15,7 +15,7 @@ from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.store.store_options import StoreOptions
 from ibbmaster.store.writer import BinlogWriter
 from ibbmaster.streaming import page_blocks
-from ibbmaster.streaming.known_ways import KnownWay, KnownWays
+from ibbmaster.streaming.block_cache import KnownWay, KnownWays
 from ibbmaster.streaming.passed_run import PassedRun
 from ibbmaster.streaming.shared import SharedBlocks
 from ibbmaster.wire.packet import PacketReader

@@ -7,8 +7,7 @@ import pytest
 from ibbmaster.disk.local import RealDisk
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.log.interface import LogEngine
-from ibbmaster.player.pace import Pace
-from ibbmaster.player.played_log import PlayedLog
+from ibbmaster.player.played_log import Pace, PlayedLog
 from ibbmaster.player.repeated_log import RepeatedLog
 from ibbmaster.stages.engine import StagedLog
 from ibbmaster.stages.renumbering import OriginMap

@@ -37,9 +37,8 @@ from ibbmaster.log.large_rows import large_rows
 from ibbmaster.log.locating import expect_logged, locate
 from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.log.seek import SeekPlan
-from ibbmaster.log.time_start import TimeStart, time_start
-from ibbmaster.player.pace import Pace
-from ibbmaster.player.played_log import PlayedLog
+from ibbmaster.log.time_search import TimeStart, time_start
+from ibbmaster.player.played_log import Pace, PlayedLog
 from ibbmaster.player.repeated_log import RepeatedLog
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.rows.shape import SchemaMode

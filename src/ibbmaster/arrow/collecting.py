@@ -32,13 +32,12 @@ from ibbmaster.kernel.fields import (
     GroupColumn,
     last_gtids,
 )
-from ibbmaster.log.boundary import FileBoundary
 from ibbmaster.log.directory import BinlogDirectory
 from ibbmaster.log.event_groups import EventGroupReader
 from ibbmaster.log.group_content import group_events
 from ibbmaster.log.interface import GroupSource, has_written_ranges, is_staged
 from ibbmaster.log.log_range import GroupSelection, LogRange
-from ibbmaster.log.range_reading import check_range_reached
+from ibbmaster.log.range_reading import FileBoundary, check_range_reached
 from ibbmaster.position import NOWHERE, LogPosition
 
 DATA_BYTES = 4 << 20  # of events in a batch: more do not stay in caches; a longer event has one of its own

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
-from ibbmaster.classic.continuing import continued
 from ibbmaster.classic.groups import ClassicFileReader
-from ibbmaster.classic.head import head_of
+from ibbmaster.classic.head import continued, head_of
 from ibbmaster.classic.series import ClassicFile
 from ibbmaster.classic.window import EventWindow
 from ibbmaster.event.group import EventGroup

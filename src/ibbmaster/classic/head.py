@@ -10,7 +10,7 @@ from ibbmaster.classic.roles import MYSQL_GTID_TYPES
 from ibbmaster.classic.series import FORMAT_DESCRIPTION_SIZE_MAX, MAGIC, ClassicFile, ClassicSource
 from ibbmaster.classic.window import BlockWindow, EventWindow, Truncated
 from ibbmaster.codec.printable import printable
-from ibbmaster.errors import EventError
+from ibbmaster.errors import EventError, GapError
 from ibbmaster.event.control import decode_gtid_list
 from ibbmaster.event.format_description import ChecksumAlgorithm, FormatDescription, decode_format_description
 from ibbmaster.event.header import CHECKSUM_SIZE, FLAGS_OFFSET, HEADER
@@ -152,3 +152,38 @@ def _explain_magic(magic: bytes) -> str:
     if magic == _MYSQL_ENCRYPTED_MAGIC:
         return f"{found}: it is encrypted by MySQL; only binlogs of MariaDB can be read"
     return found
+
+
+def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: FileHead) -> tuple[GtidState, str | None]:
+    """Compare what a file says was logged before it with `state`, at which the file before it ended.
+
+    Returns what was logged before the file, and what a user should know about that.
+
+    Raises GapError: files between the two are missing, or the two are not of one binlog.
+    """
+    listed = head.state
+    if listed is None or listed == state:
+        return state, None
+    dropped = set(state.domain_ids) - set(listed.domain_ids)
+    expected = state.copy()
+    for domain_id in dropped:
+        expected.drop_domain(domain_id)
+    if not dropped or head.is_restart or listed != expected:  # a server that starts forgets nothing
+        raise GapError(
+            file.name,
+            head.state_offset,
+            f"it begins at the GTID state {_text(listed)}, but {before.name} ends at {_text(state)}: "
+            f"{missing_between(before, file)}",
+            missing_between(before, file),
+        )
+    names = ", ".join(map(str, sorted(dropped)))
+    return listed.copy(), f"{file.name}: the server forgot domain {names} here (DELETE_DOMAIN_ID)"
+
+
+def missing_between(before: ClassicFile, file: ClassicFile) -> str:
+    """What is to be said of two files that do not continue each other."""
+    return f"files between {before.name} and {file.name} are missing, or they are not of one binlog"
+
+
+def _text(state: GtidState) -> str:
+    return f"'{state}'" if len(state) else "of an empty binlog"

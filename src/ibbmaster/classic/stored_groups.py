@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from ibbmaster.classic.continuing import continued, missing_between
 from ibbmaster.classic.following import FollowedFiles, told_if_purged
+from ibbmaster.classic.head import continued, missing_between
 from ibbmaster.classic.read_groups import ClassicGroups
 from ibbmaster.classic.series import FIRST_EVENT_OFFSET, ClassicFile
 from ibbmaster.classic.stored_file import StoredFileReader

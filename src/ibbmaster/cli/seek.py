@@ -13,7 +13,7 @@ from ibbmaster.log.given_time import is_date, is_time
 
 if TYPE_CHECKING:
     from ibbmaster.api.log import Start
-    from ibbmaster.log.time_start import TimeStart
+    from ibbmaster.log.time_search import TimeStart
 
 EXAMPLES = """examples:
   ibbmaster seek archive 0-1-1000

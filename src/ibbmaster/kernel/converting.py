@@ -64,7 +64,7 @@ def place_record(record, size, pages, position):
 
 @jit
 def seal_pages(pages, count):
-    """Give the first pages their checksums. The reference: `ibbmaster.store.page_writer`."""
+    """Give the first pages their checksums. The reference: `ibbmaster.store.writer`."""
     for page in range(count):
         store32(pages, page * PAGE + DATA, int64(page_crc(pages, page * PAGE)))
 

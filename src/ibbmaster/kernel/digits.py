@@ -45,6 +45,20 @@ def put_number(out, at, value, width):
     return put_digits(out, at, value, max(count, width))
 
 
+@inlined
+def date_of(days):
+    """Year, month and day of a day since 1970."""
+    shifted = days + 719468
+    era = shifted // 146097
+    day_of_era = shifted - era * 146097
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * month + 2) // 5 + 1
+    month += 3 if month < 10 else -9
+    return era * 400 + year_of_era + (1 if month <= 2 else 0), month, day
+
+
 @jit
 def put_date(out, at, year, month, day):
     """Write a date; returns the offset after it."""

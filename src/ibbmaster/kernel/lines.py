@@ -10,7 +10,7 @@ from numba import int64, uint8, uint64
 
 from ibbmaster.kernel.columns import write_number
 from ibbmaster.kernel.decimals import put_decimal
-from ibbmaster.kernel.digits import COLON, MINUS, SPACE, put_clock, put_date, put_number, put_two
+from ibbmaster.kernel.digits import COLON, MINUS, SPACE, date_of, put_clock, put_date, put_number, put_two
 from ibbmaster.kernel.fields import (
     KIND_BITS,
     TEXT_SIZES,
@@ -185,15 +185,8 @@ def put_wide_base64(out, at, low, high):
 @jit
 def put_day(out, at, days):
     """Write the date of a day since 1970; returns the offset after it."""
-    shifted = days + 719468
-    era = shifted // 146097
-    day_of_era = shifted - era * 146097
-    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    month = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * month + 2) // 5 + 1
-    month += 3 if month < 10 else -9
-    return put_date(out, at, era * 400 + year_of_era + (1 if month <= 2 else 0), month, day)
+    year, month, day = date_of(days)
+    return put_date(out, at, year, month, day)
 
 
 @jit

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ibbmaster.kernel.jit import inlined, jit
 
-__all__ = [
-    "copy",
-    "copy32",
-    "inlined",
-    "jit",
-    "load16",
-    "load32",
-    "load64",
-    "load64_big",
-    "loader",
-    "store32",
-    "store64",
-]
+def jit(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile without the interpreter's lock, and without counting references; once for constants and other numbers."""
+    dispatcher = njit(nogil=True, _nrt=False, **options)(function)
+    template_for = dispatcher.get_call_template
+    dispatcher.get_call_template = lambda taken, named: template_for(
+        tuple(map(types.unliteral, taken)), {name: types.unliteral(kind) for name, kind in named.items()}
+    )
+    return dispatcher
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """Compile into each caller. LLVM does that: Numba would find the types of a body anew at each call."""
+    return jit(function, forceinline=True)
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, offset: Any) -> Any:

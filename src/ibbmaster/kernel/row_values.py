@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import int64, uint8, uint64
 
 from ibbmaster.kernel.decimals import put_decimal
-from ibbmaster.kernel.digits import MINUS, POINT, SPACE, ZERO, put_clock, put_date, put_digits, put_number
+from ibbmaster.kernel.digits import MINUS, POINT, SPACE, ZERO, date_of, put_clock, put_date, put_digits, put_number
 from ibbmaster.kernel.fields import PACKET_MAX, ROW_HEAD, AnswerField, AnswerStatus, LayoutColumn, ValueColumn, ValueOp
 from ibbmaster.kernel.memory import copy, copy32, inlined, jit, load16, load32
 from ibbmaster.kernel.numbers import POWERS, big, fraction_of, little
@@ -223,15 +223,7 @@ def put_value(out, at, data, start, size, row, step, values, plan, zone_s):
             seconds += zone_s
             days = seconds // DAY_S
             clock = seconds - days * DAY_S
-            shifted = days + 719468
-            era = shifted // 146097
-            day_of_era = shifted - era * 146097
-            year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
-            day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-            month = (5 * day_of_year + 2) // 153
-            day = day_of_year - (153 * month + 2) // 5 + 1
-            month += 3 if month < 10 else -9
-            year = era * 400 + year_of_era + (1 if month <= 2 else 0)
+            year, month, day = date_of(days)
             hour, minute, clock_second = clock // 3600, clock // 60 % 60, clock % 60
     else:
         value = int64(big(data, start, 5)) - (int64(1) << 39)

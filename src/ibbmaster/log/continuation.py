@@ -96,16 +96,9 @@ def _difference(base: GtidState, state: GtidState) -> GtidState:
 
 def _write_position(pages: PageReader, file_no: int, size_pages: int) -> LogPosition:
     """Where the next chunk of a file goes."""
-    low, high = FULL_STATE_PAGE, size_pages
-    while low < high:  # the first byte of a page says whether it is empty
-        middle = (low + high) // 2
-        page = pages.page(file_no, middle)
-        if page is None or not page[0]:
-            high = middle
-        else:
-            low = middle + 1
-    cursor = ChunkCursor(pages, file_no=file_no, page_no=low - 1)
-    position = low - 1, 0
+    last_no = pages.last_with_data(file_no, size_pages)
+    cursor = ChunkCursor(pages, file_no=file_no, page_no=last_no)
+    position = last_no, 0
     is_whole = True
     while (first := cursor.next_chunk()) is not None:
         for chunk in cursor.chunks_of(first):

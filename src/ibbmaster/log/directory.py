@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 
 from ibbmaster.disk.interface import ExpectingDisk, ReadDisk
-from ibbmaster.errors import FormatError, Location, MissingFileError, StoreError
+from ibbmaster.errors import FormatError, Location, MissingFileError, RecordError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.ibb.chunk import CHUNK_SIZE_MIN
@@ -20,9 +20,9 @@ from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.log.cut_check import check_not_cut, cut_error
 from ibbmaster.log.end_check import EndWatch, gap_error, page_behind
 from ibbmaster.log.event_groups import EventGroupReader
+from ibbmaster.log.fault import Fault
 from ibbmaster.log.interface import LogEngine, LogFile, OnFault, PagedEventGroups, ReadPlan
 from ibbmaster.log.log_range import WHOLE_FILE, LogRange
-from ibbmaster.log.misplacement import MisplacementCheck
 from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.log.range_reading import groups_in_range, ranges_of_file
 from ibbmaster.log.seek import SeekPlan, seek
@@ -33,6 +33,7 @@ POLL_PERIOD_S = 0.002  # how late growth may be noticed
 END_POLL_PERIOD_S = 0.1
 NOTHING = (b"", b"\0")  # what is read where nothing was written yet
 EMPTY_FILES_MAX = 2  # pre-allocated ones at the end of a sound directory
+STEP_PAGES = 64  # of a file that is still written, between one look for a page in the wrong place and the next
 
 
 class BinlogDirectory(LogEngine):
@@ -333,7 +334,8 @@ class BinlogDirectory(LogEngine):
         header = pages.header(file_no)
         state, page_no = GtidState(full.gtids if full is not None else ()), FULL_STATE_PAGE
         interval = 0 if header is None else header.state_interval_pages
-        last_no = self._last_page_no(pages, file_no) if interval else 0
+        size_pages = self._disk.size(format_file_name(file_no)) // PAGE_SIZE
+        last_no = pages.last_with_data(file_no, size_pages) if interval else 0
         probes = range(interval, last_no + 1, interval or 1)
         if isinstance(self._disk, ExpectingDisk):
             self._disk.expect_reads(format_file_name(file_no), [probe * PAGE_SIZE for probe in probes])
@@ -345,21 +347,45 @@ class BinlogDirectory(LogEngine):
         watch = self._end_watch if self._is_end_known else None
         return state, EventGroupReader(self._disk, file_no=file_no, page_no=page_no, end_watch=watch)
 
-    def _last_page_no(self, pages: PageReader, file_no: int) -> int:
-        """The last page with data: known by the first byte of each page, so a search finds it."""
-        low, high = FULL_STATE_PAGE, self._disk.size(format_file_name(file_no)) // PAGE_SIZE
-        while low < high:
-            middle = (low + high) // 2
-            page = pages.page(file_no, middle)
-            if page is None or not page[0]:
-                high = middle
-            else:
-                low = middle + 1
-        return low - 1
-
 
 @contextlib.contextmanager
 def kernel_source(log: LogEngine) -> Iterator[LogEngine]:
     """What kernels read a log from: its files, where they can."""
     with contextlib.closing(log.groups(log.start_of_file())) as groups:
         yield BinlogDirectory(groups.disk) if isinstance(groups, PagedEventGroups) else log
+
+
+class MisplacementCheck:
+    """Verifies a file when numbers go back in it, and remembers what it found. Thread-safe.
+
+    Logs of a primary without gtid_strict_mode go back rightly; each file of theirs is verified once.
+    """
+
+    def __init__(self, disk: ReadDisk) -> None:
+        self._disk = disk
+        self._lock = threading.Lock()
+        self._faults: dict[tuple[int, int], Fault | None] = {}
+
+    def check(self, location: Location) -> None:
+        """A number goes back in this file, at or after this place.
+
+        Raises RecordError: a page is in the wrong place, as a GTID state or its copy proves.
+        """
+        is_closed = PageReader(self._disk).header(location.file_no + 1) is not None
+        key = location.file_no, -1 if is_closed else location.page_no // STEP_PAGES
+        with self._lock:
+            if key not in self._faults:
+                self._faults[key] = self._find(location.file_no, is_closed=is_closed)
+            fault = self._faults[key]
+        if fault is not None:
+            raise RecordError(fault.location or location, fault.problem)
+
+    def _find(self, file_no: int, *, is_closed: bool) -> Fault | None:
+        numbers = [file_no, file_no + 1] if is_closed else [file_no]
+        names = self._disk.list()
+        if any(format_file_name(number) not in names for number in numbers):
+            return None
+        from ibbmaster.log.verify import Part, verify_part  # here: who plans a query starts soon
+
+        faults, _ = verify_part(self._disk, Part(numbers, is_last=not is_closed))
+        return next((fault for fault in faults if fault.is_damage and fault.is_misplaced), None)

@@ -15,8 +15,11 @@ from ibbmaster.codec.buffer import is_zero
 from ibbmaster.disk.interface import ReadDisk
 from ibbmaster.errors import ChunkError, IbbMasterError, Location, MissingFileError
 from ibbmaster.gtid import Gtid
+from ibbmaster.ibb.chunk import ChunkEnd
+from ibbmaster.ibb.file_header import decode_file_header
 from ibbmaster.ibb.file_name import format_file_name
-from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank
+from ibbmaster.ibb.page import DATA_SIZE, PAGE_SIZE, is_blank, verify_page
+from ibbmaster.ibb.scan import last_chunk
 from ibbmaster.log.cut_check import cut_error
 from ibbmaster.position import LogPosition
 
@@ -270,3 +273,38 @@ class EndWatch:
         if self._at_end.end is not None and self._at_end.end.file_no == file_no:
             return False
         return is_blank(self._disk.read(format_file_name(file_no), 0, PAGE_SIZE))
+
+
+def check_unbroken(disk: ReadDisk, end: LogPosition) -> None:
+    """Read the pages of a file from the header to the end of the log in it: each is sound, and has data to its end.
+
+    Takes about half a second for a gigabyte that is in memory. Whether a page is another's is not seen: `verify` does.
+
+    Raises FormatError: a page is damaged, was lost, or has less data than was written there.
+    """
+    name, file_no = format_file_name(end.file_no), end.file_no
+    for first in range(0, end.page_no, BLOCK_PAGES):
+        count = min(BLOCK_PAGES, end.page_no - first)
+        block = disk.read(name, first * PAGE_SIZE, count * PAGE_SIZE)
+        for index in range(count):
+            page = block[index * PAGE_SIZE : (index + 1) * PAGE_SIZE]
+            location = Location(file_no=file_no, page_no=first + index)
+            if len(page) < PAGE_SIZE:
+                raise _lost(location, end)
+            verify_page(page, location)
+            if location.page_no == 0:
+                decode_file_header(page, file_no=file_no)
+            elif not page[DATA_SIZE - 1] and (stop := _data_end(page, location)) is not None:
+                raise _lost(stop, end)
+
+
+def _data_end(page: bytes, location: Location) -> Location | None:
+    """Where nothing was written on a page; None if it is full."""
+    last, end = last_chunk(memoryview(page), file_no=location.file_no, page_no=location.page_no)
+    if end is ChunkEnd.PAGE_FULL:
+        return None
+    return Location(file_no=location.file_no, page_no=location.page_no, page_offset=last.end_offset if last else 0)
+
+
+def _lost(location: Location, end: LogPosition) -> ChunkError:
+    return short_error(location, end, ", or save the rest with `ibbmaster recover DIR --salvage NEWDIR`")

@@ -12,9 +12,8 @@ from typing import NamedTuple
 from ibbmaster.errors import EventError, StoreError
 from ibbmaster.event.group import EventGroup
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.log.gtid_order import find_group, place_of
+from ibbmaster.log.gtid_order import Content, find_group, place_of
 from ibbmaster.log.interface import EventGroups, LogEngine, ReadPlan
-from ibbmaster.log.sameness import Content
 from ibbmaster.position import LogPosition
 
 AHEAD_MAX = 1_000_000  # groups of the log that were read before they come, in another order of the domains

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ibbmaster.codec.buffer import Buffer
+from ibbmaster.errors import RecordError
 from ibbmaster.event.header import EVENT_HEADER_SIZE
 from ibbmaster.gtid import Gtid
 from ibbmaster.ibb.chunk import CHUNK_HEADER_SIZE, RecordType
+from ibbmaster.ibb.commit import OobStream
+from ibbmaster.ibb.oob import OobNode, walk_oob
 from ibbmaster.ibb.page import PAGE_SIZE
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
@@ -22,10 +25,12 @@ from ibbmaster.kernel.fields import (
     Status,
 )
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
+from ibbmaster.position import LogPosition
 
 PAIRS_MAX = 256
 FOUND_MAX = 4096
 SCRATCH_BYTES = 256
+NODES_MAX = 1 << 16  # that are held; more are for the reference
 NO_STATE = numbers(Field.SIZE)
 
 
@@ -133,3 +138,53 @@ def _ends(row: Sequence[int]) -> Iterator[tuple[Gtid, int, int]]:
     yield (_gtid(row, PairColumn.FIRST), *first)
     if last != first:
         yield (_gtid(row, PairColumn.LAST), *last)
+
+
+Split = Callable[[SplitState], SplitState | None]
+"""Divides the data of a node into events, from where those of the node before have ended; None: for the reference."""
+
+
+class _Passed(NamedTuple):
+    node: OobNode
+    end: SplitState  # of what was divided from node 0 to here
+
+
+class PassedNodes:
+    """Out-of-band nodes of groups that are not committed yet, checked as they passed: none of them is read again.
+
+    The reference: `ibbmaster.log.out_of_band`, which reads each from its file.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[LogPosition, _Passed] = {}
+
+    def take(self, ref: LogPosition, node: OobNode, split: Split) -> None:
+        """A node has passed in which all is right, but for what its data is worth."""
+        begin = SplitState()
+        if node.right is not None:  # in a forest as its writer makes it, that is the node before
+            before = self._nodes.get(node.right)
+            if before is None or before.node.node_index != node.node_index - 1:
+                return
+            begin = before.end
+        end = split(begin)
+        if end is not None:
+            if len(self._nodes) >= NODES_MAX:
+                self._nodes.clear()
+            self._nodes[ref] = _Passed(node, end)
+
+    def are_whole_events(self, streams: Iterable[OobStream]) -> bool:
+        """Whether all nodes of some streams have passed, and each stream is whole events; forgets these nodes."""
+        return all(self._is_whole_events(stream) for stream in streams)
+
+    def _is_whole_events(self, stream: OobStream) -> bool:
+        before: LogPosition | None = None
+        try:
+            refs = list(walk_oob(stream, lambda ref: self._nodes[ref].node))
+        except (KeyError, RecordError):
+            return False
+        passed = [self._nodes.pop(ref) for ref in refs]
+        for ref, (node, _) in zip(refs, passed, strict=True):
+            if node.right != before:
+                return False
+            before = ref
+        return passed[-1].end == SplitState()

@@ -76,6 +76,18 @@ class PageReader:
         self._is_verified[0] = True
         return self._block[:PAGE_SIZE]
 
+    def last_with_data(self, file_no: int, size_pages: int) -> int:
+        """The last page with data, 0 for none: the first byte of a page says whether it is empty, a search finds it."""
+        low, high = 1, size_pages  # the header is none of them
+        while low < high:
+            middle = (low + high) // 2
+            page = self.page(file_no, middle)
+            if page is None or not page[0]:
+                high = middle
+            else:
+                low = middle + 1
+        return low - 1
+
     def header(self, file_no: int) -> FileHeader | None:
         """The header of a file; None if the file is not there, or pre-allocated and not used yet.
 

@@ -23,10 +23,9 @@ from ibbmaster.event.table_map import decode_table_map
 from ibbmaster.event.types import EventType
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.log.group_content import group_events
-from ibbmaster.log.group_folding import GroupFolding, TakeMap
+from ibbmaster.log.group_folding import GroupFolding, NeedsRows, TakeMap, defined_history
 from ibbmaster.log.history_cache import HistoryCache
 from ibbmaster.log.interface import EventGroups, FramedEventGroups, LogEngine, PagedEventGroups, ReadPlan
-from ibbmaster.log.undefined_tables import NeedsRows, defined_history
 from ibbmaster.position import LogPosition
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.folding import TABLE

@@ -13,11 +13,10 @@ import trio
 from ibbmaster.dialogue import privileges
 from ibbmaster.dialogue.dialog import Dialog
 from ibbmaster.errors import RemoteProtocolError
-from ibbmaster.server.client_stream import ClientStream, PlainStream
+from ibbmaster.server.client_stream import ClientStream, PlainStream, Sender
 from ibbmaster.server.memory import SessionMemory
 from ibbmaster.server.primary_parts import PrimaryParts
 from ibbmaster.server.registry import Session
-from ibbmaster.server.sending import Sender
 from ibbmaster.wire.answer import encode_response
 from ibbmaster.wire.connection import Event, LoggedIn, ServerConnection, State
 from ibbmaster.wire.handshake import SEED_SIZE

@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import os
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Protocol
 
 import trio
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.server.socket_io import Wait, read_now, write_all
 from ibbmaster.streaming.sink import Sink, SocketSink
+
+if TYPE_CHECKING:
+    from ibbmaster.streaming.block import Block
+
+Wait = Callable[[int], Awaitable[object]]
+"""Returns when a socket may take more."""
+WRITE_TIMEOUT_S = 60.0  # MariaDB's net_write_timeout: a client that takes nothing for so long is dropped
+UNYIELDED_MAX = 1 << 20  # bytes that a socket may take in a row before others have their turn
+
+
+async def write_all(descriptor: int, data: Buffer, wait: Wait) -> None:
+    """Write all of `data`, which must not change until this returns.
+
+    Raises trio.BrokenResourceError: the client is gone.
+    """
+    left = memoryview(data)
+    while len(left):
+        try:
+            left = left[os.write(descriptor, left) :]
+        except BlockingIOError:
+            await wait(descriptor)
+        except OSError as error:
+            raise trio.BrokenResourceError(error.strerror) from error
+
+
+def read_now(descriptor: int, size: int) -> bytes | None:
+    """What has come, at most `size` bytes, and none if the client has left; None where nothing has come yet.
+
+    Raises trio.BrokenResourceError: the connection is lost.
+    """
+    try:
+        return os.read(descriptor, size)
+    except BlockingIOError:
+        return None
+    except OSError as error:
+        raise trio.BrokenResourceError(error.strerror) from error
 
 
 class ClientStream(Protocol):
@@ -71,3 +108,31 @@ class PlainStream:
 
     async def send_all(self, data: Buffer, *, wait: Wait) -> None:
         await write_all(self._descriptor, data, wait)
+
+
+class Sender:
+    """The only sender to a stream; a client that takes nothing is dropped in time, and others have their turn."""
+
+    def __init__(self, stream: ClientStream) -> None:
+        self._stream = stream
+        self.sink = stream.sink
+        self._unyielded = 0
+
+    async def send(self, data: Buffer | Block) -> None:
+        """Send all of `data`, which must not change until this returns.
+
+        Raises:
+            trio.BrokenResourceError: the client is gone.
+            trio.TooSlowError: it took nothing for `WRITE_TIMEOUT_S`.
+        """
+        buffer = data if isinstance(data, (bytes, bytearray, memoryview)) else data.data()
+        await self._stream.send_all(buffer, wait=self._wait_writable)
+        self._unyielded += len(data)
+        if self._unyielded >= UNYIELDED_MAX:
+            self._unyielded = 0
+            await trio.lowlevel.checkpoint()
+
+    async def _wait_writable(self, descriptor: int) -> None:
+        self._unyielded = 0
+        with trio.fail_after(WRITE_TIMEOUT_S):
+            await trio.lowlevel.wait_writable(descriptor)

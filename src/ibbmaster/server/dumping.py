@@ -14,10 +14,10 @@ from functools import partial
 import trio
 
 from ibbmaster.dump.session import DumpSession
+from ibbmaster.server.client_stream import Sender
 from ibbmaster.server.follower import Follower
 from ibbmaster.server.growth import EndSender
 from ibbmaster.server.registry import EndReason, Session
-from ibbmaster.server.sending import Sender
 from ibbmaster.streaming.block import Block
 from ibbmaster.streaming.source import BlockSource
 from ibbmaster.streaming.stage import Stage

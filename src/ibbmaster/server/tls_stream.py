@@ -19,7 +19,7 @@ import trio
 from OpenSSL import SSL
 
 from ibbmaster.codec.buffer import Buffer
-from ibbmaster.server.socket_io import Wait
+from ibbmaster.server.client_stream import Wait
 from ibbmaster.streaming.sink import PATIENCE_MS, Sink, is_writable
 
 PIECE_BYTES = 1 << 20  # of them OpenSSL makes records, and writes them, in one call

@@ -227,7 +227,7 @@ def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
 
 def _place(log: LogEngine, options: StageOptions, name: str, notes: list[str]) -> GtidPosition | None:
     """The GTID position that an option means; what is worth knowing of a time is noted."""
-    from ibbmaster.log.time_start import time_start
+    from ibbmaster.log.time_search import time_start
 
     text: Any = options.get(name)
     given = None if text is None else _parsed(name, str(text))

@@ -17,6 +17,7 @@ from ibbmaster.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.ibb.xa import Xid
 from ibbmaster.log.directory import BinlogDirectory
+from ibbmaster.log.end_check import check_unbroken
 from ibbmaster.log.group_writer import GroupWriter, Ticket, write_whole_group
 from ibbmaster.log.gtid_order import explain_order
 from ibbmaster.log.interface import LogFile, ReadPlan, TransactionEngine, WritableLogEngine
@@ -25,7 +26,6 @@ from ibbmaster.log.pages import PageReader
 from ibbmaster.log.purge import PurgeRequest, PurgeResult, choose_files
 from ibbmaster.log.seek import SeekPlan, seek
 from ibbmaster.log.states import StateRecords
-from ibbmaster.log.unbroken import check_unbroken
 from ibbmaster.position import LogPosition
 from ibbmaster.store.in_doubt import Cleaning, decide
 from ibbmaster.store.log_writer import LogWriter

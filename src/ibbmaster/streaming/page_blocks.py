@@ -37,11 +37,10 @@ from ibbmaster.log.interface import PagedEventGroups
 from ibbmaster.log.pages import PageReader, read_cached
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.streaming.block import Block
-from ibbmaster.streaming.block_cache import BlockCache
+from ibbmaster.streaming.block_cache import BlockCache, KnownWay
 from ibbmaster.streaming.buffers import PAGES_MAX, PAGES_PER_BLOCK, SHARED_BYTES, Workspace, pages_to_border
 from ibbmaster.streaming.framed_block import make_block, renumbered
 from ibbmaster.streaming.framing_state import FramingState, Mark, file_end
-from ibbmaster.streaming.known_ways import KnownWay
 from ibbmaster.streaming.large_group import LargeGroup, PartState, first_packet, is_inside_event, resume
 from ibbmaster.streaming.passed_run import PassedRun
 

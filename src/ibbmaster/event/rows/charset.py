@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 
-from ibbmaster.event.rows import byte_charsets, eucjpms  # noqa: F401 - they register codecs
+from ibbmaster.event.rows import charset_codecs  # noqa: F401 - it registers codecs
 from ibbmaster.facts import NULL, rows_of
 
 BINARY_COLLATION = 63

@@ -5,12 +5,11 @@ import pytest
 from ibbmaster.ibb.oob import OobForest, OobNode
 from ibbmaster.ibb.page import PAGE_SIZE, seal_page
 from ibbmaster.kernel import loading
-from ibbmaster.log import passed_nodes
+from ibbmaster.log import page_checks
 from ibbmaster.log import verify as verifying
 from ibbmaster.log.fault import Totals
 from ibbmaster.log.out_of_band import OutOfBandReader
-from ibbmaster.log.page_checks import SplitState
-from ibbmaster.log.passed_nodes import PassedNodes
+from ibbmaster.log.page_checks import PassedNodes, SplitState
 from ibbmaster.log.verify import verify
 from ibbmaster.position import LogPosition
 
@@ -92,7 +91,7 @@ def test_each_damage_of_what_nodes_and_commit_records_say_is_found_as_ever(large
 
 
 def test_no_more_nodes_are_held_than_some(monkeypatch):
-    monkeypatch.setattr(passed_nodes, "NODES_MAX", 2)
+    monkeypatch.setattr(page_checks, "NODES_MAX", 2)
     passed, forest = PassedNodes(), OobForest()
     for number in range(3):
         ref = LogPosition.on_page(0, 2 + number)

@@ -1,9 +1,12 @@
-"""The character set eucjpms as a codec of Python: EUC-JP with the characters of NEC and IBM, and those of users.
+"""Character sets that Python has no codec for, as codecs of their own: some of single bytes, and eucjpms.
 
-Two bytes are what cp932 has in the same row and cell; three bytes, of which the first is 8F, are JIS X 0212
-with characters of IBM in two of its rows. The last ten rows of both are for users.
+Each of those of single bytes is Latin-1 but for some bytes; a byte of which nothing is known is U+FFFE, which is no
+character. Of several bytes that mean one letter the first is written. MariaDB 10.11 and 11.8 were asked for each byte,
+in both directions.
 
-Source: MariaDB 10.11, CONVERT(_eucjpms … USING utf8mb4) of every code.
+eucjpms is EUC-JP with the characters of NEC and IBM, and those of users. Two bytes are what cp932 has in the same row
+and cell; three bytes, of which the first is 8F, are JIS X 0212 with characters of IBM in two of its rows. The last ten
+rows of both are for users. Source: MariaDB 10.11, CONVERT(_eucjpms … USING utf8mb4) of every code.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ import functools
 
 from ibbmaster.codec.buffer import Buffer
 
-NAME = "ibbmaster_eucjpms"
+PREFIX = "ibbmaster_"  # of the codecs' names in Python
+_LATIN1 = "".join(map(chr, range(256)))
+_HOLE = "\ufffe"
 _FIRST, _END = 0xA1, 0xFF  # of the bytes after each other
 _ROW = _END - _FIRST
 _USER_ROW = 84  # from here on
@@ -27,6 +32,56 @@ _IBM = (  # escaped are those that normalizing this file would make others
     "\ufa26鄕﨧﨨閒\uf9dc﨩霻靍靑\ufa2a\ufa2b\ufa2c馞髙魲\ufa2d黑"
 )
 _OTHERS = {b"\x8f\xa2\xb7": "～", b"\x8f\xa2\xc3": "￤"}  # than in EUC-JP
+
+
+def _with_all(*others: tuple[int, str]) -> str:
+    """Latin-1 with other letters from some bytes on."""
+    table = _LATIN1
+    for start, letters in others:
+        table = table[:start] + letters + table[start + len(letters) :]
+    return table
+
+
+#: By name, what each byte of a character set means.
+TABLES = {
+    "armscii8": _with_all(
+        (0xA1, "❁§։)(»«—.՝,-՟…՜՛՞ԱաԲբԳգԴդԵեԶզԷէԸըԹթԺժԻիԼլԽխԾծԿկՀհՁձՂղՃճՄմՅյՆնՇշՈ" + "ոՉչՊպՋջՌռՍսՎվՏտՐրՑցՒւՓփՔքՕօՖֆ’'"),
+    ),
+    "dec8": _with_all(
+        (0xA4, "\ufffe¥\ufffe§¤"),
+        (0xAC, _HOLE * 4),
+        (0xB4, "\ufffe"),
+        (0xB8, "\ufffe"),
+        (0xBE, "\ufffe"),
+        (0xD0, "\ufffe"),
+        (0xD7, "Œ"),
+        (0xDD, "Ÿ\ufffe"),
+        (0xF0, "\ufffe"),
+        (0xF7, "œ"),
+        (0xFD, "ÿ\ufffe\ufffe"),
+    ),
+    "geostd8": _with_all(
+        (0x80, "€\ufffe‚\ufffe„…†‡\ufffe‰\ufffe‹" + _HOLE * 5 + "‘’“”•–—\ufffe\ufffe\ufffe›" + _HOLE * 4),
+        (0xC0, "აბგდევზჱთიკლმნჲოპჟრსტჳუფქღყშჩცძწჭხჴჯჰჵ" + _HOLE * 23 + "№\ufffe\ufffe"),
+    ),
+    "keybcs2": _with_all(
+        (
+            0x80,
+            "ČüéďäĎŤčěĚĹÍľĺÄÁÉžŽôöÓůÚýÖÜŠĽÝŘťáíóúňŇŮÔšřŕŔ¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐"
+            + "└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\xa0",
+        ),
+    ),
+    "swe7": _with_all(
+        (0x40, "É"),
+        (0x5B, "ÄÖÅÜ_é"),
+        (0x7B, "äöåü" + _HOLE * 129),
+    ),
+}
+
+
+def codec_name(charset: str) -> str:
+    """What Python calls the codec of a character set that stands here."""
+    return PREFIX + charset
 
 
 def _letter(code: bytes) -> str | None:
@@ -101,9 +156,17 @@ def _encode(text: str, errors: str = "strict") -> tuple[bytes, int]:
 
 
 def _find(name: str) -> codecs.CodecInfo | None:
-    if name != NAME:
+    if name == codec_name("eucjpms"):
+        return codecs.CodecInfo(_encode, _decode, name=name)  # type: ignore[arg-type]
+    table = TABLES.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+    if table is None:
         return None
-    return codecs.CodecInfo(_encode, _decode, name=NAME)  # type: ignore[arg-type]
+    numbers = {ord(letter): byte for byte, letter in reversed(list(enumerate(table))) if letter != _HOLE}
+    return codecs.CodecInfo(
+        lambda text, errors="strict": codecs.charmap_encode(text, errors, numbers),
+        lambda data, errors="strict": codecs.charmap_decode(data, errors, table),
+        name=name,
+    )
 
 
 codecs.register(_find)

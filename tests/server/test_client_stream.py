@@ -1,6 +1,7 @@
-"""Every byte arrives, wherever it lies and however slowly the client reads."""
+"""Bytes to a socket: all in order, however little it takes at once; and from one: some, none yet, the end, or lost."""
 
 import random
+import select
 import socket
 
 import numpy as np
@@ -8,10 +9,66 @@ import pytest
 import trio
 
 from ibbmaster.position import LogPosition
-from ibbmaster.server.client_stream import PlainStream
-from ibbmaster.server.sending import Sender
+from ibbmaster.server.client_stream import PlainStream, Sender, read_now, write_all
 from ibbmaster.streaming.block import Block, joined
 from ibbmaster.streaming.framing_state import FramingState
+
+
+@pytest.fixture
+def pair():
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    with ours, theirs:
+        yield ours, theirs
+
+
+async def test_all_bytes_arrive_where_the_socket_takes_few(pair):
+    ours, theirs = pair
+    data, got, waits = random.Random(1).randbytes(1 << 20), bytearray(), 0
+
+    async def wait(descriptor):
+        nonlocal waits
+        waits += 1
+        got.extend(theirs.recv(100_000))
+        await trio.lowlevel.checkpoint()
+
+    await write_all(ours.fileno(), data, wait)
+    while len(got) < len(data):
+        got += theirs.recv(1 << 20)
+    assert got == data
+    assert waits > 1
+
+
+async def test_a_client_that_has_gone_is_an_error_of_the_connection(pair):
+    ours, theirs = pair
+    theirs.close()
+    with pytest.raises(trio.BrokenResourceError):
+        await write_all(ours.fileno(), b"data", trio.lowlevel.wait_writable)
+
+
+def test_what_is_there_what_is_not_and_the_end_are_told_apart():
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs:
+        assert read_now(ours.fileno(), 10) is None
+        theirs.send(b"0123456789abc")
+        assert read_now(ours.fileno(), 10) == b"0123456789"
+        assert read_now(ours.fileno(), 10) == b"abc"
+        theirs.close()
+        assert read_now(ours.fileno(), 10) == b""
+
+
+def test_a_connection_that_was_reset_is_lost():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        theirs = socket.create_connection(listener.getsockname())
+        ours, _ = listener.accept()
+    with ours:
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        theirs.close()
+        select.select([ours], [], [])
+        with pytest.raises(trio.BrokenResourceError):
+            read_now(ours.fileno(), 10)
 
 
 def block_of(data, start=0):

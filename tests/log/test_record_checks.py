@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.log.state_checks import Fit, GroupsOfFile
+from ibbmaster.log.record_checks import Fit, GroupsOfFile
 
 
 def groups(base, *logged):
