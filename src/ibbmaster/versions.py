@@ -18,11 +18,7 @@ class Difference(enum.Enum):
     """What servers do from the first of two versions on, and from the second one on no more."""
 
     KNOWS_CHECKSUMS = 50_300, END, "FORMAT_DESCRIPTION names a checksum algorithm, and ends with a checksum"
-    KNOWS_GTIDS = (
-        100_002,
-        END,
-        "each transaction is in a group that a GTID event begins",
-    )
+    KNOWS_GTIDS = (100_002, END, "each transaction is in a group that a GTID event begins")
     GREETS_AS_OLD = (
         100_000,
         110_000,

@@ -11,14 +11,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.event.control import encode_xid
 from ibbmaster.event.group import GroupBoundary
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, encode_gtid_event, is_event_of
-from ibbmaster.event.header import (
-    EVENT_HEADER_SIZE,
-    SIZE,
-    SIZE_OFFSET,
-    TYPE_OFFSET,
-    EventHeader,
-    decode_event_header,
-)
+from ibbmaster.event.header import EVENT_HEADER_SIZE, SIZE, SIZE_OFFSET, TYPE_OFFSET, EventHeader, decode_event_header
 from ibbmaster.event.query import Query, encode_query
 from ibbmaster.event.statement.logged import STATUS_CHARSET
 from ibbmaster.event.types import EventType

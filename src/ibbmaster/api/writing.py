@@ -287,11 +287,7 @@ class WritableLog(Log):
         self._store.flush(delete_domain_ids=forget_domains)
 
     def purge(
-        self,
-        *,
-        to: str | None = None,
-        before: datetime | float | None = None,
-        max_total: Size | None = None,
+        self, *, to: str | None = None, before: datetime | float | None = None, max_total: Size | None = None
     ) -> PurgeResult:
         """Remove the oldest files, as PURGE BINARY LOGS does: those before file `to`, those last
         written before a moment (local time, or seconds since 1970), or until all have this size.

@@ -185,17 +185,7 @@ class GroupBatches:
         assert gtid is not None
         seq_no = gtid.seq_no if gtid.seq_no < ALL_BITS // 2 else gtid.seq_no - ALL_BITS
         timestamp = decode_event_header(group.gtid_event).timestamp
-        return [
-            gtid.domain_id,
-            gtid.server_id,
-            seq_no,
-            timestamp,
-            *group.start,
-            *group.end,
-            start,
-            start,
-            number,
-        ]
+        return [gtid.domain_id, gtid.server_id, seq_no, timestamp, *group.start, *group.end, start, start, number]
 
 
 class ClassicBatches(GroupBatches):

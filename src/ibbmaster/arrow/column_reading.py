@@ -18,11 +18,7 @@ CASTS = {("int", "bigint"), ("float", "double")}
 INTEGER_DIGITS = {"int": 10, "bigint": 19}
 UTF8_CHARSETS = ("utf8mb4", "utf8mb3")
 OF_NUMBERS = (ValueKind.INTEGER, ValueKind.YEAR, ValueKind.BIT, ValueKind.ENUM, ValueKind.SET)
-OF_CLOCKS = {
-    ValueKind.DATETIME: LineOp.DATETIME,
-    ValueKind.TIMESTAMP: LineOp.TIMESTAMP,
-    ValueKind.TIME: LineOp.TIME,
-}
+OF_CLOCKS = {ValueKind.DATETIME: LineOp.DATETIME, ValueKind.TIMESTAMP: LineOp.TIMESTAMP, ValueKind.TIME: LineOp.TIME}
 SHOWN = {  # values that the kernel writes as text, and how many bytes they have
     ValueKind.UUID: (TextOp.UUID, UUID_SIZE),
     ValueKind.INET4: (TextOp.INET4, INET4_SIZE),

@@ -125,7 +125,5 @@ class _Scan:
 
 def _gtid(row: list[int]) -> Gtid:
     return Gtid(
-        domain_id=row[GroupColumn.DOMAIN],
-        server_id=row[GroupColumn.SERVER],
-        seq_no=row[GroupColumn.SEQ_NO] % ALL_BITS,
+        domain_id=row[GroupColumn.DOMAIN], server_id=row[GroupColumn.SERVER], seq_no=row[GroupColumn.SEQ_NO] % ALL_BITS
     )

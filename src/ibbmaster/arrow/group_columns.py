@@ -16,13 +16,7 @@ from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET
 from ibbmaster.event.types import EventType
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn, GroupColumn
-from ibbmaster.log.group_content import (
-    OF_XA,
-    TableFilter,
-    query_texts,
-    table_name,
-    xid_text,
-)
+from ibbmaster.log.group_content import OF_XA, TableFilter, query_texts, table_name, xid_text
 from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:

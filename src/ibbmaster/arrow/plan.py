@@ -404,10 +404,7 @@ def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, G
 def selection_of(options: ReadOptions, starts: tuple[tuple[int, LogPosition], ...] = ()) -> GroupSelection:
     """What options select, but for positions; `starts` are places where domains begin."""
     return GroupSelection(
-        starts=starts,
-        domains=options.domains,
-        start_time=options.starting_time,
-        end_time=options.ending_time,
+        starts=starts, domains=options.domains, start_time=options.starting_time, end_time=options.ending_time
     )
 
 

@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ibbmaster.arrow.arrays import (
-    decimal_array,
-    fixed_array,
-    group_array,
-    shown_array,
-    string_array,
-    timestamp_array,
-)
+from ibbmaster.arrow.arrays import decimal_array, fixed_array, group_array, shown_array, string_array, timestamp_array
 from ibbmaster.arrow.cell import value_cell
 from ibbmaster.arrow.column_reading import Reading, text_op
 from ibbmaster.arrow.event_batch import EventBatch

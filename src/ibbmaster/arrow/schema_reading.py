@@ -121,7 +121,5 @@ def versions_of(history: SchemaHistory, takes: Callable[[TableName], bool]) -> T
 def versions_between(history: SchemaHistory, name: TableName, ranges: Sequence[NameRange]) -> TableVersions:
     """The versions of a table that had these names, as they are compared; those of `name` are there in any case."""
     return TableVersions(
-        {one: history.versions(*one) for one in {name, *(one_range.name for one_range in ranges)}},
-        history.case,
-        ranges,
+        {one: history.versions(*one) for one in {name, *(one_range.name for one_range in ranges)}}, history.case, ranges
     )

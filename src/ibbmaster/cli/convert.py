@@ -171,12 +171,7 @@ def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: 
         with made_place(args.target) as staging, closing(RealDisk(staging)) as disk:
             if to == TRADITIONAL:
                 report = export_traditional(
-                    log.engine,
-                    disk,
-                    profile,
-                    stem=args.name,
-                    max_file_bytes=args.max_file_size,
-                    progress=bar.reach,
+                    log.engine, disk, profile, stem=args.name, max_file_bytes=args.max_file_size, progress=bar.reach
                 )
             else:
                 made = import_groups(

@@ -52,13 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("consumers", nargs="*", metavar="CONSUMER", help="which ones (default: all)")
     add = parser.add_argument
     add("--scenario", action="append", default=[], metavar="NAME", help="only this scenario; may be given again")
-    add(
-        "--family",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only this family of them; may be given again",
-    )
+    add("--family", action="append", default=[], metavar="NAME", help="only this family of them; may be given again")
     add("--adapters", action="append", default=[], type=Path, metavar="DIR", help="a directory with more adapters")
     add("--jobs", type=int, default=1, metavar="N", help="so many runs at a time (default: %(default)s)")
     add("--silence", type=float, metavar="S", help="without progress for S seconds it hangs (default: 12 and more)")

@@ -35,11 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "sets",
-        nargs="*",
-        metavar="WHAT",
-        type=kernel_set,
-        help=f"what for: {', '.join(KernelSet)} (default: all)",
+        "sets", nargs="*", metavar="WHAT", type=kernel_set, help=f"what for: {', '.join(KernelSet)} (default: all)"
     )
     parser.add_argument("--timings", action="store_true", help="print how many seconds of a CPU each kernel took")
     parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -125,13 +125,7 @@ class RowConversion:
         filled: columns that cannot be NULL any more, as they were.
     """
 
-    def __init__(
-        self,
-        old: TableVersion,
-        new: TableVersion,
-        first_value: FirstValue,
-        session: SchemaSession,
-    ) -> None:
+    def __init__(self, old: TableVersion, new: TableVersion, first_value: FirstValue, session: SchemaSession) -> None:
         self._first_value = first_value
         self._session = session
         self.columns = own_columns(new)

@@ -66,10 +66,7 @@ def _head(facts: dict[str, Any]) -> Iterator[str]:
         ("GTID position", facts["position"] or "nothing is logged"),
     ]
     if first is not None:
-        rows += [
-            ("first", f"{first['time']}  {first['gtid']}"),
-            ("last", f"{last['time']}  {last['gtid']}"),
-        ]
+        rows += [("first", f"{first['time']}  {first['gtid']}"), ("last", f"{last['time']}  {last['gtid']}")]
     if pause is not None:
         rows.append(("longest pause", f"{pause['seconds']:,} s from {pause['from']}, after {pause['after']}"))
     if facts["clock_steps_back"]:

@@ -7,14 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from ibbmaster.schema.building import (
-    SYSTEM_TIME,
-    WITH_FOREIGN_KEYS,
-    NewId,
-    TableDraft,
-    hidden_period,
-    table_options,
-)
+from ibbmaster.schema.building import SYSTEM_TIME, WITH_FOREIGN_KEYS, NewId, TableDraft, hidden_period, table_options
 from ibbmaster.schema.clause import (
     NO_CHARSET,
     AddDefinition,
@@ -63,11 +56,7 @@ def is_literal(sql: str) -> bool:
 
 
 def altered(
-    table: TableVersion,
-    clauses: Iterable[AlterClause],
-    database_collation: str,
-    session: SchemaSession,
-    new_id: NewId,
+    table: TableVersion, clauses: Iterable[AlterClause], database_collation: str, session: SchemaSession, new_id: NewId
 ) -> TableVersion:
     """The table after the clauses, which all speak of it as it was before.
 

@@ -313,11 +313,7 @@ def create_table(
     options = table_options(statement.options.named)
     collation = session.resolve(statement.options.charset, database_collation)
     draft = TableDraft(
-        name=statement.table,
-        session=session,
-        new_id=new_id,
-        collation=collation,
-        engine=options["ENGINE"],
+        name=statement.table, session=session, new_id=new_id, collation=collation, engine=options["ENGINE"]
     )
     for definition in statement.definitions:
         if isinstance(definition, NewColumn):

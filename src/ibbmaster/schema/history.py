@@ -209,12 +209,7 @@ def _was_known(line: Sequence[SchemaChange]) -> bool:
 
 def _unknown_since(table: TableVersion, since: SchemaPlace, gtid: str, reason: str) -> UnknownTable:
     return UnknownTable(
-        database=table.database,
-        name=table.name,
-        since=since,
-        gtid=gtid,
-        reason=reason,
-        generation=table.generation,
+        database=table.database, name=table.name, since=since, gtid=gtid, reason=reason, generation=table.generation
     )
 
 

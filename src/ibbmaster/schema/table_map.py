@@ -8,15 +8,7 @@ from ibbmaster.event.rows.charset import character_size
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.kinds.strings import GEOMETRIES
 from ibbmaster.schema.collations import character_sets
-from ibbmaster.schema.model import (
-    IndexKind,
-    IndexPart,
-    SchemaPlace,
-    SqlType,
-    TableColumn,
-    TableIndex,
-    TableVersion,
-)
+from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion
 from ibbmaster.schema.type_clause import INTEGERS
 
 _Code = ColumnType

@@ -152,14 +152,7 @@ def _silent_losses(results: Results) -> list[str]:
         _row(["Consumer", "Scenario", "What was lost", "With a real primary"]),
         _row(["---"] * 4),
         *(
-            _row(
-                [
-                    _inline(consumer.title),
-                    f"`{_code(scenario.name)}`",
-                    _inline(cell.summary),
-                    _confirmed(cell),
-                ]
-            )
+            _row([_inline(consumer.title), f"`{_code(scenario.name)}`", _inline(cell.summary), _confirmed(cell)])
             for consumer, scenario, cell in lost
         ),
     ]
@@ -217,7 +210,7 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
     if found_count:
         lines += [
             "- To see any of them again: `pip install 'ibbmaster[server]'`, and the command that stands there;"
-            " with `ibbmaster serve --scenario FILE` the primary alone waits for a consumer",
+            " with `ibbmaster serve --scenario FILE` the primary alone waits for a consumer"
         ]
     return [*lines, ""]
 

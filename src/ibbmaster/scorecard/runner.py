@@ -103,11 +103,7 @@ def served_alone(scenario: Scenario) -> AbstractContextManager[FixturePrimary]:
 
 
 def run_and_ask(
-    adapter: Adapter,
-    card: Card,
-    times: RunTimes,
-    over: threading.Event | None = None,
-    serve: Serve = served_alone,
+    adapter: Adapter, card: Card, times: RunTimes, over: threading.Event | None = None, serve: Serve = served_alone
 ) -> tuple[Cell, str]:
     """`run_card`, and what the consumer says of its version; `serve` makes the primary of its scenario.
 

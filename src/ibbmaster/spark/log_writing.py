@@ -43,12 +43,7 @@ HEAD = struct.Struct("<QQIIQQIBI")  # see Record; the last is the size of the da
 READ_BYTES = 1 << 20
 STAGING = ".{name}.writing-{token}"  # beside the directory that is written
 EVENT, INSERT, DELETE, UPDATE_BEFORE, UPDATE_AFTER = range(5)
-CHANGE_CODES = {
-    "insert": INSERT,
-    "delete": DELETE,
-    "update_preimage": UPDATE_BEFORE,
-    "update_postimage": UPDATE_AFTER,
-}
+CHANGE_CODES = {"insert": INSERT, "delete": DELETE, "update_preimage": UPDATE_BEFORE, "update_postimage": UPDATE_AFTER}
 
 
 class Record(NamedTuple):
@@ -252,9 +247,7 @@ def write_log(paths: Iterable[str], options: WriteOptions, staging: Path) -> Wri
     directory.mkdir(parents=True, exist_ok=True)
     written = Written()
     with open_log(
-        RealDisk(directory),
-        max_file_bytes=options.max_file_bytes,
-        state_interval_bytes=options.state_interval_bytes,
+        RealDisk(directory), max_file_bytes=options.max_file_bytes, state_interval_bytes=options.state_interval_bytes
     ) as log:
         groups = _Groups(options, log)
         known = Overlap(log.logged, log.state, GtidState())

@@ -33,12 +33,7 @@ class GroupStreamReader(DataSourceStreamReader):
         self._tracker: OffsetTracker | LiveTracker | None = None  # on the driver only: this object is sent to workers
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            "_options": self._options,
-            "_fields": self._fields,
-            "gives_spans": self.gives_spans,
-            "_tracker": None,
-        }
+        return {"_options": self._options, "_fields": self._fields, "gives_spans": self.gives_spans, "_tracker": None}
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # the names are Spark's
         return self._with_shape(self._offsets().initial())

@@ -28,11 +28,7 @@ from ibbmaster.stages.table_pattern import TableChoice, unmatched_error
 DELTA, ICEBERG = "delta://", "iceberg://"
 LIBRARIES = {DELTA: "deltalake", ICEBERG: "pyiceberg.catalog.sql"}
 Kind = CurrentRows | TableChanges | RowHistory
-KINDS: dict[str, Callable[[LogSource], Kind]] = {
-    "current": CurrentRows,
-    "changes": TableChanges,
-    "history": RowHistory,
-}
+KINDS: dict[str, Callable[[LogSource], Kind]] = {"current": CurrentRows, "changes": TableChanges, "history": RowHistory}
 
 
 @dataclass(slots=True)
