@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ibbmaster.arrow.cell import cell_reader, day_cell, image_as_map, moment_cell, text_of
+from ibbmaster.arrow.cell import cell_reader, completed, completed_columns, day_cell, image_as_map, moment_cell, text_of
 from ibbmaster.event.rows.changes import ABSENT
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.event.rows.encoding import encode_table_map, written_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
+from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
+from ibbmaster.schema.names import column_of
 from ibbmaster.sqltext.moment import Moment
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
@@ -124,3 +126,26 @@ def test_a_clock_beyond_the_last_second_of_a_day_is_no_moment(clock):
     assert moment_cell(moment(f"2024-02-29 {clock}")) is None
     assert moment_cell(moment(f"9999-12-31 {clock}")) is None
     assert day_cell(moment(f"2024-02-29 {clock}")) == day_cell(moment("2024-02-29"))
+
+
+NAMES = ("id", "a", "made")
+KNOWN = tuple(
+    TableColumn(id=number, name=name, type=SqlType(word="int"), expression="id + 1" if name == "made" else None)
+    for number, name in enumerate(NAMES)
+)
+COLUMNS = tuple(map(column_of, KNOWN))
+SCHEMA = TableSchema(table_id=1, database="d", table="t", columns=COLUMNS, primary_key=(0,), has_names=True)
+VERSION = TableVersion(database="d", name="t", columns=KNOWN)
+
+
+def test_a_server_computes_a_generated_column_anew() -> None:
+    assert completed_columns(SCHEMA, VERSION) == 0b011
+
+
+def test_where_nobody_knows_what_is_generated_the_key_is_taken_alone() -> None:
+    assert completed_columns(SCHEMA, None) == 0b001
+
+
+def test_only_what_is_absent_is_taken() -> None:
+    assert completed((1, 2, 3), (ABSENT, 5, ABSENT), 0b011) == (1, 5, ABSENT)
+    assert completed((1, ABSENT, 3), (7, ABSENT, None), 0b111) == (7, ABSENT, None)

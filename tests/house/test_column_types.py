@@ -11,7 +11,7 @@ BY_CODE = {
     "select/tables.py",  # how each is read into SQL
     "schema/names.py",  # the code of a type as DDL writes it ...
     "schema/table_map.py",  # ... and as a TABLE_MAP has it
-    "scorecard/same_type.py",  # numbers that other programs report
+    "scorecard/matching.py",  # numbers that other programs report
     "select/fast_rows.py",  # a kernel's steps
     "fold/contents.py",
     "fold/row_conversion.py",

@@ -26,7 +26,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     # Each kernel is one loop over arrays that others filled: kernel and reference read the same bytes there.
     "arrow/test_fast_reading.py": (
         *("arrow/arrays.py", "arrow/collecting.py", "arrow/column_reading.py"),
-        *("arrow/group_columns.py", "arrow/image_columns.py", "arrow/plain_events.py"),
+        *("arrow/group_columns.py", "arrow/plain_events.py"),
         *("arrow/reading.py", "arrow/row_columns.py"),
     ),
     "kernel/test_compiling.py": (
@@ -35,10 +35,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
         "kernel/rows.py",
     ),
     "fold/test_fast_folding.py": ("kernel/row_changes.py",),
-    "printing/test_fast_lines.py": (
-        *("kernel/lines.py", "printing/debezium_format.py", "printing/json_format.py"),
-        *("printing/line_columns.py", "printing/side_texts.py"),
-    ),
+    "printing/test_fast_lines.py": (*("kernel/lines.py", "printing/line_columns.py", "printing/line_formats.py"),),
     # A reader of files and the pieces that it reads them with.
     "classic/test_binlog.py": ("classic/window.py",),
     "classic/test_groups.py": ("classic/head.py", "classic/roles.py"),
@@ -70,7 +67,7 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "schema/test_folding.py": (
         *("schema/alter_clause.py", "schema/altering.py", "schema/building.py", "schema/column_type.py"),
         *("schema/ddl.py", "schema/definition.py", "schema/options.py"),
-        *("schema/partitioning.py", "schema/session.py", "schema/type_clause.py"),
+        *("schema/session.py", "schema/type_clause.py"),
     ),
     # One answer through all that makes it, and what a real server says: a part by itself has nobody to compare with.
     "select/test_scanning.py": (
@@ -112,22 +109,14 @@ HELD_TOGETHER: dict[str, tuple[str, ...]] = {
     "testkit/test_scenario.py": ("testkit/versions.py", "testkit/written.py"),
     "lake/test_doubts.py": ("lake/statements.py",),
     # A run goes through all of them, and what counts is what the table is afterwards.
-    "lake/maintain/test_job.py": (
-        *(
-            "lake/maintain/changes.py",
-            "lake/maintain/history.py",
-            "lake/maintain/table_list.py",
-            "lake/maintain/rows.py",
-        ),
-        *("lake/maintain/source.py", "lake/maintain/state.py"),
-    ),
-    "lake/test_one_certainty.py": ("lake/folded.py",),
+    "lake/maintain/test_job.py": ("lake/maintain/history.py", "lake/maintain/rows.py", "lake/maintain/state.py"),
+    "lake/test_one_certainty.py": (),
     "lake/test_arrow_snapshots.py": ("lake/arrow_changes.py", "log/group_content.py"),
     # What differs between versions of PySpark, and what is run with each.
-    "spark/test_versions.py": ("spark/kept_options.py",),
-    "spark/test_stream.py": ("spark/live.py", "spark/stream_reader.py", "spark/tracking.py"),
+    "spark/test_versions.py": (),
+    "spark/test_stream.py": ("spark/live.py", "spark/stream_reader.py"),
     # Each way to read, over the same logs: what counts is that none of them has an answer of its own.
-    "spark/test_every_path.py": ("spark/live_schema.py",),
+    "spark/test_every_path.py": (),
     "log/test_interface.py": ("log/group_writer.py",),
     "log/test_observer.py": ("disk/held_file.py", "store/followed_files.py"),
     # Odd names through every command; each event of real servers through all that reads events; damage to any file.

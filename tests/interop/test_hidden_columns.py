@@ -18,11 +18,10 @@ from ibbmaster.cli.main import main
 from ibbmaster.kernel.loading import load
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.lake.maintain.job import maintain
-from ibbmaster.printing.debezium_format import DebeziumFormat
 from ibbmaster.printing.debezium_lines import DebeziumLines
 from ibbmaster.printing.fast_lines import FastLines
-from ibbmaster.printing.json_format import JsonFormat
 from ibbmaster.printing.json_lines import JsonLines
+from ibbmaster.printing.line_formats import DebeziumFormat, JsonFormat
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
 from tests.kept_tables import KINDS, KeptTables

@@ -25,7 +25,7 @@ import ibbmaster
 from ibbmaster.errors import InexactError
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
-from ibbmaster.lake.maintain.table_list import HISTORY
+from ibbmaster.lake.maintain.state import HISTORY
 from ibbmaster.lake.pasts import Past, Place
 from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.schema.model import TableVersion

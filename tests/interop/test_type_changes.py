@@ -10,7 +10,7 @@ from lanes.shop import run
 from lanes.type_changes import TYPES, altered, created, name_of
 
 import ibbmaster
-from ibbmaster.rows.keeps import keeps_values
+from ibbmaster.rows.shape import keeps_values
 from ibbmaster.schema.model import SqlType, TableVersion
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary

@@ -22,8 +22,8 @@ from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.event.types import EventType
 from ibbmaster.fold.contents import LIKE_A_REPLACE
 from ibbmaster.lake.arrow_snapshots import arrow_history, arrow_snapshot
-from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.job import maintain
+from ibbmaster.lake.maintain.rows import folded_batches
 from ibbmaster.rows.certainty import doubt_text
 from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion

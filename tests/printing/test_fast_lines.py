@@ -20,11 +20,10 @@ from ibbmaster.event.rows.encoding import encode_rows, encode_table_map, written
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.printing import line_columns
-from ibbmaster.printing.debezium_format import DebeziumFormat
 from ibbmaster.printing.debezium_lines import DebeziumLines
 from ibbmaster.printing.fast_lines import FastLines
-from ibbmaster.printing.json_format import JsonFormat
 from ibbmaster.printing.json_lines import JsonLines
+from ibbmaster.printing.line_formats import DebeziumFormat, JsonFormat
 from tests.written_log import deleted, inserted, updated, write_log
 
 IBB = Path(__file__).parents[2] / "fixtures" / "ibb"

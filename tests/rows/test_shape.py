@@ -6,8 +6,18 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.event.rows.changes import ABSENT
-from ibbmaster.rows.keeps import has_every_value, keeps_values
-from ibbmaster.rows.shape import SchemaMode, TableShape, changed_columns, united, version_shape, widening
+from ibbmaster.event.rows.charset import character_size
+from ibbmaster.rows.shape import (
+    SchemaMode,
+    TableShape,
+    changed_columns,
+    has_every_value,
+    keeps_values,
+    united,
+    version_shape,
+    widening,
+)
+from ibbmaster.schema.collations import character_sets
 from ibbmaster.schema.model import SqlType
 from ibbmaster.schema.names import column_of
 from tests.schema.conftest import type_of
@@ -170,3 +180,22 @@ def test_a_set_lists_its_labels_in_the_new_order() -> None:
     convert = widening(column_of(old), column_of(new))
 
     assert (convert("a,b"), convert("a"), convert("")) == ("b,a", "a", "")
+
+
+KEPT_TYPES = [line.split("\t") for line in Path(__file__).with_name("kept_types.tsv").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(("old", "new", "is_kept"), KEPT_TYPES)
+def test_only_changes_that_keep_every_value_are_trusted(old, new, is_kept) -> None:
+    assert keeps_values(type_of(old), type_of(new)) is (is_kept == "yes")
+    assert keeps_values(type_of(old), type_of(old))
+
+
+def test_a_type_that_is_not_known_is_trusted_with_nothing() -> None:
+    assert not keeps_values(SqlType(word="unheard"), SqlType(word="of"))
+
+
+def test_characters_have_the_sizes_of_their_sets() -> None:
+    assert {name: character_size(name) for name in character_sets()} == {
+        name: known.size_max for name, known in character_sets().items()
+    }

@@ -5,8 +5,8 @@ import pytest
 from ibbmaster.event.rows.column import Column, ColumnType, TableSchema, ValueKind
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import BEFORE, SchemaHistory
-from ibbmaster.schema.identity import ranges_of
 from ibbmaster.schema.model import TableVersion, UnknownTable
+from ibbmaster.schema.versions import ranges_of
 from tests.schema.conftest import Folded, logged, place
 
 

@@ -9,7 +9,8 @@ import pytest
 from ibbmaster.event.rows.encoding import encode_table_map, written_table
 from ibbmaster.event.rows.table_schema import decode_table_schema
 from ibbmaster.scorecard.journal import ToldEvent
-from ibbmaster.scorecard.matching import LoggedChange, LoggedGroup, Matching
+from ibbmaster.scorecard.matching import LoggedChange, LoggedGroup, Matching, is_same_type
+from tests.case_table import cases_beside
 
 from .stories import change, logged, told
 
@@ -176,3 +177,13 @@ def test_what_is_told_of_a_table_is_compared_with_the_log(keys, flaw):
     matching = matched([LoggedGroup(gtid="0-3-1", changes=(wanted,))], [told_table, told_table, *told("change 1")])
     assert matching.flaws() == []
     assert [re.search(flaw, one.text) is not None for one in matching.metadata_flaws()] == [True] * bool(flaw)
+
+
+CASES = cases_beside(__file__)
+
+
+@pytest.mark.parametrize(("declared", "told", "is_same"), CASES.values(), ids=CASES)
+def test_a_type_is_the_one_that_was_logged(declared, told, is_same):
+    table = written_table("shop.t", {"a": declared}, table_id=1)
+    (column,) = decode_table_schema(encode_table_map(table, server_id=1)).columns
+    assert is_same_type(column, int(told) if told.isdigit() else told) is (is_same == "yes")

@@ -16,9 +16,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 import ibbmaster
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark import register
-from ibbmaster.spark.kept_options import options_of
 from ibbmaster.spark.options import parse_options
-from ibbmaster.spark.source import IbbDataSource
+from ibbmaster.spark.source import IbbDataSource, options_of
 from ibbmaster.spark.stream_reader import PlainStreamReader
 
 ROOT = Path(__file__).parents[2]

@@ -17,8 +17,7 @@ from ibbmaster.event.types import type_name
 from ibbmaster.gtid import Gtid
 from ibbmaster.log.group_content import DECODERS_MAX, RowReader, TableDecoder, group_events
 from ibbmaster.position import LogPosition
-from ibbmaster.rows.keeps import has_every_value
-from ibbmaster.rows.shape import ColumnOrigin, TableShape, version_shape
+from ibbmaster.rows.shape import ColumnOrigin, TableShape, has_every_value, version_shape
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.schema.versions import TableState
 

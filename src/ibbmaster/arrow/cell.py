@@ -13,11 +13,31 @@ from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import moment_reader
 from ibbmaster.event.rows.value import Reader, Value, fixed
 from ibbmaster.expr.column_casts import Convert
+from ibbmaster.schema.model import TableVersion
 from ibbmaster.sqltext.moment import Moment
 
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 SECOND_US = 1_000_000
 DAY_US = 86400 * SECOND_US
+
+
+def completed_columns(schema: TableSchema, version: TableVersion | None) -> int:
+    """The columns whose values an update leaves as they were where its second image does not have them, a bit each.
+
+    Those are all but what a server computes; where nobody knows which these are, the columns of the primary key.
+    """
+    if version is None or version.undefined_because:
+        return sum(1 << number for number in schema.primary_key)
+    known = zip(range(len(schema.columns)), version.columns, strict=False)
+    return sum(1 << number for number, column in known if column.expression is None and column.period is None)
+
+
+def completed(before: Image, after: Image, columns: int) -> Image:
+    """The second image of an update, with the values of the first in these columns where it has none."""
+    return tuple(
+        old if new is ABSENT and columns >> number & 1 else new
+        for number, (old, new) in enumerate(zip(before, after, strict=True))
+    )
 
 
 def text_of(value: object) -> str | None:

@@ -35,10 +35,9 @@ from ibbmaster.log.strictness import damage_handler, open_directory
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.rows.shape import SchemaMode, TableShape, united, version_shape
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import NameRange, named_ranges, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import unknown_names
-from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
+from ibbmaster.schema.versions import NO_VERSIONS, NameRange, TableVersions, named_ranges, ranges_of
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.store.redo_names import has_redo_log
 

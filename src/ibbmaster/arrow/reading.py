@@ -7,8 +7,7 @@ from contextlib import closing
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from ibbmaster.arrow.cell import cell_reader, converting_reader, image_as_map, value_cell
-from ibbmaster.arrow.completing import completed, completed_columns
+from ibbmaster.arrow.cell import cell_reader, completed, completed_columns, converting_reader, image_as_map, value_cell
 from ibbmaster.arrow.event_batch import in_group
 from ibbmaster.arrow.fast_reading import fast_batches, is_fast, is_sound, sound_batches
 from ibbmaster.arrow.plan import ReadTask, load_kernels, open_task, row_reader

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ibbmaster.arrow.cell import cell_reader, converting_reader
+from ibbmaster.arrow.cell import cell_reader, completed_columns, converting_reader
 from ibbmaster.arrow.column_reading import Reading, can_cast, raw_reading_of, reading_of, size_of, text_reading_of
-from ibbmaster.arrow.completing import completed_columns
 from ibbmaster.arrow.read_options import ZeroDates
 from ibbmaster.arrow.shape import ShapeField, column_type, expect_readable, field_name
 from ibbmaster.codec.buffer import Buffer

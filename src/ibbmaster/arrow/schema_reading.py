@@ -18,10 +18,9 @@ from ibbmaster.log.schema_history import LoggedSchema, StatementScan
 from ibbmaster.position import LOG_START
 from ibbmaster.schema.catalog import SchemaCatalog
 from ibbmaster.schema.history import SchemaHistory
-from ibbmaster.schema.identity import NameRange
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.name_case import NameCase
-from ibbmaster.schema.versions import TableVersions
+from ibbmaster.schema.versions import NameRange, TableVersions
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.table_name import TableName, parse_table_name
 

@@ -11,8 +11,7 @@ from ibbmaster.arrow.read_options import Granularity, ZeroDates
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.event.rows.column import Column, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
-from ibbmaster.rows.keeps import has_every_value
-from ibbmaster.rows.shape import TableShape
+from ibbmaster.rows.shape import TableShape, has_every_value
 
 if TYPE_CHECKING:
     import pyarrow as pa

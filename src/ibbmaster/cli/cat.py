@@ -175,9 +175,8 @@ def _print_fast(log: ibbmaster.Log, args: argparse.Namespace, output: GroupOutpu
     if not is_fast or not do_pay(KernelSet.PRINT, WORK_OF_BYTE * log.stored_bytes):
         return LOG_START
     try:
-        from ibbmaster.printing.debezium_format import DebeziumFormat
         from ibbmaster.printing.fast_lines import FastLines
-        from ibbmaster.printing.json_format import JsonFormat
+        from ibbmaster.printing.line_formats import DebeziumFormat, JsonFormat
     except ModuleNotFoundError:  # Arrow is an extra
         return LOG_START
     kernels = load(KernelSet.PRINT)

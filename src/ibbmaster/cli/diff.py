@@ -105,7 +105,7 @@ def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[C
     """The transactions of one side, as far as the flags choose them."""
     import ibbmaster
     from ibbmaster.capture.client import PrimaryAddress
-    from ibbmaster.comparison.sources import logged_groups, sent_groups
+    from ibbmaster.comparison.differences import logged_groups, sent_groups
     from ibbmaster.errors import ConfigurationError, StoreError
     from ibbmaster.gtid import GtidPosition
     from ibbmaster.stages.options import given_stages

@@ -1,7 +1,7 @@
 """Two streams of transactions beside each other, domain by domain: what is in one alone, and what differs in both.
 
-The order of domains among each other does not count: it is another on every server. Of a transaction that waits for its
-like, a digest of each event is kept, not its bytes.
+A side is a log or a running primary. The order of domains among each other does not count: it is another on every
+server. Of a transaction that waits for its like, a digest of each event is kept, not its bytes.
 """
 
 from __future__ import annotations
@@ -11,14 +11,20 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from ibbmaster.api.group import Group
+from ibbmaster.api.log import Log
+from ibbmaster.capture.client import PrimaryAddress, groups_between, logged_position
 from ibbmaster.errors import EventError
 from ibbmaster.event.describe import describe_event
 from ibbmaster.event.essence import Essence, Sums, first_difference
+from ibbmaster.event.group import EventGroup
 from ibbmaster.event.header import HEADER, TYPE_OFFSET
 from ibbmaster.event.types import type_name
-from ibbmaster.gtid import Gtid
+from ibbmaster.gtid import Gtid, GtidPosition
+from ibbmaster.log.group_content import group_events
 
 DESCRIBED_MAX = 200  # characters of an event
+ONLY_IN_FIRST, ONLY_IN_SECOND, EVENTS = "only in first", "only in second", "events"
 
 
 class ComparedGroup(Protocol):
@@ -62,9 +68,6 @@ class LogDifference:
     second: str = ""
     first_place: str = ""
     second_place: str = ""
-
-
-ONLY_IN_FIRST, ONLY_IN_SECOND, EVENTS = "only in first", "only in second", "events"
 
 
 @dataclass(slots=True)
@@ -188,3 +191,49 @@ def lines_of(differences: Iterable[LogDifference], names: tuple[str, str], show:
         yield f"{one.gtid} event {one.event_no} {what}"
         for name, place, text in ((names[0], one.first_place, one.first), (names[1], one.second_place, one.second)):
             yield show(f"  {name}{f' {place}' if place else ''}: {text or 'no more events'}")
+
+
+class ReadGroup:
+    """A transaction of a log; its events are read again each time."""
+
+    def __init__(self, group: Group) -> None:
+        self.gtid: Gtid = group.gtid
+        self._group = group
+
+    def data(self) -> Iterator[bytes]:
+        for event in self._group.events():
+            yield event.data
+        self._group.release()
+
+    def place(self) -> str:
+        return str(self._group.start)
+
+
+class SentGroup:
+    """A transaction that a primary sends, once."""
+
+    def __init__(self, group: EventGroup) -> None:
+        assert group.gtid is not None
+        self.gtid: Gtid = group.gtid
+        self._group: EventGroup | None = group
+
+    def data(self) -> Iterator[bytes]:
+        group, self._group = self._group, None
+        return iter(()) if group is None else group_events(group)
+
+    def place(self) -> str:
+        return ""
+
+
+def logged_groups(log: Log) -> Iterator[ReadGroup]:
+    """The transactions of a log, in its order."""
+    return map(ReadGroup, log.groups())
+
+
+def sent_groups(primary: PrimaryAddress, after: GtidPosition) -> Iterator[SentGroup]:
+    """What a primary has logged by now, after a position.
+
+    Raises:
+        SourceError: it cannot be reached, refuses, or breaks off.
+    """
+    return map(SentGroup, groups_between(primary, after, logged_position(primary)))

@@ -20,7 +20,7 @@ from ibbmaster.fold.stored import StoredLayout, own_columns
 from ibbmaster.rows.effects import PartitionStep
 from ibbmaster.schema.expression_text import definition_expression
 from ibbmaster.schema.model import TableVersion
-from ibbmaster.schema.partitioning import partition_name, split_partitions
+from ibbmaster.schema.partition_text import partition_name, split_partitions
 from ibbmaster.schema.reading import written
 from ibbmaster.sqltext.cursor import Cursor, parts_of
 from ibbmaster.sqltext.expression import ColumnName, Expression

@@ -14,7 +14,7 @@ from ibbmaster.expr.column_casts import Convert, as_text, cast_of
 from ibbmaster.expr.stored_values import stored_value
 from ibbmaster.expr.value_texts import TextSettings, text_of
 from ibbmaster.fold.stored import StoredColumn, StoredLayout, own_columns
-from ibbmaster.rows.keeps import keeps_values
+from ibbmaster.rows.shape import keeps_values
 from ibbmaster.schema.altering import made_of_null
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.reading import with_new_names

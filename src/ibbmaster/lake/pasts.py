@@ -16,8 +16,8 @@ from ibbmaster.rows.effects import DatabaseGone, Effect, Emptied, Unknown, Writt
 from ibbmaster.rows.shape import changed_columns, version_shape
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.history import BEFORE, SchemaHistory
-from ibbmaster.schema.identity import NameRange, ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableVersion
+from ibbmaster.schema.versions import NameRange, ranges_of
 from ibbmaster.sqltext.table_name import TableName
 
 Place = tuple[int, int]  # of a group: file number, offset

@@ -42,8 +42,7 @@ from ibbmaster.kernel.fields import (
     VariantColumn,
 )
 from ibbmaster.printing.content import statement_of
-from ibbmaster.printing.line_plan import LineFormat, Piece, PieceValue, Steps
-from ibbmaster.printing.side_texts import SideTexts
+from ibbmaster.printing.line_plan import LineFormat, Piece, PieceValue, SideTexts, Steps
 
 STATEMENTS = (*STATEMENT_TYPES, EventType.XA_PREPARE)
 OUT_BYTES = 4 << 20  # in one piece

@@ -6,27 +6,58 @@ What the `mariadb` client needs: `--binary-mode`, and a `--max-allowed-packet` a
 from __future__ import annotations
 
 import base64
+import dataclasses
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 
 from ibbmaster.api.group import Change, Event, Group
-from ibbmaster.errors import EventError
+from ibbmaster.errors import EventError, StoreError
 from ibbmaster.event.format_description import describe_format, encode_format_description
 from ibbmaster.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event
-from ibbmaster.event.header import EVENT_HEADER_SIZE, decode_event_header
-from ibbmaster.event.query import STATUS_ALTER_FLAGS, Query, decode_query, status_variables
+from ibbmaster.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
+from ibbmaster.event.query import (
+    STATUS_ALTER_FLAGS,
+    STATUS_COLLATIONS,
+    STATUS_TIME_ZONE,
+    Query,
+    decode_query,
+    status_variables,
+)
+from ibbmaster.event.rows.charset import charset_of
 from ibbmaster.event.rows.column import TableSchema
 from ibbmaster.event.rows.plain import PlainRows
-from ibbmaster.event.statement.given import decode_intvar, decode_rand, decode_user_var
-from ibbmaster.event.statement.logged import ROLLBACK_ALTER, START_ALTER
+from ibbmaster.event.statement.given import LoggedVariable, decode_intvar, decode_rand, decode_user_var
+from ibbmaster.event.statement.load_data import FILE_NUMBER, decode_load_data
+from ibbmaster.event.statement.logged import (
+    ROLLBACK_ALTER,
+    START_ALTER,
+    STATUS_CHARSET,
+    STATUS_FLAGS,
+    STATUS_MICROSECONDS,
+    STATUS_SQL_MODE,
+)
 from ibbmaster.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.event.types import TYPE_COUNT_CLASSIC, EventFlag, EventType
 from ibbmaster.log.large_rows import large_rows
 from ibbmaster.printing.json_lines import time_text
-from ibbmaster.printing.load_files import LoadFiles
-from ibbmaster.printing.session_settings import SessionSettings, user_variable
-from ibbmaster.sqltext.quoting import quoted_name
+from ibbmaster.schema.collations import collation_name
+from ibbmaster.sqltext.quoting import quoted, quoted_name
 
+STATUS_AUTO_INCREMENT = 3  # increment and offset, 2 bytes each
+STATUS_TIME_NAMES = 7  # 2 bytes: number of the locale
+STATUS_DATABASE_COLLATION = 8  # 2 bytes
+NO_CHARSETS = struct.pack("<HHH", 33, 33, 8)  # what a server had before statements said it
+#: Variables by the bit of FLAGS2 that stands for them, and the bit's value for ON.
+OF_FLAGS = (
+    ("foreign_key_checks", 26, 0),
+    ("sql_auto_is_null", 14, 1),
+    ("unique_checks", 27, 0),
+    ("check_constraint_checks", 15, 0),
+    ("sql_if_exists", 28, 1),
+    ("explicit_defaults_for_timestamp", 24, 1),
+    ("system_versioning_insert_history", 30, 1),
+)
 DELIMITER = b"/*!*/;"
 LINE_SIZE = 57  # bytes of events in a line of base64, which has 76 letters
 BINLOG_BYTES = 1 << 20  # of events in one BINLOG statement, if one event does not have more
@@ -38,6 +69,85 @@ END_LINES = b"DELIMITER ;\nSET @@session.pseudo_slave_mode=0;\n"
 DROPS = (b"DROP TABLE", b"DROP TEMPORARY TABLE")
 DROPS_SIZE = max(map(len, DROPS))
 LOADS = (EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.DELETE_FILE)  # what comes before the statement
+REPLACE = 2  # duplicates: the new row stays
+
+
+class SessionSettings:
+    """Remembers what was set, as the session that runs the statements does."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self.client_charset = ""  # in which the texts of statements are
+
+    def changed(self, **values: object) -> str | None:
+        """`SET` of the variables that are not as they shall be; None if all are."""
+        news = {name: str(value) for name, value in values.items() if self._known.get(name) != str(value)}
+        self._known |= news
+        return "SET " + ", ".join(f"@@session.{name}={value}" for name, value in news.items()) if news else None
+
+    def for_query(self, query: Query, timestamp: int) -> Iterator[str]:
+        """What a statement needs beside its database, a statement each.
+
+        Raises:
+            EventError: its status variables run over their end.
+
+        Source: MariaDB 12.3, log_event_client.cc, Query_log_event::print_query_header(), and what 10.11 and 11.8 print.
+        """
+        given = dict(status_variables(query.status))
+        microseconds = int.from_bytes(given.get(STATUS_MICROSECONDS, b""), "little")
+        yield f"SET TIMESTAMP={timestamp}" + (f".{microseconds:06d}" if microseconds else "")
+        charsets = given.get(STATUS_CHARSET, NO_CHARSETS)
+        client, connection, server = struct.unpack("<HHH", charsets)
+        self.client_charset = charset_of(client) or "utf8mb4"
+        increment, offset = struct.unpack("<HH", given.get(STATUS_AUTO_INCREMENT, b"\1\0\1\0"))
+        database_collation = given.get(STATUS_DATABASE_COLLATION)
+        wanted: dict[str, object] = {"pseudo_thread_id": query.thread_id}
+        if STATUS_FLAGS in given:
+            flags = int.from_bytes(given[STATUS_FLAGS], "little")
+            wanted |= {name: flags >> bit & 1 ^ 1 ^ on for name, bit, on in OF_FLAGS}
+        if STATUS_SQL_MODE in given:
+            wanted["sql_mode"] = int.from_bytes(given[STATUS_SQL_MODE], "little")
+        wanted |= {
+            "auto_increment_increment": increment,
+            "auto_increment_offset": offset,
+            "character_set_client": client,
+            "collation_connection": connection,
+            "collation_server": server,
+            "lc_time_names": int.from_bytes(given.get(STATUS_TIME_NAMES, b""), "little"),
+            "collation_database": (
+                "DEFAULT" if database_collation is None else int.from_bytes(database_collation, "little")
+            ),
+        }
+        if STATUS_TIME_ZONE in given:
+            wanted["time_zone"] = quoted(given[STATUS_TIME_ZONE][1:].decode("utf-8", "replace"))
+        if (statement := self.changed(**wanted)) is not None:
+            yield statement
+        yield from self._default_collations(given.get(STATUS_COLLATIONS, b"\0"))
+
+    def _default_collations(self, value: bytes) -> Iterator[str]:
+        """Which collation a character set's own default stands for; a server of before 11.2 does not know it."""
+        pairs = [(charset_of(first), collation_name(second)) for first, second in struct.iter_unpack("<HH", value[1:])]
+        text = ",".join(f"{charset}={collation}" for charset, collation in pairs)
+        if self._known.get("character_set_collations", "") != text:
+            self._known["character_set_collations"] = text
+            yield f"/*M!110200 SET @@session.character_set_collations={quoted(text)} */"
+
+
+def user_variable(variable: LoggedVariable) -> str:
+    """`SET` of a user variable, with the type and character set that it had."""
+    value = variable.value
+    if value is None:
+        text = "NULL"
+    elif isinstance(value, bytes):
+        charset, collation = charset_of(variable.collation), collation_name(variable.collation)
+        text = f"_{charset or 'binary'} X'{value.hex()}'" + (
+            f" COLLATE {quoted_name(collation)}" if charset and collation else ""
+        )
+    elif isinstance(value, float):
+        text = f"{value:.17e}"
+    else:
+        text = str(value) if isinstance(value, int) else f"{value:f}"
+    return f"SET @{quoted_name(variable.name)}:={text}"
 
 
 class ServerScript:
@@ -247,3 +357,63 @@ def _binlog(events: bytes) -> Iterator[bytes]:
 
 def _lines(data: bytes) -> bytes:
     return base64.encodebytes(data)
+
+
+class LoadFiles:
+    """Puts data into files of a directory, and gives the statements that load them."""
+
+    def __init__(self, directory: Path | None) -> None:
+        self._directory = directory
+        self._gtid = ""
+        self._paths: dict[int, Path] = {}
+
+    def begin(self, gtid: str) -> None:
+        """A group begins; files of others are nothing to it."""
+        self._gtid = gtid
+        self._paths.clear()
+
+    def take(self, event: bytes) -> None:
+        """An event that begins a file, continues or removes it.
+
+        Raises:
+            EventError: there is no directory for it, or it is damaged.
+            StoreError: a file cannot be written.
+        """
+        if self._directory is None:
+            raise EventError("LOAD DATA in statement format, whose data no statement holds: name a directory for it")
+        body = event[EVENT_HEADER_SIZE:]
+        if len(body) < FILE_NUMBER.size:
+            raise EventError(f"data of LOAD DATA in {len(body)} bytes")
+        (number,) = FILE_NUMBER.unpack_from(body)
+        begins = event[TYPE_OFFSET] == EventType.BEGIN_LOAD_QUERY
+        if begins:
+            self._paths[number] = (self._directory / f"load-{self._gtid}-{len(self._paths) + 1}").absolute()
+        path = self._path(number)
+        try:
+            if event[TYPE_OFFSET] == EventType.DELETE_FILE:
+                path.unlink(missing_ok=True)
+                return
+            self._directory.mkdir(parents=True, exist_ok=True)
+            with path.open("wb" if begins else "ab") as file:
+                file.write(body[FILE_NUMBER.size :])
+        except OSError as error:
+            raise StoreError(f"{path}: cannot be written: {error.strerror}") from None
+
+    def statement(self, event: bytes) -> Query:
+        """An EXECUTE_LOAD_QUERY as the statement that loads its file.
+
+        Raises:
+            EventError: it is damaged, or its file did not begin.
+
+        Source: MariaDB 12.3, log_event_client.cc, Execute_load_query_log_event::print().
+        """
+        load = decode_load_data(event)
+        kept = b" REPLACE" if load.duplicates == REPLACE else b""
+        name = f" LOCAL INFILE {quoted(str(self._path(load.number)))}".encode()
+        text = load.query.text[: load.start] + name + kept + b" INTO" + load.query.text[load.end :]
+        return dataclasses.replace(load.query, text=text)
+
+    def _path(self, number: int) -> Path:
+        if number not in self._paths:
+            raise EventError(f"data of LOAD DATA in file {number}, which did not begin")
+        return self._paths[number]

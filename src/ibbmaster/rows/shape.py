@@ -15,13 +15,32 @@ from dataclasses import dataclass
 from ibbmaster.errors import EventError
 from ibbmaster.event.rows.changes import ABSENT, Image, RawValue
 from ibbmaster.event.rows.column import Column, TableSchema, ValueKind
+from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.event.rows.kinds.strings import GEOMETRIES
 from ibbmaster.event.rows.value import Value
 from ibbmaster.expr.column_casts import Convert, cast_of, converted
 from ibbmaster.expr.formulas import Evaluate, NotSimpleError, constant, formula
-from ibbmaster.rows.keeps import has_every_value, keeps_values
-from ibbmaster.schema.model import TableColumn, TableVersion
+from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
 from ibbmaster.schema.reading import with_new_names
+
+
+def keeps_values(old: SqlType, new: SqlType) -> bool:
+    """Whether every value of one type is the same value in the other, as a server converts it."""
+    if old == new:
+        return True
+    if old.word in GEOMETRIES:
+        return new.word in (old.word, "geometry")
+    try:
+        columns = [column_of(TableColumn(id=0, name="", type=one)) for one in (old, new)]
+        return has_every_value(*columns)
+    except ValueError:
+        return False  # of types of which nothing is known
+
+
+def has_every_value(old: Column, new: Column) -> bool:
+    """Whether every value of one column is the same value in the other."""
+    return kind_of(old).keeps_values(old, new)
 
 
 class SchemaMode(enum.Enum):

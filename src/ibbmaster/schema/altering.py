@@ -35,7 +35,7 @@ from ibbmaster.schema.column_text import kept_literal
 from ibbmaster.schema.column_type import converted, zero_of
 from ibbmaster.schema.indexing import as_definitions
 from ibbmaster.schema.model import UNKNOWN_VALUE, RowPeriod, TableColumn, TableVersion
-from ibbmaster.schema.partitioning import altered_partitions
+from ibbmaster.schema.partition_text import altered_partitions
 from ibbmaster.schema.reading import named_in, with_new_names
 from ibbmaster.schema.session import SchemaSession
 from ibbmaster.sqltext.moment import SECOND_US, moment_text, parse_moment

@@ -10,7 +10,6 @@ from typing import Any
 from ibbmaster.event.statement.logged import DROPS_THE_REST, LoggedStatement, failed
 from ibbmaster.schema.altering import altered
 from ibbmaster.schema.building import copied_table, create_table, sequence_table, table_options, without_counter
-from ibbmaster.schema.case_finding import CaseFinder, ambiguous
 from ibbmaster.schema.catalog import KnownTable
 from ibbmaster.schema.clause import (
     NO_CHARSET,
@@ -39,7 +38,7 @@ from ibbmaster.schema.model import (
     TableVersion,
     UnknownTable,
 )
-from ibbmaster.schema.name_case import NameCase
+from ibbmaster.schema.name_case import CaseFinder, NameCase, ambiguous
 from ibbmaster.schema.programs import (
     TRIGGER,
     StoredProgram,

@@ -1,7 +1,8 @@
 """How a server compares names of databases and tables: its `lower_case_table_names`.
 
 A log has statements as they were typed, and in TABLE_MAP events the names by which the server
-finds its tables: in lower case, unless it tells capitals apart. No event says which of both it does.
+finds its tables: in lower case, unless it tells capitals apart. No event says which of both it does;
+what statements do to tables may.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ _CASED = (
 )
 _DOTTED_I = 0x130  # the only one whose lower case is another one for Python
 _Statement = TypeVar("_Statement")
+SAY_IT = "say which it is with lower_case_table_names (protocol/schema.md)"
 
 
 def _lower_letters() -> Mapping[int, str]:
@@ -105,3 +107,59 @@ def _with_lower_names(found: _Statement) -> _Statement:
     elif isinstance(found, NameProgram):
         values["name"] = TableName(lower_name(found.name.database), found.name.name)
     return replace(found, **values) if values else found  # type: ignore[type-var]
+
+
+class CaseFinder:
+    """What is known of `lower_case_table_names` while names are taken as they are written.
+
+    `is_whole`: the log, or a base, has every table that there ever was. Then a statement about a table
+    that is there in other letters only says that the letters do not matter; else the table may be one
+    from before the log, and it is not known.
+
+    Attributes:
+        found: EXACT or LOWER, once a statement has said it. Of KEPT no log says anything.
+    """
+
+    def __init__(self, *, is_whole: bool = True) -> None:
+        self.found: NameCase | None = None
+        self._is_whole = is_whole
+        self._spellings: dict[TableName, set[TableName]] = {}  # of tables that are there
+
+    def note(self, name: TableName, *, is_there: bool) -> None:
+        """A table has come, or gone."""
+        own = self._spellings.setdefault(_key(name), set())
+        (own.add if is_there else own.discard)(name)
+
+    def others(self, name: TableName) -> set[TableName]:
+        """The tables whose names differ from this one in capitals only."""
+        return self._spellings.get(_key(name), set()) - {name}
+
+    def see_missing(self, name: TableName) -> set[TableName]:
+        """A statement has changed a table that is not there: those in other letters, if it is not known which it is."""
+        others = self.others(name)
+        if not others:
+            return set()
+        if self._is_whole and self.found is not NameCase.EXACT:
+            self.found = NameCase.LOWER
+            return set()
+        return others
+
+    def see_new(self, name: TableName) -> None:
+        """A table is made, which was not there."""
+        if self.others(name) and self.found is None:
+            self.found = NameCase.EXACT
+
+    def see_maybe_gone(self, name: TableName) -> None:
+        """DROP … IF EXISTS, which says nothing: whether those in other letters are there is not known."""
+        for other in self.others(name):
+            self._spellings[_key(name)].discard(other)
+
+
+def ambiguous(others: set[TableName]) -> str:
+    """Why it is not known which table a name is of."""
+    shown = ", ".join(map(str, sorted(others)[:3]))
+    return f"the log has {shown}, too, and nothing says whether its server takes both for one name; {SAY_IT}"
+
+
+def _key(name: TableName) -> TableName:
+    return TableName(lower_name(name.database), lower_name(name.name))

@@ -1,28 +1,34 @@
-"""The data sources as Spark wants them. Spark pickles them; they hold options and nothing else."""
+"""The data sources as Spark wants them. Spark pickles them; they hold options and nothing else.
+
+SELECT hands a source in Python nothing but a schema: that of a table in Spark's catalog keeps its options.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
 
 from ibbmaster.arrow.plan import find_fields, plan_tasks
-from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.shape import ShapeField, spark_ddl
+from ibbmaster.arrow.read_options import Granularity, ReadOptions
+from ibbmaster.arrow.shape import ShapeField, arrow_schema, spark_ddl
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.spark.kept_options import options_of, with_options
-from ibbmaster.spark.options import is_of_catalog, parse_options, without_catalog
-from ibbmaster.spark.partition import partitions_of, read_partition
+from ibbmaster.spark.options import is_of_catalog, listed, parse_options, without_catalog
+from ibbmaster.spark.partition import SPAN_COLUMNS, partitions_of, read_partition
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.datasource import DataSourceWriter
-    from pyspark.sql.types import StructType
 
     from ibbmaster.spark.stream_reader import GroupStreamReader
 
 STREAMING = "pyspark.sql.streaming.datasource"  # what 4.0 and 4.1 do not have: limits of a batch
+SPANS_FORMAT = "ibb_spans"
+KEPT = "ibbmaster.options"  # in the metadata of the first column
 
 
 class IbbReader(DataSourceReader):
@@ -119,3 +125,48 @@ class MariadbBinlogDataSource(IbbDataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # Spark's signature
         raise ConfigurationError("format mariadb_binlog cannot be written: write format ibb")
+
+
+class SpanSource(IbbDataSource):
+    """spark.readStream.format("ibb_spans"), with the options of a stream of groups."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__({**options, "granularity": Granularity.GROUPS.value})
+
+    @classmethod
+    def name(cls) -> str:
+        return SPANS_FORMAT
+
+    def schema(self) -> str:
+        return ", ".join(f"{name} STRING" for name in SPAN_COLUMNS)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        raise ConfigurationError(f"format {SPANS_FORMAT} is for readStream")
+
+    def streamReader(self, schema: StructType) -> GroupStreamReader:  # noqa: N802  # Spark's name
+        found = super().streamReader(schema)
+        found.gives_spans = True
+        return found
+
+
+def with_options(fields: Sequence[ShapeField], given: Mapping[str, str]) -> StructType:
+    """The schema of a table that is made, with its options.
+
+    Raises:
+        ConfigurationError: a password is among them, which the catalog would show.
+    """
+    if "password" in given:
+        raise ConfigurationError("CREATE TABLE would keep the password: set IBBMASTER_PASSWORD for driver and workers")
+    first, *others = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True).fields
+    metadata = {KEPT: json.dumps(dict(given))}
+    return StructType([StructField(first.name, first.dataType, first.nullable, metadata), *others])
+
+
+def options_of(schema: StructType) -> dict[str, str]:
+    """The options that a schema keeps, and its columns as one of them; none if there are none."""
+    for field in schema.fields:
+        if KEPT in field.metadata:
+            given = json.loads(field.metadata[KEPT])
+            given["columns"] = listed(schema.names)  # also where the log has altered the table since
+            return dict(given)
+    return {}

@@ -109,10 +109,10 @@ def each_batch(
             with LoggedTables(spans.sparkSession, span, only_changed=True) as found:
                 function(found, number)
 
-    from ibbmaster.spark.spans import FORMAT, SpanSource
+    from ibbmaster.spark.source import SPANS_FORMAT, SpanSource
 
     session.dataSource.register(SpanSource)
-    return session.readStream.format(FORMAT).options(**given).load().writeStream.foreachBatch(take)
+    return session.readStream.format(SPANS_FORMAT).options(**given).load().writeStream.foreachBatch(take)
 
 
 def _parsed(given: Mapping[str, str]) -> ReadOptions:

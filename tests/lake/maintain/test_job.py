@@ -25,7 +25,7 @@ from ibbmaster.lake.maintain import job, last_changes
 from ibbmaster.lake.maintain import rows as maintained_rows
 from ibbmaster.lake.maintain.job import Maintained, maintain
 from ibbmaster.lake.maintain.source import LogSource
-from ibbmaster.lake.maintain.table_list import HISTORY, LIST
+from ibbmaster.lake.maintain.state import HISTORY, LIST
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.spark.options import parse_options
 from tests.kept_tables import KINDS, KeptTables

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from ibbmaster.arrow.shape import ABSENT_FIELD, arrow_schema
 from ibbmaster.dialogue.log_tables import LogSnapshot
 from ibbmaster.fold.folding import WITHOUT_BEGINNING
-from ibbmaster.lake.folded import folded_batches
 from ibbmaster.lake.maintain.last_changes import PartialChangeError
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
-from ibbmaster.lake.maintain.rows import Replaced, names_of_key, place_of
+from ibbmaster.lake.maintain.rows import Replaced, folded_batches, names_of_key, place_of
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
 from ibbmaster.lake.maintain.versions import NewVersions, new_versions
 from ibbmaster.lake.pasts import START, Past, Place, Truncation

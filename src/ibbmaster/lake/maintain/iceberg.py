@@ -16,11 +16,10 @@ from uuid import uuid4
 
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges
-from ibbmaster.lake.maintain.matching import NONE, as_changed, as_ended, numbers_of
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.state import TableState
 from ibbmaster.lake.maintain.target import APPLICATION, ForeignChangeError, directory_name
-from ibbmaster.lake.maintain.versions import NewVersions
+from ibbmaster.lake.maintain.versions import NONE, NewVersions, as_changed, as_ended, numbers_of
 from ibbmaster.sqltext.table_name import parse_table_name
 
 if TYPE_CHECKING:

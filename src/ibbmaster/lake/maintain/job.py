@@ -11,14 +11,12 @@ from pathlib import Path
 from ibbmaster.disk.place import ObjectPath
 from ibbmaster.disk.place import place as named_place
 from ibbmaster.errors import ConfigurationError, IbbMasterError, StoreError
-from ibbmaster.lake.maintain.changes import FreshChanges, TableChanges
 from ibbmaster.lake.maintain.delta import DeltaLake
 from ibbmaster.lake.maintain.history import FreshVersions, RowHistory
 from ibbmaster.lake.maintain.iceberg import IcebergLake
-from ibbmaster.lake.maintain.rows import CurrentRows, Patched, Replaced
+from ibbmaster.lake.maintain.rows import CurrentRows, FreshChanges, Patched, Replaced, TableChanges
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError
-from ibbmaster.lake.maintain.state import TableState
-from ibbmaster.lake.maintain.table_list import TableList
+from ibbmaster.lake.maintain.state import TableList, TableState
 from ibbmaster.lake.maintain.target import ForeignChangeError, Lake, TargetTable
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.spark.options import parse_options, schema_options

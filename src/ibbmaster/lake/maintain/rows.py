@@ -1,32 +1,75 @@
-"""What becomes of one table: nothing, some rows otherwise, or all of it anew."""
+"""What becomes of one table: nothing, some rows otherwise, changes that are added, or all of it anew."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from ibbmaster.arrow.cell import value_cell
+from ibbmaster.arrow.plan import selected_versions
 from ibbmaster.arrow.read_options import ReadOptions
-from ibbmaster.arrow.shape import ABSENT_FIELD, ShapeField, arrow_schema
+from ibbmaster.arrow.reading import Row, batches
+from ibbmaster.arrow.shape import ABSENT_FIELD, CHANGE_FIELDS, GROUP_FIELDS, ShapeField, arrow_schema
 from ibbmaster.dialogue.log_tables import LogSnapshot
-from ibbmaster.errors import EventError, PositionError
-from ibbmaster.lake.folded import folded_batches
+from ibbmaster.errors import EventError, PositionError, UndecodableError
+from ibbmaster.event.rows.kinds.registry import kind_of
+from ibbmaster.fold.contents import InexactRowsError
+from ibbmaster.fold.row_doubts import UnknownRows
+from ibbmaster.fold.stored import own_columns
 from ibbmaster.lake.maintain.last_changes import WHOLE, LastChanges, PartialChangeError, last_changes
 from ibbmaster.lake.maintain.reshaping import Reshape
 from ibbmaster.lake.maintain.source import LogSource, Read, UncertainRowsError, just_before
-from ibbmaster.lake.pasts import Past, Place
+from ibbmaster.lake.pasts import START, Doubt, Past, Place
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.names import key_numbers
-from ibbmaster.select.table_reader import TableReader, UnknownRowsError
+from ibbmaster.select.table_reader import FoundRows, TableReader, UnknownRowsError
 from ibbmaster.sqltext.table_name import TableName
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 PLACES = ("_file_no", "_offset", "_change_no", "_change_type", ABSENT_FIELD.name)
+FIRST = tuple(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT_FIELD))
+
+
+def folded_batches(
+    reader: TableReader, snapshot: LogSnapshot, table: TableVersion, fields: Sequence[ShapeField]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a table, its columns as `fields` call them and have them, in their order.
+
+    Raises:
+        UnknownRowsError: the log does not tell the rows.
+        IbbMasterError: the log cannot be read.
+    """
+    table = table.shown
+    found = reader.rows_of(snapshot, table, [column.id for column in table.columns])
+    return batches(tuple(fields), _rows(found, table, fields))
+
+
+def _rows(found: FoundRows, table: TableVersion, fields: Sequence[ShapeField]) -> Iterator[Row]:
+    contents = found.contents
+    own = contents.layouts.add(own_columns(table))
+    shown = [
+        (kind_of(one.column).convert(one.column), value_cell(field.type))
+        for one, field in zip(own.columns, fields, strict=True)
+    ]
+    for place in found.places:
+        layout_no, image = contents.kept.rows.read(place)
+        try:
+            values = contents.values_in(own, contents.layouts[layout_no], image)
+        except InexactRowsError as error:
+            raise UnknownRowsError(table, UnknownRows(table.gtid or "", str(error))) from None
+        cells: list[object] = []
+        for value, (convert, to_cell) in zip(values, shown, strict=True):
+            try:
+                cells.append(None if value is None else to_cell(convert(value)))
+            except (ValueError, OverflowError) as error:
+                column = own.columns[len(cells)].column
+                raise UndecodableError(table.full_name, column.name, column.type_name, str(error)) from None
+        yield tuple(cells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,3 +263,77 @@ def names_of_key(fields: Sequence[ShapeField], table: TableVersion) -> tuple[str
 def _is_special(table: TableVersion) -> bool:
     """Whether rows of a table may be no rows that hold now."""
     return table.is_versioned
+
+
+@dataclass(frozen=True, slots=True)
+class FreshChanges:
+    """Changes that come after those that are there."""
+
+    rows: pa.Table
+    reshape: Reshape
+
+
+class TableChanges:
+    """The changes of the tables of a log up to its end, all of them or those since a position."""
+
+    def __init__(self, source: LogSource) -> None:
+        self._source = source
+
+    def close(self) -> None:
+        """There is nothing that stays open."""
+
+    def doubt(self, name: TableName) -> Doubt | None:
+        """The first change of rows that no event shows."""
+        past = self._source.past(name)
+        parents = sorted(past.ancestors & self._source.written_since("")) if past.ancestors else []
+        cascades = (Doubt(START, "", f"its foreign key to {one} may change rows without an event") for one in parents)
+        return min([*past.past_doubts, *past.doubts, *cascades], default=None)
+
+    def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read:
+        """The changes that `find` will read."""
+        return self._step(name, table, rows_at)[0]
+
+    def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | FreshChanges | None:
+        """What becomes of a table that has the changes up to a position; None if there are no more.
+
+        Raises:
+            UncertainRowsError: the log does not have all changes of it.
+        """
+        read, reshape = self._step(name, table, rows_at)
+        if reshape is None:
+            self._source.expect_whole(name)
+        found = self._source.changes(read)
+        if reshape is None:
+            return Replaced(found.to_reader())
+        return FreshChanges(found, reshape) if len(found) or reshape else None
+
+    def _step(self, name: TableName, table: TableVersion, rows_at: str | None) -> tuple[Read, Reshape | None]:
+        """What is read, and how changes up to a position look now; None if there are none to go on from."""
+        source = self._source
+        then = place_of(source, rows_at)
+        fields = source.fields(table, FIRST)
+        reshape = None if then is None else self._reshape(name, then, table, rows_at or "")
+        if then is None or reshape is None:
+            return Read(name, fields, START), None
+        return Read(name, fields, just_before(then), rows_at or ""), reshape
+
+    def _reshape(self, name: TableName, then: SchemaPlace, table: TableVersion, rows_at: str) -> Reshape | None:
+        """How changes up to a position look now; None if they are others, or are of another table."""
+        source = self._source
+        reshape = source.reshape(name, then, table)
+        if reshape and not (reshape.renamed or reshape.dropped):  # these may be named by what images leave out
+            return reshape
+        before = source.version_at(name, then)
+        if before is None or not self._means(name, then):
+            return None
+        # what is logged of rows stays as it was, also by MODIFY
+        return Reshape() if self._columns(before) == self._columns(table) else None
+
+    def _means(self, name: TableName, place: SchemaPlace) -> bool:
+        """Whether the table that is called so now was called so at a place; TRUNCATE leaves it the same."""
+        source = self._source
+        options = replace(source.options, table=str(name), tables=())
+        return selected_versions(options, source.history, source.end_place).means(*name, place)
+
+    def _columns(self, table: TableVersion) -> set[tuple[int, ShapeField]]:
+        return set(zip((one.id for one in table.shown.columns), self._source.fields(table), strict=True))

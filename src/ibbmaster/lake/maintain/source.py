@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from ibbmaster.arrow.ddl_scan import scan_ddl
+from ibbmaster.arrow.many_tables import plan_tables, read_tables
 from ibbmaster.arrow.plan import end_of, history_of, open_log
 from ibbmaster.arrow.read_options import Granularity, ReadOptions
-from ibbmaster.arrow.shape import TableFields, field_name, table_fields
-from ibbmaster.errors import ConfigurationError, EventError, PositionError
+from ibbmaster.arrow.shape import TableFields, arrow_schema, field_name, table_fields
+from ibbmaster.errors import ConfigurationError, EventError, IbbMasterError, PositionError
 from ibbmaster.event.header import decode_event_header
 from ibbmaster.fold.base_rows import BaseDump
 from ibbmaster.fold.folding import WITHOUT_BEGINNING
@@ -21,7 +23,6 @@ from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.loading import do_pay
 from ibbmaster.kernel.parts import KernelSet
 from ibbmaster.lake.arrow_changes import after, effective, read_table
-from ibbmaster.lake.maintain.gathering import SharedScan, TableRequest
 from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.lake.pasts import START, Past, Place, past_of
 from ibbmaster.lake.statements import Logged, completions, logged_statements
@@ -30,15 +31,16 @@ from ibbmaster.log.schema_history import LoggedSchema
 from ibbmaster.rows.shape import version_shape
 from ibbmaster.schema.catalog import KnownTable, SchemaCatalog
 from ibbmaster.schema.history import BEFORE, SchemaHistory
-from ibbmaster.schema.identity import ranges_of
 from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion, UnknownTable
 from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
+from ibbmaster.schema.versions import ranges_of
 from ibbmaster.sqltext.table_name import TableName, parse_table_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
+BYTES_MAX = 256 << 20  # in memory: the table that is returned, and those kept for later
 
 
 class UncertainRowsError(Exception):
@@ -323,3 +325,62 @@ def _as_before(found: SchemaCatalog) -> SchemaCatalog:
 def just_before(place: SchemaPlace) -> Place:
     """Groups at this place, and all later ones, compare as greater."""
     return place.position.file_no, place.position.offset - 1
+
+
+class TableRequest(NamedTuple):
+    """The changes of a table, as `database.table`, that come after a GTID position, or all, into some columns."""
+
+    table: str
+    fields: TableFields
+    starting_gtid: str | None
+
+
+class SharedScan:
+    """Reads together what is wanted of a log, where it begins at the same position; `known` is as for `plan_tables`."""
+
+    def __init__(
+        self, options: ReadOptions, wanted: Sequence[TableRequest], known: SchemaHistory | None = None
+    ) -> None:
+        self._options = options
+        self._known = known
+        self._wanted = list(wanted)  # in the order in which it will be asked for
+        self._read: dict[TableRequest, pa.Table] = {}
+
+    def take(self, one: TableRequest) -> pa.Table:
+        """What is wanted, which is not kept; what was not known before is read by itself.
+
+        Raises:
+            EventError, FormatError, ClassicFormatError, PositionError, StoreError: as `read_tables`.
+        """
+        if one in self._read:
+            return self._read.pop(one)
+        others = [other for other in self._wanted if other.starting_gtid == one.starting_gtid and other != one]
+        if one in self._wanted and others:
+            try:
+                self._read |= self._scanned([one, *others])
+            except IbbMasterError:  # it may be that of a table alone: each finds its own
+                self._wanted.clear()
+            self._wanted = [other for other in self._wanted if other not in self._read]
+        return self._read.pop(one) if one in self._read else self._scanned([one])[one]
+
+    def _scanned(self, wanted: list[TableRequest]) -> dict[TableRequest, pa.Table]:
+        """The first of these, and of the others as many as there is memory for, in one scan."""
+        import pyarrow as pa
+
+        tables = {one.table: one for one in wanted}
+        batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in tables}
+        sizes = dict.fromkeys(tables, 0)
+        left_out: set[str] = set()
+        options = replace(self._options, starting_gtid=wanted[0].starting_gtid)
+        for task in plan_tables(options, {name: one.fields for name, one in tables.items()}, known=self._known):
+            for name, batch in read_tables(task, left_out):
+                batches[name].append(batch)
+                sizes[name] += batch.nbytes
+                while sum(sizes.values()) > BYTES_MAX and len(sizes) > 1:
+                    last, _ = sizes.popitem()
+                    left_out.add(last)
+                    del batches[last]
+        return {
+            tables[name]: pa.Table.from_batches(found, schema=arrow_schema(tables[name].fields))
+            for name, found in batches.items()
+        }

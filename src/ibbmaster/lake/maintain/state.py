@@ -1,11 +1,24 @@
-"""What is known of a table of a lake: which rows it has, and whether they are those of the log."""
+"""What is known of the tables of a lake: which rows each has, from which log, and up to where.
+
+The list is written once a run is through all tables. Of a run that was killed the tables themselves know more.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Self
 
+from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.lake.placing import foreign_in, replace_file
 from ibbmaster.rows.certainty import doubt_text
+from ibbmaster.sqltext.table_name import parse_table_name
+
+HISTORY = "_ibbmaster-schema.cache"
+LIST = "_ibbmaster-maintain.json"
+FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,3 +87,69 @@ class TableState:
                     case (str(gtid), str(reason)):
                         return replace(found, doubted=(gtid, reason))
         raise ValueError("this is no state of a table")
+
+
+@dataclass(slots=True)
+class TableList:
+    """What is on the list.
+
+    Attributes:
+        settings: how tables are made, which stays as it is.
+        position: the GTID position that the last run has reached.
+        marks: of each domain its last GTID there, and when that was written, in seconds since 1970.
+        tables: by name.
+        history: what was known of the schemas of tables, which the log may not have any more.
+        begun: a table that a run is writing, and the files that were there before.
+    """
+
+    settings: Mapping[str, str]
+    position: str = ""
+    marks: dict[str, tuple[str, int]] = field(default_factory=dict)
+    tables: dict[str, TableState] = field(default_factory=dict)
+    begun: tuple[str, list[str]] | None = None
+    history: bytes | None = None
+
+    @classmethod
+    def read(cls, place: Path, settings: Mapping[str, str]) -> Self:
+        """That of a directory, or a new one.
+
+        Raises:
+            ConfigurationError: its tables were made in another way.
+            StoreError: the directory holds something else.
+        """
+        path = place / LIST
+        if not path.exists():
+            foreign = foreign_in(place, LIST, HISTORY)
+            if foreign is not None:
+                raise StoreError(f"{place}: holds {foreign}, and no maintained tables: give an empty directory")
+            return cls(settings)
+        try:
+            found = json.loads(path.read_text())
+            assert found["format"] == FORMAT
+            marks = {str(domain): (str(gtid), int(seconds)) for domain, (gtid, seconds) in found["marks"].items()}
+            tables = {str(parse_table_name(name)): TableState.of_json(state) for name, state in found["tables"].items()}
+            begun = None if found["begun"] is None else (str(found["begun"][0]), list(found["begun"][1]))
+            known, position = {"--to": "delta"} | dict(found["settings"]), str(found["position"])
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, AssertionError):
+            raise StoreError(f"{path}: this is no list of maintained tables") from None
+        except ConfigurationError as error:
+            raise StoreError(f"{path}: an older version wrote it: {error}: give an empty directory") from None
+        for name, value in settings.items():
+            if known.get(name) != value:
+                raise ConfigurationError(f"{place}: its tables were made with {name} {known.get(name)}, not {value}")
+        history = (place / HISTORY).read_bytes() if (place / HISTORY).exists() else None
+        return cls(settings, position, marks, tables, begun, history)
+
+    def write(self, place: Path) -> None:
+        """Put the list where it was, in one step; what is known of schemas, which has its own position, after it."""
+        value = {
+            "format": FORMAT,
+            "settings": dict(self.settings),
+            "position": self.position,
+            "marks": self.marks,
+            "tables": {name: state.as_json() for name, state in sorted(self.tables.items())},
+            "begun": self.begun,
+        }
+        replace_file(place / LIST, json.dumps(value, indent=1).encode())
+        if self.history is not None:
+            replace_file(place / HISTORY, self.history)

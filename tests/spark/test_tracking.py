@@ -4,7 +4,7 @@ import pytest
 
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.position import LogPosition
-from ibbmaster.spark.lag import ReadBatch, lag_of
+from ibbmaster.spark.tracking import ReadBatch, lag_of
 
 
 def lag(reached, logged, time=100.0, **given):

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from ibbmaster.arrow.temporal_texts import moment_texts
+from ibbmaster.arrow.image_columns import moment_texts
 from ibbmaster.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.event.rows.kinds.registry import kind_of
 from ibbmaster.event.rows.kinds.temporal import FRACTION_SIZES

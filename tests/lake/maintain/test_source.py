@@ -9,9 +9,9 @@ from ibbmaster.arrow.many_tables import find_tables
 from ibbmaster.errors import EventError
 from ibbmaster.event.rows.encoding import written_table
 from ibbmaster.kernel.loading import load
-from ibbmaster.lake.maintain import gathering
-from ibbmaster.lake.maintain.gathering import SharedScan, TableRequest
+from ibbmaster.lake.maintain import source
 from ibbmaster.lake.maintain.job import maintain
+from ibbmaster.lake.maintain.source import SharedScan, TableRequest
 from ibbmaster.spark.options import parse_options
 from tests.kept_tables import KeptTables
 from tests.written_log import inserted, write_log
@@ -38,7 +38,7 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     found: list[list[str]] = []
     planned = many_tables.plan_tables
     monkeypatch.setattr(
-        gathering,
+        source,
         "plan_tables",
         lambda of, fields, **more: (found.append(list(fields)), planned(of, fields, **more))[1],
     )
@@ -58,14 +58,14 @@ def test_all_come_from_one_scan(log, scans) -> None:
 
 
 def test_what_does_not_fit_into_memory_is_in_the_next_scan(log, scans, monkeypatch) -> None:
-    monkeypatch.setattr(gathering, "BYTES_MAX", 140_000)  # two tables
+    monkeypatch.setattr(source, "BYTES_MAX", 140_000)  # two tables
     changes, wanted = gathered(log)
     assert [changes.take(one)["id"].to_pylist() for one in wanted] == [list(range(20))] * 6
     assert scans == [NAMES, NAMES[2:], NAMES[4:]]
 
 
 def test_a_table_that_is_larger_than_that_is_read_all_the_same(log, scans, monkeypatch) -> None:
-    monkeypatch.setattr(gathering, "BYTES_MAX", 1)
+    monkeypatch.setattr(source, "BYTES_MAX", 1)
     changes, wanted = gathered(log)
     assert [len(changes.take(one)) for one in wanted] == [20] * 6
     assert len(scans) == 6

@@ -1,4 +1,4 @@
-"""Lines of Debezium's envelope for kernels. The reference: `debezium_lines`, of whose text the steps are made."""
+"""Lines of JSON for kernels, plain or in Debezium's envelope. The references: `json_lines` and `debezium_lines`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,79 @@ from ibbmaster.printing.debezium_lines import (
     form_of,
     has_clock,
 )
-from ibbmaster.printing.json_format import KINDS, labels_of, unquoted
-from ibbmaster.printing.json_lines import json_text
+from ibbmaster.printing.json_lines import change_begin, json_text, json_value, statement_text
 from ibbmaster.printing.line_plan import SIDE, Piece, PieceValue, written_value
 
+KINDS = {INSERT: "insert", UPDATE_BEFORE: "update", DELETE: "delete"}
+BASE64 = '{"base64":"', '"}'
 MARK = "\ue000"  # around the names of what differs from line to line
 MARKED = re.compile(f'"{MARK}([a-z_]+){MARK}"')
 HEADS = ("milliseconds", "microseconds", "nanoseconds", "server_id", "gtid", "file", "position")
 SECONDS = int(GroupColumn.TIMESTAMP)
+
+
+def labels_of(column: Column) -> list[str] | None:
+    """The texts of the labels of an ENUM, by number; None if they are not known."""
+    return None if column.labels is None else [json_text(label) for label in ("", *column.labels)]
+
+
+def unquoted(text: str) -> str:
+    """A text as in a string of JSON."""
+    return json_text(text)[1:-1]
+
+
+class JsonFormat:
+    """One change a line."""
+
+    def reading(self, column: Column) -> Reading:
+        return line_reading_of(column)
+
+    def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
+        return [
+            [
+                Piece('{"gtid":"', PieceValue(LineOp.GTID)),
+                Piece('","time":"', PieceValue(LineOp.MOMENT)),
+                Piece('","domain":', PieceValue(LineOp.GROUP, GroupColumn.DOMAIN, 1)),
+                Piece(',"server_id":', PieceValue(LineOp.GROUP, GroupColumn.SERVER, 1)),
+                Piece("", PieceValue(LineOp.NOTE)),
+                Piece(',"number":'),
+            ]
+        ]
+
+    def note(self, commit_id: int | None, xid: GtidXid | None) -> str:
+        text = "" if commit_id is None else f',"commit_id":{commit_id}'
+        return text if xid is None else f'{text},"xid":"{xid}"'
+
+    def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
+        old = [] if kind == INSERT else before
+        new = before if kind == INSERT else after
+        return [
+            Piece("", PieceValue(LineOp.HEAD, 0)),
+            Piece("", PieceValue(LineOp.NUMBER)),
+            Piece(f',{change_begin(table, KINDS[kind])},"before":'),
+            *([Piece("null")] if kind == INSERT else self.image(table, old, is_after=False)),
+            Piece(',"after":'),
+            *([Piece("null")] if kind == DELETE else self.image(table, new, is_after=kind == UPDATE_BEFORE)),
+            Piece("}\n"),
+        ]
+
+    def image(self, table: TableSchema, numbers: Sequence[int], *, is_after: bool) -> list[Piece]:
+        """An image as an object."""
+        pieces = [Piece("{")]
+        for number in numbers:
+            column = table.columns[number]
+            text = f"{',' if len(pieces) > 1 else ''}{json_text(column.name)}:"
+            pieces.append(Piece(text, self.written(column), number, is_after))
+        return [*pieces, Piece("}")]
+
+    def written(self, column: Column) -> PieceValue:
+        return written_value(column, quote='"', base64=BASE64, labels=labels_of(column), letters=unquoted)
+
+    def text(self, column: Column, value: object) -> str:
+        return json_text(json_value(value))
+
+    def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
+        return 0, f",{statement_text(statement, is_ddl=is_ddl)}\n"
 
 
 class DebeziumFormat:
